@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -222,7 +221,7 @@ def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
     assert tr.load("ranks.npz").side.counts() == {"relation": 10}
 
 
-def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
+def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
         Path(f"{name}.timed").write_text(text)
@@ -231,20 +230,8 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
     for keys, candidates in (("--keys 3", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
         assert predict(f"{timed} {keys} --save ranks.npz --force").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
-    Path("train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
-    Path("test.timed").write_text("a\tlikes\td\t1986\t1988\n")
-    np.save("four.npy", np.array([[0, 3, 2, 1]], dtype=np.float32))
-    names = ["overlap", "fact", "triple", "none"]
-    outcome = predict(f"{timed} --time 3,4 --filters {','.join(names)} --json")
-    assert (outcome.code, outcome.err) == (0, "")
-    content = json.loads(outcome.out)
-    assert (content["filters"]["own"], content["metrics"]["mr"]) == ("overlap", 2.0)
-    others = content["filters"]["others"]
-    assert {name: under["metrics"]["mr"] for name, under in others.items()} == dict(
-        zip(names[1:], [3.0, 1.0, 3.0], strict=True)
-    )
-    assert predict(f"{timed} --time 3 --keys none --filters fact --by relation").code == 0
-    predict(f"{timed} --time 3 --filters fact").refuses(1, "--test: test.timed: expected 3 columns")
+    assert predict(f"{timed} --keys none --filter fact --by relation").code == 0
+    predict(f"{timed} --filter fact").refuses(1, "--test: test.timed: expected 3 columns")
 
 
 @pytest.mark.parametrize(

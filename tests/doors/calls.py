@@ -13,7 +13,7 @@ import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
 RESULTS = """Agreement Alignment CSLS PairAudit Comparison
-Interval Intervals Predictions SplitFinding TaskAudit TimeAudit
+Interval Intervals Predictions SplitFinding TaskAudit
 Triples Adjusted Bounds Key Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK ListPreset Preset Sample NamedLists Qrels Comparisons CompatReport
 CompatTable"""

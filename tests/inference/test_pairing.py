@@ -18,7 +18,7 @@ from truerank.inference.pairing import groups_of, have_same_tasks, match_tasks
 from truerank.inference.units import as_model
 from truerank.retrieval import report
 
-LABELLED = ("side", "relation", "time", "queries", "targets")
+LABELLED = ("side", "relation", "queries", "targets")
 
 
 def labelled(seed: int, n: int, *, names: bool, units: bool = True) -> tr.Ranks:
@@ -28,17 +28,15 @@ def labelled(seed: int, n: int, *, names: bool, units: bool = True) -> tr.Ranks:
     if names:
         values = {name: [f"{name} {x}" for x in codes] for name, codes in values.items()}
     values["side"] = np.array(["head", "tail", "other"])[rng.integers(0, 3, n)]
-    labels = {name: values.pop(name) for name in ("time",)}
     if units:
         values["unit"] = np.arange(n) // 2
     above = rng.integers(0, 40, n)
-    return tr.Ranks(above, rng.integers(1, 4, n), 50, labels=labels, **values)
+    return tr.Ranks(above, rng.integers(1, 4, n), 50, **values)
 
 
 def rows_of(ranks: tr.Ranks) -> list[tuple[Any, ...]]:
     """What each task is."""
     columns = [ranks.side, ranks.relation, ranks.queries, ranks.targets]
-    columns += [ranks.labels["time"]]
     return list(zip(*(x.values.tolist() for x in columns if x is not None), strict=True))
 
 

@@ -123,7 +123,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^candidates: .* entities", Sampled(typed=True), {"sides": ("relation", "tail")}),
     (
         ValueError,
-        "^candidates: a list is .* or of times",
+        "^candidates: a list is of entities or of relations",
         [0],
         {"sides": ("relation", "tail")},
     ),

@@ -121,7 +121,7 @@ def test_what_stands_beside_is_left_out_and_in_the_audit() -> None:
 
 
 WEIGHTS = [0.5, 0.25, 0.5, 1.0]
-FURTHER = "keys= or time= say what others are, and columns="
+FURTHER = "keys= says what others are, and columns="
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,6 @@ def test_a_further_column_is_read_only_where_that_is_said(
         message = refusal(ValueError, words, Task, test, entities=ENTITIES)
         assert f"as {str(further[0])!r} and" in message or f"as {further[0]!r} and" in message
         assert Task(test, entities=ENTITIES, keys=[3]).tail.queries.shape[1] == 3
-        assert Task(test, entities=ENTITIES, time=3).tail.queries.shape[1] == 3
         said = Task(test, entities=ENTITIES, columns=dict(zip(ROLES, range(3), strict=True)))
         assert said.test.shape == (4, 3)
     assert "got 'y'" in refusal(ValueError, FURTHER, Task, frame) or names[3] == "year"
@@ -165,18 +164,14 @@ def test_a_column_of_one_value_is_left_out_of_all_splits() -> None:
         list(zip(*c, d, [0] * len(d), strict=True))
         for c, d in zip((TEST, TRAIN), days, strict=True)
     )
-    task = Task(test, {"train": train}, time=3)
-    assert task.audit.left_out == ("all splits: column 4, which has one value",)
-    assert task.test.shape == (4, 4)
-    assert (
-        task.protocol
-        == Task([row[:4] for row in test], {"train": [row[:4] for row in train]}, time=3).protocol
-    )
-    swapped = [(*row[:3], 0, row[3]) for row in test]
-    other = Task(swapped, {"train": [(*row[:3], 0, row[3]) for row in train]}, time=4)
-    assert other.test.tolist() == task.test.tolist()
+    task = Task(test, {"train": train}, columns=dict(zip(ROLES, range(3), strict=True)))
+    assert task.audit.left_out == ("test: column 3, column 4", 'known["train"]: column 3, column 4')
+    same = [(*row[:3], row[4]) for row in test], {"train": [(*row[:3], row[4]) for row in train]}
+    task = Task(same[0], {"train": same[1]["train"]})
+    assert task.audit.left_out == ("all splits: column 3, which has one value",)
+    assert task.test.shape == (4, 3)
     test[0] = (*test[0][:4], 1)
-    refusal(ValueError, r"^test: .* got column 4, as 1 and", Task, test, {"train": train}, time=3)
+    refusal(ValueError, r"^test: .* got column 3, as 24 and", Task, test, {"train": train})
 
 
 def test_further_columns_of_all_splits_have_one_order() -> None:

@@ -20,8 +20,8 @@ from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 from truerank.tasks import sampling
 
-# of duplicates, of leaks, and of times
-pytestmark = pytest.mark.filterwarnings("ignore:(test. |.* triples end before):UserWarning")
+# of duplicates and of leaks
+pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
 
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
@@ -31,13 +31,6 @@ TRAIN = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "knows", "a"), ("d", "k
 def values(labels: Any) -> list[Any]:
     found: list[Any] = labels.values.tolist()
     return found
-
-
-def first_filter(given: Given) -> str:
-    """Return the filter that a task has: the first, or that of all known splits."""
-    if given.filters:
-        return given.filters[0]
-    return "none" if given.known is None else "query"
 
 
 def check_side(tasks: Any, given: Given) -> None:
@@ -52,10 +45,6 @@ def check_side(tasks: Any, given: Given) -> None:
     assert tasks.test_rows.tolist() == given.chosen
     assert (tasks.height, tasks.columns) == (len(given.test), given.columns(tasks.side))
     assert tasks.names == (tuple(names) if given.labelled else None)
-    if given.time is not None:
-        starts = [given.test[i][given.time_columns[0]] for i in given.chosen]
-        dates = given.dates or dict(zip(starts, starts, strict=True))
-        assert values(tasks.labels["time"]) == [dates[start] for start in starts]
     for name in ("category", "head_degree", "tail_degree", "degree"):
         assert values(tasks.labels[name]) == getattr(expected, name), name
     relations: list[Any] = [given.test[i][1] for i in given.chosen]
@@ -64,8 +53,8 @@ def check_side(tasks: Any, given: Given) -> None:
     assert values(tasks.labels["relation"]) == relations
     assert values(tasks.labels["queries"]) == tasks.rows.tolist()
     assert values(tasks.labels["targets"]) == expected.targets
-    assert (tasks.filter is None) == (first_filter(given) == "none")
-    if first_filter(given) == "query":
+    assert (tasks.filter is None) == (given.rule == "none")
+    if given.rule == "query":
         of_query = lists_of(tasks.filter)
         assert [of_query[row] for row in tasks.rows] == list(map(sorted, expected.answers))
     check_candidates(tasks, given, expected.answers)
@@ -125,34 +114,6 @@ def check_audit(audit: Any, given: Given) -> None:
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
 
-def check_times(times: Any, given: Given) -> None:
-    """Compare what the audit says of times with its definition."""
-    assert (times is None) == (given.time is None)
-    if times is None:
-        return
-    known = given.known or {}
-    everything = [row for rows in known.values() for row in rows]
-    train = everything
-    against = ""
-    if "train" in known:
-        train = known["train"]
-        against = "train"
-    elif known:
-        against = "known splits"
-    assert times.against == against
-    triples = {row[:3] for row in train}
-    last = max((given.interval(row)[0] for row in train), default=None)
-    assert times.seen == sum(row[:3] in triples for row in given.test)
-    starts = [given.interval(row)[0] for row in given.test]
-    assert times.not_later == sum(last is not None and start <= last for start in starts)
-    first = given.time_columns[0]
-    end = given.time_columns[-1]
-    backwards = [
-        given.span(row[end])[1] < given.span(row[first])[0] for row in given.test + everything
-    ]
-    assert times.reversed.count == sum(backwards)
-
-
 @given(given_tasks(), st.sampled_from([1, 5, 1 << 21]))
 @examples(150)
 def test_the_definition(given: Given, at_once: int) -> None:
@@ -171,7 +132,6 @@ def test_the_definition(given: Given, at_once: int) -> None:
     noted = [
         found.duplicates and rules["duplicates"] == "keep",
         any(found.leaks.values()) and rules["leaks"] == "keep",
-        given.time is not None and task.audit.times.reversed.count,
     ]
     assert len(caught) == sum(map(bool, noted))
     assert list(map(tuple, task.test.tolist())) == [given.test[i] for i in given.chosen]
@@ -179,9 +139,8 @@ def test_the_definition(given: Given, at_once: int) -> None:
     for tasks in task.sides.values():
         check_side(tasks, given)
     check_audit(task.audit, given)
-    check_times(task.audit.times, given)
     filter: list[str] = []
-    if given.known is not None and first_filter(given) != "none":
+    if given.known is not None and given.rule != "none":
         filter = list(given.known)
         filter.append("test")
     assert task.protocol.filter == tuple(filter)
@@ -379,10 +338,9 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^keys: expected distinct .*, of 3 in all, got 3", INTS, {"keys": [3]}),
     (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
     (ValueError, "^keys: .* got 3, 3", [[0, 0, 1, 7]], {"keys": [3, 3]}),
-    (TypeError, "^filters: expected several.*got str", INTS, {"filters": "query"}),
-    (ValueError, "^filters: expected one of query, triple", INTS, KNOWN | {"filters": ["static"]}),
-    (TypeError, "^filters: expected a str, got int", INTS, KNOWN | {"filters": [3]}),
-    (ValueError, "^filters: expected .* known splits", INTS, {"filters": ["triple"]}),
+    (TypeError, "^filter: expected a str, got list", INTS, KNOWN | {"filter": ["query"]}),
+    (ValueError, "^filter: expected one of query, triple", INTS, KNOWN | {"filter": "static"}),
+    (ValueError, "^filter: expected .* known splits", INTS, {"filter": "triple"}),
     (ValueError, r"^test: 1 \(a likes c\) .* earlier one$", REPEATED, {"duplicates": "raise"}),
     (ValueError, "^test: .* a known split", LEAK, {"known": TRAIN, "leaks": "raise"}),
     (ValueError, r"^test: 1 \(e .*\) triples have an entity or a", UNSEEN, RAISING),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from math import inf
 from typing import Any
 
 Triple = tuple[Any, ...]
@@ -130,46 +127,6 @@ def side(
         made.tail_degree.append(stands[triple[2]])
         made.degree.append(bucket(number[triple[asked]]))
     return made
-
-
-def overlapping(
-    name: str,
-    test: Rows,
-    known: dict[str, Rows],
-    chosen: Sequence[int],
-    keys: Sequence[int],
-    interval: Callable[[Triple], tuple[float, float]],
-) -> list[set[Any]]:
-    """Return the answers to the query of each chosen triple that hold at some time of its own."""
-    every = all_triples(test, known)
-    columns = KNOWN_COLUMNS[name] + tuple(keys)
-    found = []
-    for i in chosen:
-        start, end = interval(test[i])
-        answers = set()
-        for other in every:
-            if any(other[column] != test[i][column] for column in columns):
-                continue
-            first, last = interval(other)
-            if first <= end and start <= last:
-                answers.add(other[TARGET_COLUMN[name]])
-        found.append(answers)
-    return found
-
-
-@cache
-def days(label: str, calendar: str) -> tuple[float, float]:
-    """Return the first and the last day that a label fits, by its place in a list of days.
-
-    Days are written as 1984-12-31 with a blank behind each; # stands for any digit.
-    """
-    parts = label.split("-")
-    if set(parts[0]) == {"#"}:
-        return (-inf, inf)
-    parts += ["##"] * (3 - len(parts))
-    pattern = "-".join(parts)
-    places = [found.start() // 11 for found in re.finditer(pattern.replace("#", "[0-9]"), calendar)]
-    return (places[0], places[-1])
 
 
 def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:

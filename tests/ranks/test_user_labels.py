@@ -17,7 +17,7 @@ from truerank.ranks.labels import LABEL_ALIASES
 FORMER = "gain gain_rule misses_rule judged_above judged_tied judged_places retrieval_answers"
 FORMER += " without_answers relevance_level answerless position_in_whole tasks_in_whole"
 # What a task of link prediction labels its ranks with.
-OF_TASKS = "category head_degree tail_degree degree time group"
+OF_TASKS = "category head_degree tail_degree degree group"
 
 
 def known_names() -> list[str]:

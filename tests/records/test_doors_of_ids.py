@@ -536,8 +536,8 @@ def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("12 \t0 \t7  \t1\n")
     (tmp_path / "test.txt").write_text("12   \t0 \t8\t1\n")
     files = str(tmp_path / "test.txt"), {"train": str(tmp_path / "train.txt")}
-    refusal(ValueError, "all labels of entities are numbers", Task, *files, time=3)
-    options: dict[str, Any] = {"relations": ["0"], "time": 3, "sides": ["tail"]}
+    refusal(ValueError, "all labels of entities are numbers", Task, *files, keys=[3])
+    options: dict[str, Any] = {"relations": ["0"], "keys": [3], "sides": ["tail"]}
     task = Task(*files, entities=["12", "7", "8"], **options)
     assert task.tail.filter[1].tolist() == [1, 2]
     assert task.evaluate_scores([[0.1, 0.9, 0.5]])["mrr"] == 1.0

@@ -79,7 +79,6 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     "audit": [lambda r: list(r.audit("sampled")), lambda r: list(r.audit("constant"))],
     "by": [lambda r: r.by],
     "few": [lambda r: {"mrr"} & set(r.few)],
-    "filters": [lambda r: dict(r.filters)],
     "form": [lambda r: type(r).form.json_kind == json.loads(r.to_json())["kind"]],
     "group_labels": [lambda r: listed(r.group_labels)],
     "group_tasks": [lambda r: r.group_tasks(), lambda r: r.group_tasks("tail")],

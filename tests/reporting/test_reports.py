@@ -224,10 +224,9 @@ def test_several_keys_at_once(sided: Ranks) -> None:
     refusal(TypeError, "key: expected keys, got int among them", measured.__getitem__, ["mr", 3])
 
 
-def test_groups_and_filters_that_there_are_not(sided: Ranks) -> None:
+def test_groups_that_there_are_not(sided: Ranks) -> None:
     measured = report(sided, by="side")
-    for place in ("groups", "filters"):
-        assert "z" not in getattr(measured, place)
+    assert "z" not in measured.groups
     words = "'Head': no group of the report, which has 'head', 'tail'$"
     refusal(KeyError, words, measured.groups.__getitem__, "Head")
     refusal(
@@ -235,7 +234,6 @@ def test_groups_and_filters_that_there_are_not(sided: Ranks) -> None:
     )
     many = report(Ranks(range(11), [1] * 11, 20), by=range(11))
     refusal(KeyError, r"which has 0, 1, .*, 9, \.\.\.$", many.groups.__getitem__, 11)
-    refusal(KeyError, "no filter of the report, which has none$", measured.filters.__getitem__, "x")
 
 
 def test_reports_of_reports(sided: Ranks) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,6 @@ WORDS = [f"relation {i}" for i in range(RELATIONS)]
 COLUMNS = {"head": ENTITIES, "tail": ENTITIES, "relation": RELATIONS}
 Rows = list[tuple[Any, ...]]
 
-DAYS = "".join(f"{date(1983, 1, 1) + timedelta(days)} " for days in range(8 * 366))
-DATES = ["####-##-##", "1984-##-##", "1984-02-##", "1984-12-31", "1985-01-01", "198#-##-##"]
-SPANS = {label: oracle.days(label, DAYS) for label in DATES}
-
 
 def lists_of(selection: Any) -> list[list[int]]:
     """Return the lists of a selection: of each task, or of each query."""
@@ -37,10 +31,7 @@ def lists_of(selection: Any) -> list[list[int]]:
 
 @dataclass
 class Given:
-    """The arguments of a task, and what it is by the definition.
-
-    Rows have the ids that the task gives to dates: their places among `dates`, if there are any.
-    """
+    """The arguments of a task, and what it is by the definition."""
 
     test: Rows
     known: dict[str, Rows] | None
@@ -48,27 +39,8 @@ class Given:
     sides: tuple[str, ...]
     rules: dict[str, str]
     candidates: Any
-    filters: list[str] | None
+    filter: str | None
     labelled: bool
-    time: int | tuple[int, int] | None = None
-    dates: list[str] | None = None
-
-    @property
-    def time_columns(self) -> tuple[int, ...]:
-        return columns_of_time(self.time)
-
-    def span(self, value: int) -> tuple[float, float]:
-        if self.dates is None:
-            return value, value
-        return SPANS[self.dates[value]]
-
-    def interval(self, row: tuple[Any, ...]) -> tuple[float, float]:
-        spans = [self.span(row[column]) for column in self.time_columns]
-        start = spans[0][0]
-        end = spans[-1][1]
-        if start > end:
-            end = inf
-        return start, end
 
     @property
     def key_columns(self) -> tuple[int, ...]:
@@ -90,36 +62,28 @@ class Given:
             keys = self.key_columns
         return oracle.side(name, self.test, self.known or {}, self.chosen, keys)
 
-    def left_out(self, side: str, filter: str) -> list[set[int]]:
-        """Return what a filter leaves out of the candidates of each task."""
+    @property
+    def rule(self) -> str:
+        """Return the filter that the task has: that which is said, or that of all known splits."""
+        return self.filter or ("none" if self.known is None else "query")
+
+    def left_out(self, side: str) -> list[set[int]]:
+        """Return what the filter leaves out of the candidates of each task."""
+        filter = self.rule
         if filter == "none":
             return [set() for _ in self.chosen]
-        if filter == "overlap":
-            others = [key for key in self.key_columns if key not in self.time_columns]
-            args = side, self.test, self.known or {}, self.chosen, others, self.interval
-            return oracle.overlapping(*args)
         columns = {"query": None, "triple": (), "fact": tuple(range(3, len(self.test[0])))}
         return self.side(side, columns[filter]).answers
 
     def columns(self, side: str) -> int:
         return COLUMNS[side]
 
-    def said(self, column: int, value: int) -> int | str:
-        """Return an id as rows have it that are given to the task."""
-        if self.dates and column in self.time_columns:
-            return self.dates[value]
-        return value
-
     def form(self, rows: Rows) -> Any:
-        """Return triples as an array of ids, or as tuples of labels, further integers and dates."""
-        if self.dates is not None:
-            rows = [tuple(map(self.said, range(len(row)), row)) for row in rows]
-        if not self.labelled and (self.dates is None or not rows):
+        """Return triples as an array of ids, or as tuples of labels and further integers."""
+        if not self.labelled:
             array = np.array(rows, np.int64).reshape(-1, len(self.test[0]))
             array.flags.writeable = False
             return array
-        if not self.labelled:
-            return rows
         return [(NAMES[row[0]], WORDS[row[1]], NAMES[row[2]], *row[3:]) for row in rows]
 
     @property
@@ -139,8 +103,7 @@ class Given:
             "sides": self.sides,
             "candidates": self.candidates,
             "keys": self.keys,
-            "filters": self.filters,
-            "time": self.time,
+            "filter": self.filter,
             **self.rules,
         }
 
@@ -180,15 +143,6 @@ class Given:
         return not self.chosen or missing
 
 
-def columns_of_time(time: int | tuple[int, int] | None) -> tuple[int, ...]:
-    """Return the columns of times, as a tuple."""
-    if time is None:
-        return ()
-    if isinstance(time, tuple):
-        return time
-    return (time,)
-
-
 def places_of(sides: tuple[str, ...]) -> tuple[int, ...]:
     """Return where triples have the candidates of these sides."""
     if sides == ("relation",):
@@ -204,27 +158,17 @@ SIDES: tuple[tuple[str, ...], ...] = (
 @st.composite
 def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "raise")) -> Given:
     """Draw the arguments of a task; small ids make duplicates, leaks and loops likely."""
-    time = draw(st.sampled_from([None, None, 3, 4, (3, 4), (4, 3), (3, 5)]))
-    timed = columns_of_time(time)
-    if time is None:
-        qualifiers = draw(st.integers(0, 2))
-    else:
-        qualifiers = max(timed) - 2
+    qualifiers = draw(st.integers(0, 2))
     far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
     further = [-far, 0, 3, far]
-    times = draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]]))
-    few = 4 if time is None else 1  # so that facts of a query have several times
+    few = draw(st.sampled_from([4, 1]))  # so that facts of a query have several times
     columns = [st.integers(0, few), st.integers(0, few // 2), st.integers(0, 4)]
-    for i in range(3, 3 + qualifiers):
-        values = times if i in timed else further
-        columns.append(st.sampled_from(values))
+    columns.extend([st.sampled_from(further)] * qualifiers)
     row = st.tuples(*columns)
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
     test = draw(st.lists(row, min_size=1, max_size=10))
-    if timed:  # a fact at a second time
-        again = list(test[0])
-        again[timed[-1]] = draw(row)[timed[-1]]
-        test.append(tuple(again))
+    if qualifiers:  # a fact at a second time
+        test.append((*test[0][:-1], draw(row)[-1]))
     last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
     names = draw(st.permutations(["split 0", "split 1", last]))
     known = dict(zip(names, splits, strict=False))
@@ -232,40 +176,19 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
         known = None
     every = tuple(range(3, 3 + qualifiers))
     choices: list[tuple[int, ...] | None] = [(), every, every[-1:]]
-    if set(every) <= set(timed):  # what is no time is a qualifier only where `keys` says so
+    if not every:  # a further column is read only where `keys` says so
         choices.append(None)
     keys = draw(st.sampled_from(choices))
     sides = draw(st.sampled_from(SIDES))
     chosen = {name: draw(st.sampled_from(rules)) for name in ("duplicates", "leaks", "unseen")}
     if not known:
         chosen["unseen"] = "keep"
-    filters = None
-    if known is not None and draw(st.booleans()):
-        forms = ["query", "triple", "fact", "none"]
-        if time is not None:
-            forms.append("overlap")
-        filters = draw(st.permutations(forms))[: draw(st.integers(1, 5))]
+    filter = None
+    if known is not None:
+        filter = draw(st.sampled_from([None, "query", "triple", "fact", "none"]))
     candidates = draw(candidate_sets(test, sides, list(known or {})))
-    dates = None
-    if times is DATES and timed:
-        facts = oracle.all_triples(test, known or {})
-        found = {fact[i] for fact in facts for i in timed}
-        dates = sorted(found, key=SPANS.__getitem__)
-        test = coded(test, timed, dates)
-        known = known and {name: coded(rows, timed, dates) for name, rows in known.items()}
-    options = keys, sides, chosen, candidates, filters, draw(st.booleans()), time, dates
+    options = keys, sides, chosen, candidates, filter, draw(st.booleans())
     return Given(test, known, *options)
-
-
-def coded(rows: Rows, timed: tuple[int, ...], dates: list[str]) -> Rows:
-    """Return rows that have the places of dates in place of these."""
-    changed = []
-    for row in rows:
-        values = list(row)
-        for i in timed:
-            values[i] = dates.index(row[i])
-        changed.append(tuple(values))
-    return changed
 
 
 @st.composite

@@ -67,7 +67,7 @@ def link_prediction(rng: np.random.Generator) -> Case:
     if "relation" not in options["sides"]:
         options["candidates"] = any_candidates(rng, rows[:15], options["sides"])
     if rows.shape[1] > 3:
-        options |= {"keys": (3,), "filters": ["fact", "triple", "none"]}
+        options |= {"keys": (3,), "filter": ["fact", "triple", "none"][rng.integers(3)]}
     if rng.random() < 0.5:
         options["duplicates"] = "drop"
     with warnings.catch_warnings():
@@ -140,23 +140,6 @@ def by_vectors(rng: np.random.Generator) -> Case:
     )
 
 
-def times(rng: np.random.Generator) -> Case:
-    """Facts with a start and an end, filtered by overlap."""
-    start = rng.integers(0, 6, 14)
-    columns = [rng.integers(0, n, 14) for n in (4, 2, ENTITIES)]
-    columns += [start, start + rng.integers(0, 3, 14)]
-    rows = np.stack(columns, axis=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        task = tr.link_prediction.Task(
-            rows, {}, entities=ENTITIES, time=(3, 4), filters=["overlap", "triple"], sides=["tail"]
-        )
-    scores = few_values(rng, 50, ENTITIES)
-    return Case(
-        task, {"callables": lambda part: part.evaluate(lambda q: scores[q.sum(axis=1) % 50])}
-    )
-
-
 def alignment(rng: np.random.Generator) -> Case:
     pairs = np.unique(rng.integers(0, ENTITIES, (9, 2)), axis=0)
     known = {"train": np.unique(rng.integers(0, ENTITIES, (3, 2)), axis=0)}
@@ -223,7 +206,7 @@ def retrieval(rng: np.random.Generator) -> Case:
     return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
 
 
-CASES = (link_prediction, by_vectors, times, alignment, retrieval)
+CASES = (link_prediction, by_vectors, alignment, retrieval)
 
 
 def same_values(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -267,25 +250,6 @@ def test_parts_join_to_the_whole(make: Any, seed: int, number: int, is_saved: bo
         found = tr.compare(reported, whole, metric="mrr")
         assert found.units == len(case.task)
         assert found.estimate == 0
-
-
-def test_parts_join_under_every_filter() -> None:
-    rng = np.random.default_rng(3)
-    rows = np.stack([rng.integers(0, n, 30) for n in (5, 2, 5, 3)], axis=1)
-    rows = np.unique(rows, axis=0)
-    options = {"keys": (3,), "filters": ["fact", "triple", "none"], "sides": ["tail"]}
-    task = tr.link_prediction.Task(rows, {}, entities=5, **options)
-    scores = few_values(rng, 5, 2, 5)
-
-    def evaluate(part: Any) -> dict[str, tr.Ranks]:
-        reports = part.evaluate(lambda q: scores[q[:, 0], q[:, 1]]).filters
-        return {name: report.ranks for name, report in reports.items()}
-
-    whole = evaluate(task)
-    parts = [evaluate(task[p::3]) for p in (2, 0, 1)]
-    assert list(whole) == ["fact", "triple", "none"]
-    for name, ranks in whole.items():
-        assert tr.concatenate([part[name] for part in parts]) == ranks
 
 
 @examples(40)
@@ -516,13 +480,12 @@ def test_what_has_not_all_labels_is_not_looked_at() -> None:
 
 
 def test_a_repeat_is_the_same_fact() -> None:
-    """What differs in its relation or its time alone is another fact."""
+    """What differs in its relation alone is another fact."""
     ranks = labelled([(0, 1)], [3])
-    for name in ("relation", "time"):
-        parts = [ranks.with_labels(**{name: [value]}) for value in ("x", "y", "x")]
-        assert len(tr.concatenate(parts[:2])) == 2
-        words = rf"1 of 3 tasks are there twice .* \(unit 0, side tail, {name} x, query 0"
-        refusal(tr.InputValueError, words, tr.concatenate, parts)
+    parts = [ranks.with_labels(relation=[value]) for value in ("x", "y", "x")]
+    assert len(tr.concatenate(parts[:2])) == 2
+    words = r"1 of 3 tasks are there twice .* \(unit 0, side tail, relation x, query 0"
+    refusal(tr.InputValueError, words, tr.concatenate, parts)
 
 
 # -- tasks that were made apart --------------------------------------------------------------------

@@ -16,20 +16,20 @@ import truerank as tr
 from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
-from truerank.link_prediction import Sampled, Task, known_answers
+from truerank.link_prediction import Sampled, Task
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
 from truerank.tasks.task import Task as BaseTask
 
-# of duplicates, of leaks, of times, of rows of one query, and of samples that are all
-SAID = "test. |.* triples end before|.* a query has other scores|candidates. .* all are taken"
+# of duplicates, of leaks, of rows of one query, and of samples that are all
+SAID = "test. |.* a query has other scores|candidates. .* all are taken"
 pytestmark = pytest.mark.filterwarnings(f"ignore:({SAID}):UserWarning")
 
 Array = npt.NDArray[Any]
 Counts = list[list[int]]
 
 
-def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: str) -> Counts:
+def expected_counts(given: Given, task: Task, tables: dict[str, Array]) -> Counts:
     """Count above, tied and candidates by definition, with a row of scores per test triple."""
     found = []
     for side, tasks in task.sides.items():
@@ -37,7 +37,7 @@ def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: st
         if isinstance(given.candidates, Sampled):
             pools = list(map(set, lists_of(tasks.candidates)))
         rows = tables[side][tasks.test_rows].tolist()
-        columns = rows, tasks.targets.tolist(), pools, given.left_out(side, name)
+        columns = rows, tasks.targets.tolist(), pools, given.left_out(side)
         found += [oracle.rank(*column) for column in zip(*columns, strict=True)]
     return found
 
@@ -45,15 +45,6 @@ def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: st
 def counts_of(report: tr.Report) -> Counts:
     ranks = report.ranks
     return np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
-
-
-def by_filter(report: tr.Report, given: Given) -> dict[str, tr.Report]:
-    if report.filters:
-        return dict(report.filters)
-    if given.filters:
-        return {given.filters[0]: report}
-    usual = "query" if given.known is not None else "none"
-    return {usual: report}
 
 
 def evaluated(task: Task, tables: dict[str, Any], **options: Any) -> tr.Report:
@@ -90,9 +81,7 @@ ANSWERED = given_tasks(rules=("keep", "drop")).filter(lambda given: not given.is
 def test_every_way_gives_the_counts_of_the_definition(
     given: Given, batch_size: int | None, data: st.DataObject
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_answers, "_PAIRS_AT_ONCE", data.draw(st.sampled_from([1, 3, 1 << 21])))
-        task = Task(**given.arguments)
+    task = Task(**given.arguments)
     tables = tables_of(data.draw, given, task)
     rows = by_triple(task, tables)
     asked: dict[str, list[Array]] = {side: [] for side in tables}
@@ -109,19 +98,14 @@ def test_every_way_gives_the_counts_of_the_definition(
         return score
 
     found = task.evaluate_scores(**rows)
-    reports = by_filter(found, given)
-    assert list(reports) == (given.filters or list(reports))
-    for name, report in reports.items():
-        assert counts_of(report) == expected_counts(given, task, rows, name), name
-        assert (report.protocol.filter == ()) == (name == "none")
+    assert counts_of(found) == expected_counts(given, task, rows)
+    assert (found.protocol.filter == ()) == (given.rule == "none")
     ranks = found.ranks
     assert ranks.side is not None
     assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]
     assert ranks.unit.codes.tolist() == given.chosen * len(task.sides)
     named = {"side", "relation", "queries", "targets", "unit"}
     named |= {"category", "degree", "head_degree", "tail_degree"}
-    if given.time is not None:
-        named.add("time")
     assert set(ranks.labels) == named
     for other in (
         task.evaluate_scores(**tables, unique=True),
@@ -129,9 +113,7 @@ def test_every_way_gives_the_counts_of_the_definition(
         evaluated(task, rows),
         evaluated(task, tables, unique=True),
     ):
-        assert list(by_filter(other, given)) == list(reports)
-        for name, report in by_filter(other, given).items():
-            assert bare(report) == bare(reports[name])
+        assert bare(other) == bare(found)
     for side, batches in asked.items():
         assert np.array_equal(np.concatenate(batches), task.sides[side].queries)
         assert batch_size is None or {len(batch) for batch in batches[:-1]} <= {batch_size}
@@ -152,8 +134,7 @@ def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.Da
         table[changed] += 1
         table[changed[:1], :1] *= -0.0  # changes no score but the bits
     ranks = task.evaluate_scores(**rows).ranks
-    name = next(iter(by_filter(tr.report(ranks), given)))
-    assert counts_of(tr.report(ranks)) == expected_counts(given, task, rows, name)
+    assert counts_of(tr.report(ranks)) == expected_counts(given, task, rows)
     mismatched = []
     for side, tasks in task.sides.items():
         first: dict[int, bytes] = {}
@@ -252,9 +233,9 @@ def test_bias_may_differ_by_side(small: Task) -> None:
     assert np.array_equal(report.ranks.above, small.evaluate_scores(**scores).ranks.above)
 
 
-@pytest.mark.parametrize("filters", [["query"], ["triple", "none"]])
-def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
-    task = Task(TEST, {"train": [(0, 0, 3)]}, entities=5, relations=2, filters=filters)
+@pytest.mark.parametrize("filter", ["query", "none"])
+def test_lists_of_all_candidates_count_as_scores(filter: str) -> None:
+    task = Task(TEST, {"train": [(0, 0, 3)]}, entities=5, relations=2, filter=filter)
     entities = np.random.default_rng(0).integers(-3, 4, (5, 3)).astype(np.float32)
     rows = entities[[3, 1, 0, 2]]
     expected = task.evaluate_scores(rows @ entities.T, head=rows @ entities.T)
@@ -262,7 +243,6 @@ def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
     found = task.evaluate_lists(top, head=top)
     for name in ("above", "tied", "candidates"):
         assert np.array_equal(getattr(found.ranks, name), getattr(expected.ranks, name))
-    assert found.filters.keys() == expected.filters.keys()
     two = task.evaluate_lists(tr.TopK(top.ids[:, :2], None), head=top)
     assert (two.ranks.optimistic <= expected.ranks.pessimistic).all()
     with pytest.raises(tr.InputValueError, match="head: expected 3 lists, one for each distinct"):

@@ -210,10 +210,8 @@ class Results:
         for name, chosen in {"split": "train", "typed": "typed", "sides": candidates}.items():
             self.scored(name, scores, facts[:50], known, entities=40, candidates=chosen)
         dated = np.column_stack([facts, rng.integers(0, 9, 200)])
-        timed: dict[str, Any] = {"time": 3, "filters": ["fact", "triple", "none"]}
-        for name, options in {"time": timed, "keys": {"keys": (3,)}}.items():
-            splits = (dated[:50], {"train": dated[50:]})
-            self.scored(name, scores, *splits, entities=40, **options)
+        splits = (dated[:50], {"train": dated[50:]})
+        self.scored("keys", scores, *splits, entities=40, keys=(3,))
         self.facts_by_vectors(self.tr.link_prediction.Task(facts[:50], known, entities=40))
 
     def scored(self, name: str, scores: Any, *splits: Any, **options: Any) -> None:

@@ -12,7 +12,7 @@ from ..arrays.npy_files import is_npy
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions
-from ..link_prediction.known_answers import FILTERS
+from ..link_prediction.triple_sides import FILTERS
 from .files import read_array
 from .model_files import Model, chosen_part, known_splits, open_model
 from .options import (
@@ -22,7 +22,6 @@ from .options import (
     NAMES,
     REPORTING,
     WORD,
-    WORDS,
     Given,
     Value,
     command,
@@ -36,7 +35,7 @@ from .report_output import show_report
 if TYPE_CHECKING:
     from .. import Report
 
-FACTS = "columns header sides split candidates keys time filters duplicates leaks unseen"
+FACTS = "columns header sides split candidates keys filter duplicates leaks unseen"
 VECTORS = "entities relations queries_tail queries_head queries_relation"
 LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -133,19 +132,12 @@ def parse_candidates(name: str, text: str) -> Any:
     "--keys",
     Value(parse_columns, "column,..."),
     "Further columns of the triples, from 3 on, that belong to each query (such as a time), or "
-    "none. Default: those of --time.",
+    "none.",
 )
 @option(
-    "--time",
-    Value(parse_columns, "column,..."),
-    "The further column that holds a time point, or those of the start and the end of an interval, "
-    "as 3,4: integers or dates.",
-)
-@option(
-    "--filters",
-    WORDS,
-    f"Which known answers are left out: {', '.join(FILTERS)}. Default: query. Under several, the "
-    "report is that of the first, with the others beside it.",
+    "--filter",
+    WORD,
+    f"Which known answers are left out: {', '.join(FILTERS)}. Default: query.",
 )
 @option(
     "--candidates",
@@ -184,8 +176,6 @@ def predict_links(given: Given) -> None:
     sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", is_npy(test)) else {}
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
     facts = take(given, FACTS)
-    if len(facts.get("time", ())) == 1:
-        facts["time"] = facts["time"][0]
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=given.get("seed", 0))

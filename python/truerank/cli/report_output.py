@@ -239,8 +239,6 @@ def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: 
     ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
     if asked.saved is not None:  # Ranks are saved before anything else can fail.
         ranks.save(asked.saved)
-    if made.filters and not grouping:
-        return made
     if "by" not in grouping and made.by is not None:
         grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
     return report_of(ranks, grouping, made)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .units import HasRanks
 
 BY_IDS = {"queries": "query", "targets": "target"}
-IDENTIFYING_LABELS = ("side", "relation", "time", *BY_IDS)
+IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
@@ -169,9 +169,9 @@ class Match(NamedTuple):
 def match_tasks(a: Ranks, b: Ranks) -> Match:
     """Match as many tasks of two models by what they are.
 
-    These are the labels that both have: side, relation, time, number of qualifiers, query and
-    target. Tasks that are equal in all of them are matched in the order in which they, or their
-    units, occur. Tasks without a partner are left, and matched by their order.
+    These are the labels that both have: side, relation, query and target. Tasks that are equal in
+    all of them are matched in the order in which they, or their units, occur. Tasks without a
+    partner are left, and matched by their order.
 
     Examples
     --------

@@ -30,7 +30,7 @@ UNIT = "unit"
 TASK = "task"
 GROUP = "group"
 # What a unit of a task is, by the sides that the task ranks.
-UNIT_OF_SIDE = dict.fromkeys(("head", "tail", "relation", "time"), "triple")
+UNIT_OF_SIDE = dict.fromkeys(("head", "tail", "relation"), "triple")
 UNIT_OF_SIDE.update(left_to_right="pair", right_to_left="pair", answers="query")
 # A note is due where intervals of 95 % covered less than 93 % on average over 12 populations; see
 # "Where a note is due" in bench/studies/calibration.md.

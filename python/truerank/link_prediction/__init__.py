@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
     from .triple_audit import TaskAudit as TaskAudit
-    from .triple_audit import TimeAudit as TimeAudit
     from .triples import Triples as Triples
     from .triples import read_triples as read_triples
 else:  # A type checker that read this would accept any name.
@@ -31,7 +30,7 @@ else:  # A type checker that read this would accept any name.
             ".candidate_sets": ("Negatives",),
             ".listed_predictions": ("Predictions", "read_predictions"),
             ".task": ("Task",),
-            ".triple_audit": ("TaskAudit", "TimeAudit"),
+            ".triple_audit": ("TaskAudit",),
             ".triples": ("Triples", "read_triples"),
         },
     )

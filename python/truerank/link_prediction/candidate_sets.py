@@ -15,12 +15,11 @@ from ..naming import public
 from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from .triples import ALL_SIDES, KINDS, SIDES, TIME
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..tasks.side_tasks import SideQueries
-    from .known_answers import SideFacts
     from .triples import TripleSplits
 
     Lists = tuple[IntArray, IntArray]  # These are indptr and indices, a list for each triple.
@@ -50,7 +49,7 @@ class Negatives(NamedTuple):
     -----
     The protocol names them as sampled, by their number for each triple and a digest, as in
     "given 20 negatives (3f2a91c0)". Known answers among them are filtered, unless `Task` has
-    ``known=None`` or ``filters=("none",)``.
+    ``known=None`` or ``filter="none"``.
 
     Examples
     --------
@@ -115,26 +114,17 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     if _is_by_side(value, sides, splits):
         return _read_sides(value, sides, splits)
     are_listed = value is not None and not isinstance(value, (str, Sampled))
-    if are_listed and len(sides) > 1 and _other_kinds(sides):
-        problem = (
-            "a list is of entities, of relations or of times; give a mapping of sides to lists"
-        )
+    if are_listed and len(sides) > 1 and "relation" in sides:
+        problem = "a list is of entities or of relations; give a mapping of sides to lists"
         raise InputValueError("candidates", problem)
     return _read_set(value, sides, splits)
-
-
-def _other_kinds(sides: Sequence[str]) -> list[str]:
-    """Return what candidates are of the sides that predict no entities."""
-    return [KINDS[side] for side in sides if side in KINDS]
 
 
 def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
     """Whether these are candidates by side, and not by relation."""
     if not isinstance(value, Mapping) or not value:
         return False
-    if not all(key in ALL_SIDES for key in value):
-        return False
-    if TIME in value and TIME not in sides:  # A relation may have that name.
+    if not all(key in SIDES for key in value):
         return False
     if any(isinstance(candidates, Mapping) for candidates in value.values()):
         return True
@@ -181,9 +171,8 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
         _check_name(value, sides, splits)
         return CandidateSet(value, value)
     if isinstance(value, Mapping):
-        if _other_kinds(sides):
-            kind = _other_kinds(sides)[0]
-            problem = f"lists by relation are of entities; {kind} are no candidates by relation"
+        if "relation" in sides:
+            problem = "lists by relation are of entities; relations are no candidates by relation"
             raise InputValueError("candidates", problem)
         lists = read_keyed_lists(value, splits.relations, splits.entities)
         return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
@@ -267,7 +256,7 @@ def candidates_of(
     side: str,
     candidates: CandidateSet,
     queries: SideQueries,
-    facts: SideFacts,
+    kept: IntArray,
     splits: TripleSplits,
 ) -> Any:
     """Make the candidates of one side, in the form that `SideTasks` takes.
@@ -280,8 +269,8 @@ def candidates_of(
         The candidate set.
     queries : SideQueries
         The side's queries.
-    facts : SideFacts
-        The facts of all splits, as the side sees them.
+    kept : ndarray of int64
+        The triples of the evaluated split that are ranked.
     splits : TripleSplits
         The evaluated split and the known ones.
 
@@ -298,17 +287,17 @@ def candidates_of(
         candidates = candidates.by_side[side]
     if candidates.negatives is not None:
         indptr, indices = candidates.negatives[side]
-        return indptr, indices, facts.ranked
-    pool = _read_pool(side, candidates.pool, queries, facts, splits)
+        return indptr, indices, kept
+    pool = _read_pool(side, candidates.pool, queries, kept, splits)
     if candidates.sampled is None:
         return pool
     if pool is None:
         pool = np.arange(splits.vocabulary_of(side).size)
     if not isinstance(pool, tuple):  # All tasks draw from the same list.
-        pool = (np.array([0, len(pool)]), pool, np.zeros(len(facts.ranked), dtype=np.int64))
+        pool = (np.array([0, len(pool)]), pool, np.zeros(len(kept), dtype=np.int64))
     # The sample of a side does not depend on the other sides of the task.
-    rng = np.random.default_rng([candidates.sampled.seed, ALL_SIDES.index(side)])
-    right = (np.arange(len(facts.ranked)), queries.targets)
+    rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side)])
+    right = (np.arange(len(kept)), queries.targets)
     number = candidates.sampled.negatives
     return draw_candidates(queries.answers, queries.rows, pool, right, number, rng)
 
@@ -317,12 +306,12 @@ def _read_pool(
     side: str,
     pool: str | IntArray | KeyedLists,
     queries: SideQueries,
-    facts: SideFacts,
+    kept: IntArray,
     splits: TripleSplits,
 ) -> Any:
     """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
     if isinstance(pool, KeyedLists):
-        relations = facts.facts[facts.ranked, 1]
+        relations = splits.triples[kept, 1]
         pool.check(relations, queries.targets, splits.relations, splits.entities)
         if pool.one_set is not None:
             return pool.one_set
@@ -331,10 +320,10 @@ def _read_pool(
         if pool == ALL:
             return None
         if pool == TYPED:  # Each relation has a list.
-            pairs = [facts.facts[:, 1], facts.facts[:, facts.answer_column]]
-            relation, entities = distinct_rows(pairs)
+            answers = splits.triples[:, SIDES[side].answer]
+            relation, entities = distinct_rows([splits.triples[:, 1], answers])
             indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
-            return indptr, entities, facts.facts[facts.ranked, 1]
+            return indptr, entities, splits.triples[kept, 1]
         pool = splits.ids_of(side, pool)
     check_among(pool, queries.targets, splits.vocabulary_of(side), f"answers of the side {side}")
     return pool

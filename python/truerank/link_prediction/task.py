@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ..errors import InputValueError, warn_user
-from ..inputs.checks import several
+from ..inputs.checks import choice, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
@@ -19,28 +19,25 @@ from ..reporting import Report
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
-from .known_answers import NONE, check_filters, check_words
-from .times import UNKNOWN_START, check_numbers_of_columns
 from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import make_sides
-from .triples import ALL_SIDES, TIME, read_splits
+from .triple_sides import FACT, FILTERS, NONE, QUERY, TRIPLE, make_sides
+from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
-    from .candidate_sets import CandidateSet
     from .triples import TripleSplits
 
 
 @public("truerank.link_prediction")
 class Task(SidedTask[Report]):
-    """Link prediction: rank head, tail, relation or time of every test triple among candidates.
+    """Link prediction: rank head, tail or relation of every test triple among candidates.
 
     Parameters
     ----------
     test : array of int or str, shape (n, 3+), rows, columns, a frame, or path
-        The triples to rank: head, relation, tail, and behind them what `keys` and `time` say. A
+        The triples to rank: head, relation, tail, and behind them what `keys` says. A
         list of tuples is rows, a tuple is columns, and columns with names are found by these. A
         path ending in .npy is an array of integers, one ending in .csv has commas and csv's
         quoting, any other file is tab-separated text; gzipped if its name ends in .gz. What an
@@ -60,11 +57,8 @@ class Task(SidedTask[Report]):
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
         of labels, a line each, or of labels and ids, as ``entities.dict`` and ``entity2id.txt``.
-    sides : sequence of {"head", "tail", "relation", "time"}
-        The sides to predict; in Ranks, head comes before tail, tail before relation, and that
-        before time. "time": the time of a fact among all distinct
-        times of all splits, in their order, of facts with one column of points (`time`); times at
-        which the same triple holds, too, are known answers.
+    sides : sequence of {"head", "tail", "relation"}
+        The sides to predict; in Ranks, head comes before tail, and tail before relation.
     candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
@@ -79,31 +73,23 @@ class Task(SidedTask[Report]):
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
-        The columns of qualifiers, from 3 on, that are part of every query; (): none. Columns with
-        names have these numbers in their order behind head, relation and tail. Default: those of
-        `time`, and any other is refused, unless it has one value in all splits: it is left out.
-    time : int or (int, int), optional
-        The column of qualifiers that holds time points, or those of the starts and the ends of
-        closed intervals. Times are integers, or dates such as "2014-01-05", "1984", "2003-##-##"
-        (from its first day to its last) and "####-##-##" or "" (unknown: without a bound). Integers
-        stay as they are; dates, and integers of triples by labels, are ids of the distinct times in
-        their order, starts and ends together, whose labels are in `qualifiers`. An end before its
-        start is taken for unknown, with a warning.
-    filters : sequence of {"query", "triple", "fact", "overlap", "none"}, optional
+        The further columns, from 3 on, that are part of every query, such as a time; (): none, but
+        all are part of the facts. Columns with names have these numbers in their order behind head,
+        relation and tail. Default: a further column is refused, unless it has one value in all
+        splits: it is left out.
+    filter : {"query", "triple", "fact", "none"}, optional
         Which known answers are left out. "query" (default): those of the same query, with its
         `keys`. "triple": whatever the further columns hold. "fact": those of facts that agree in
-        all further columns, also if the query has not all of them. "overlap": those of facts of the
-        same query whose interval overlaps that of the test triple, as `time` says; an instant is
-        enough. "none": nothing, as with ``known=None``. Under several, the tasks are counted in one
-        pass over the scores: the report is that of the first, and its `filters` has all.
+        all further columns, also if the query has not all of them. "none": nothing, as with
+        ``known=None``.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
         has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
-        are left out, unless `keys` or `time` is given: they follow in their order. Default: by
-        names, and in this order where columns have none.
+        are left out, unless `keys` is given: they follow in their order. Default: by names, and in
+        this order where columns have none.
     header : bool, optional
         Whether the first line of each text file names its columns. Default: if its words are names
         of columns, or those that `columns` has. In a file of ten lines and more, whose relations
@@ -112,13 +98,9 @@ class Task(SidedTask[Report]):
     Attributes
     ----------
     sides : dict of str to SideTasks
-        Each is an attribute, too: `head`, `tail`, `relation`, `time`. Queries of a
-        tail are rows (head, relation, ...), of a head (relation, tail, ...), those of a relation
-        (head, tail, ...), those of a time (head, relation, tail, ...). ``time.names`` are the times
-        in the order of columns.
+        Each is an attribute, too: `head`, `tail`, `relation`. Queries of a tail are rows (head,
+        relation, ...), of a head (relation, tail, ...), those of a relation (head, tail, ...).
     protocol : Protocol
-    protocols : dict of str to Protocol
-        By the name of the filter; `protocol` is the first.
     audit : TaskAudit
         The findings, with counts and examples; `print(task.audit)`.
     test : ndarray of int64, shape (n, 3+)
@@ -138,20 +120,18 @@ class Task(SidedTask[Report]):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, ends before starts, dates that name no day, columns
-        that may have another order, ids that may be labels, as most below the largest do not occur,
-        and a header in a file, which is left out. By the methods that evaluate, if labels have no
-        order: `entities` was None, and the attribute of that name, which tells the order, was not
-        read.
+        For duplicates and leaks that are kept, columns that may have another order, ids that may be
+        labels, as most below the largest do not occur, and a header in a file, which is left out.
+        By the methods that evaluate, if labels have no order: `entities` was None, and the
+        attribute of that name, which tells the order, was not read.
 
     Notes
     -----
     Every task has the labels "relation", "queries", "targets", "category" (of the
     relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
     triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
-    predicted relation, as "0", "1", "2-3", "4-7", ...), "unit" (the row of `test` as it was given,
-    which all sides share), and "time" if some columns are times (the point or the start). Reports
-    can be grouped by any of them.
+    predicted relation, as "0", "1", "2-3", "4-7", ...), and "unit" (the row of `test` as it was
+    given, which all sides share). Reports can be grouped by any of them.
 
     Examples
     --------
@@ -179,7 +159,6 @@ class Task(SidedTask[Report]):
     head: SideTasks
     tail: SideTasks
     relation: SideTasks
-    time: SideTasks
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
@@ -195,8 +174,7 @@ class Task(SidedTask[Report]):
         candidates: Any = None,
         split: str = "test",
         keys: Sequence[int] | None = None,
-        time: int | Sequence[int] | None = None,
-        filters: Sequence[str] | None = None,
+        filter: str | None = None,
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
@@ -204,19 +182,14 @@ class Task(SidedTask[Report]):
         header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = sorted(check_words("sides", sides, ALL_SIDES), key=ALL_SIDES.index)
+        chosen_sides = _read_sides(sides)
         named_splits = name_splits(split, test, known)
         splits = read_splits(
-            named_splits, entities, relations, time=time, keys=keys, columns=columns, header=header
+            named_splits, entities, relations, keys=keys, columns=columns, header=header
         )
-        if not splits.tested:
-            raise InputValueError(split, expected="at least one triple", got="none")
-        _check_time_side(chosen_sides, splits)
         width = splits.triples.shape[1]
         key_columns = _read_keys(keys, width)
-        rules_by_filter = check_filters(
-            filters, known is not None, key_columns, width, splits.time_columns
-        )
+        filter_name = _read_filter(filter, known is not None)
         chosen = as_candidates(candidates, chosen_sides, splits)
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
         if entities is None and splits.entities.names is None:
@@ -228,22 +201,27 @@ class Task(SidedTask[Report]):
         self._entities = splits.entities.names
         self._relations = splits.relations.names
         self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
-        filter_names = list(rules_by_filter)
         is_asked = np.zeros(len(splits.triples), dtype=bool)
         sides_of_task = make_sides(
             chosen_sides,
             splits,
             kept=kept,
             keys=key_columns,
-            filters=filter_names,
+            filter=filter_name,
             candidates=chosen,
             is_asked=is_asked,
         )
         self.audit = self.audit.with_meeting(is_asked)
         self.test = np.ascontiguousarray(splits.triples[kept])
-        protocols = _make_protocols(rules_by_filter, splits, chosen)
-        facts = splits.columns_of(self.test)
-        super().__init__(sides_of_task, protocols[filter_names[0]], protocols, facts)
+        filtered_by: tuple[str, ...] = () if filter_name == NONE else (*splits.known, split)
+        protocol = Protocol(
+            filter=filtered_by,
+            filter_rule=_rule_of_protocol(filter_name, key_columns, width),
+            candidates=chosen.name,
+            sampled=chosen.are_sampled,
+            split=split,
+        )
+        super().__init__(sides_of_task, protocol, splits.columns_of(self.test))
 
     _numbers_queries = True
 
@@ -290,14 +268,13 @@ class Task(SidedTask[Report]):
         *,
         head: Callable[[IntArray], Any] | None = None,
         relation: Callable[[IntArray], Any] | None = None,
-        time: Callable[[IntArray], Any] | None = None,
         **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of queries.
 
         Parameters
         ----------
-        tail, head, relation, time : callable
+        tail, head, relation : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor.
 
@@ -322,7 +299,7 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
-        scorers = _by_side(tail, head, relation, time)
+        scorers = _by_side(tail, head, relation)
         return self._evaluate(scorers, **options)
 
     @with_options(VectorOptions, similarity="dot")
@@ -333,9 +310,7 @@ class Task(SidedTask[Report]):
         head: Any = None,
         entities: Any = None,
         relation: Any = None,
-        time: Any = None,
         relations: Any = None,
-        times: Any = None,
         unique: bool = False,
         **options: Unpack[VectorOptions],
     ) -> Report:
@@ -343,15 +318,13 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, time : array_like, shape (q, d)
+        tail, head, relation : array_like, shape (q, d)
             Those of each side. Row i belongs to ``test[i]`` as it was given, or with
             ``unique=True`` to the query ``task.tail.queries[i]``.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities. The index of a frame must be the labels in their order.
         relations : array_like, shape (columns, d), or path
             The embeddings of relations, for the side "relation".
-        times : array_like, shape (columns, d), or path
-            The embeddings of times, for the side "time".
         unique : bool
             Whether rows belong to the distinct queries.
         bias : array_like, or mapping of str to array_like, optional
@@ -386,8 +359,8 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        queries = _by_side(tail, head, relation, time)
-        candidates = {"entities": entities, "relations": relations, "times": times}
+        queries = _by_side(tail, head, relation)
+        candidates = {"entities": entities, "relations": relations}
         return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
     @with_options(ScoreOptions)
@@ -397,7 +370,6 @@ class Task(SidedTask[Report]):
         *,
         head: Any = None,
         relation: Any = None,
-        time: Any = None,
         unique: bool = False,
         **options: Unpack[ScoreOptions],
     ) -> Report:
@@ -405,7 +377,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, time : array_like, or files
+        tail, head, relation : array_like, or files
             Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
             given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
             may differ. The columns of a frame must be the labels in their order.
@@ -429,7 +401,7 @@ class Task(SidedTask[Report]):
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
-        scores = _by_side(tail, head, relation, time)
+        scores = _by_side(tail, head, relation)
         return self._evaluate_scores(scores, unique=unique, **options)
 
     @with_options(ListOptions)
@@ -439,7 +411,6 @@ class Task(SidedTask[Report]):
         *,
         head: Any = None,
         relation: Any = None,
-        time: Any = None,
         unique: bool = False,
         **options: Unpack[ListOptions],
     ) -> Report:
@@ -451,7 +422,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, time : TopK, or ids as `truerank.rank_lists` takes them
+        tail, head, relation : TopK, or ids as `truerank.rank_lists` takes them
             Those of each side, whose rows are those of `evaluate_embeddings`: what
             `truerank.topk_embeddings` returns, or ids, the best first.
         unique : bool
@@ -478,34 +449,38 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        lists = _by_side(tail, head, relation, time)
+        lists = _by_side(tail, head, relation)
         return self._evaluate_lists(lists, unique=unique, **options)
 
 
-def _by_side(tail: Any, head: Any, relation: Any, time: Any) -> dict[str, Any]:
+def _by_side(tail: Any, head: Any, relation: Any) -> dict[str, Any]:
     """Return what belongs to each side, by its name."""
-    return {"tail": tail, "head": head, "relation": relation, TIME: time}
+    return {"tail": tail, "head": head, "relation": relation}
 
 
-def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:
-    """Check that facts have one column of times where these are predicted."""
-    if TIME not in sides:
-        return
-    times = splits.times
-    if times is None or len(times.columns) != 1:
-        expected = f"time=, the one column of points that the side {TIME!r} predicts"
-        got = "none" if times is None else "starts and ends"
-        raise InputValueError("sides", expected=expected, got=got)
-    (unknown,) = np.nonzero(times.starts[: splits.tested] == UNKNOWN_START)
-    if len(unknown):
-        problem = f"fact {unknown[0]} of the test has an unknown time"
-        raise InputValueError("sides", f"{TIME!r} cannot be predicted: {problem}")
+def _read_sides(sides: Any) -> list[str]:
+    """Return the sides to predict in the order of the tasks."""
+    listed = ", ".join(SIDES)
+    checked = [
+        choice("sides", side, tuple(SIDES)) for side in several("sides", sides, f"of {listed}")
+    ]
+    if not checked or len(set(checked)) < len(checked):
+        expected = f"at least one of {listed}, none twice"
+        raise InputValueError("sides", expected=expected, got=repr(checked))
+    return sorted(checked, key=list(SIDES).index)
 
 
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     """Return the columns of qualifiers that are part of every query, ascending; by default all."""
     columns: Sequence[Any] = range(3, width) if keys is None else several("keys", keys, "columns")
-    return tuple(sorted(check_numbers_of_columns("keys", columns, width)))
+    are_right = all(map(is_integer, columns))
+    if are_right:
+        different = set(columns)
+        are_right = len(different) == len(columns) and different <= set(range(3, width))
+    if not are_right:
+        expected = f"distinct columns from 3 on, of {width} in all"
+        raise InputValueError("keys", expected=expected, got=", ".join(map(repr, columns)))
+    return tuple(sorted(map(int, columns)))
 
 
 def _unsaid_orders(splits: TripleSplits, orders: Mapping[str, Any]) -> set[str]:
@@ -522,19 +497,33 @@ def _notes_on_ids(size: int, occurring: int) -> list[str]:
     return [f"entities: ids go up to {size - 1:,}, of which {occurring:,} occur; {remedies}"]
 
 
-def _make_protocols(
-    rules: Mapping[str, str | None], splits: TripleSplits, candidates: CandidateSet
-) -> dict[str, Protocol]:
-    """Return the protocol under each filter, by its name; `rules` are those of `check_filters`."""
-    split, *known = splits.sizes
-    protocols = {}
-    for name, rule in rules.items():
-        filtered_by: tuple[str, ...] = () if name == NONE else (*known, split)
-        protocols[name] = Protocol(
-            filter=filtered_by,
-            filter_rule=rule,
-            candidates=candidates.name,
-            sampled=candidates.are_sampled,
-            split=split,
-        )
-    return protocols
+def _read_filter(name: Any, has_known: bool) -> str:
+    """Check the argument `filter`, and return its word."""
+    if name is None:
+        return QUERY if has_known else NONE
+    word = choice("filter", name, FILTERS)
+    if not has_known and word != NONE:
+        expected = '"none" without known splits (known=None)'
+        raise InputValueError("filter", expected=expected, got=repr(word))
+    return word
+
+
+def _rule_of_protocol(name: str, keys: Sequence[int], width: int) -> str | None:
+    """Return the rule as a protocol says it: equal if and only if the same facts are filtered.
+
+    Examples
+    --------
+    >>> _rule_of_protocol("query", (), 3), _rule_of_protocol("query", (3,), 4)
+    (None, 'fact')
+    >>> _rule_of_protocol("query", (4,), 5), _rule_of_protocol("query", (), 5)
+    ('columns 4', 'triple')
+    """
+    if width == 3 or name == NONE:
+        return None
+    if name != QUERY:
+        return name
+    if not keys:
+        return TRIPLE
+    if len(keys) == width - 3:
+        return FACT
+    return f"columns {', '.join(map(str, keys))}"

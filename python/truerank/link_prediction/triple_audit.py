@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, look_up, row_keys, without
+from ..arrays.row_keys import are_among, distinct, without
 from ..errors import InputValueError
 from ..naming import public
 from ..records.split_audit import Audited, SplitAudit, SplitFinding, audit_split
@@ -18,53 +18,6 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 TRAIN = "train"  # A model was trained on the known split of this name.
-
-
-@public("truerank.link_prediction")
-@dataclass(frozen=True)
-class TimeAudit:
-    """What is worth knowing about the times of triples.
-
-    Attributes
-    ----------
-    reversed : SplitFinding
-        Triples of any split that end before they start, whose ends are taken for unknown.
-    doubtful : SplitFinding
-        Dates that name no day, such as "307-13047-09", which are read by their years.
-    not_later : int
-        The number of test triples that start no later than the last one of train. If it is 0, the
-        split asks for the future; if it is large, for what is missing in between.
-    seen : int
-        The number of test triples whose head, relation and tail train has, at whatever time.
-    against : str
-        What the last two compare with: "train", "known splits" if none has that name, or "" without
-        any, where both are 0.
-    """
-
-    reversed: SplitFinding
-    doubtful: SplitFinding
-    not_later: int
-    seen: int
-    against: str = TRAIN
-
-    def __str__(self) -> str:
-        lines = []
-        if self.against:
-            later = f"{self.not_later:,} triples start no later than the last of {self.against}"
-            seen = f"{self.seen:,} are in {self.against} at some time"
-            lines.append(f"times: {later}; {seen}")
-        lines.extend(self.notes)
-        return "\n".join(lines)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a user should be warned of."""
-        notes = []
-        if self.reversed.count:
-            notes.append(f"{self.reversed} triples end before they start; their ends are unknown")
-        if self.doubtful.count:
-            notes.append(f"{self.doubtful} dates name no day; they are read by their years")
-        return notes
 
 
 @public("truerank.link_prediction")
@@ -118,7 +71,6 @@ class TaskAudit(SplitAudit):
     unseen: SplitFinding | None = None
     unseen_entities: SplitFinding | None = None
     unseen_relations: SplitFinding | None = None
-    times: TimeAudit | None = None
     unfiltered: bool = False
     entities: int = 0
     relations: int = 0
@@ -137,8 +89,6 @@ class TaskAudit(SplitAudit):
             lines.append(f"{heading}: {self.unseen}{rule}")
             lines.append(f"unseen entities: {self.unseen_entities}")
             lines.append(f"unseen relations: {self.unseen_relations}")
-        if self.times is not None:
-            lines.extend(str(self.times).splitlines())
         if self.unfiltered:
             reason = "known= names no splits: known answers stay among the candidates"
             lines.append(f"unfiltered: {reason}")
@@ -203,7 +153,6 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    times = _audit_times(splits)
     kept, notes, audit = audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
@@ -211,17 +160,13 @@ def audit_triples(
         rules,
         splits.labels_of,
         cases,
-        times=times,
         unfiltered=unfiltered,
         headers=splits.notes,
         left_out=splits.left_out,
         **_count_distinct(splits),
         **unseen,
     )
-    notes = notes + audit.notes
-    if times is not None:
-        notes += times.notes
-    return kept, notes, audit
+    return kept, notes + audit.notes, audit
 
 
 def _find_unseen(splits: TripleSplits) -> tuple[dict[str, SplitFinding], Mask]:
@@ -244,28 +189,3 @@ def _find_unseen(splits: TripleSplits) -> tuple[dict[str, SplitFinding], Mask]:
         for column in columns:
             has_unseen |= are_among(test[:, column], unseen)
     return findings, has_unseen
-
-
-def _audit_times(splits: TripleSplits) -> TimeAudit | None:
-    """Compare the times of the evaluated split with those of "train", or of all known splits."""
-    times = splits.times
-    if times is None:
-        return None
-    tested = splits.tested
-    trained = splits.rows_of(TRAIN)
-    earliest = np.iinfo(np.int64).min  # Without train triples, all are later.
-    last_start = times.starts[trained].max(initial=earliest)
-    triples = row_keys([splits.triples[:, column] for column in range(3)])
-    rows_seen, _ = look_up(distinct(triples[trained]), triples[:tested])
-    against = ""
-    if TRAIN in splits.known:
-        against = TRAIN
-    elif splits.known:
-        against = "known splits"
-    return TimeAudit(
-        reversed=SplitFinding.of(times.reversed.tolist(), splits.labels_of),
-        doubtful=SplitFinding.of(times.doubtful),
-        not_later=int(np.count_nonzero(times.starts[:tested] <= last_start)),
-        seen=len(rows_seen),
-        against=against,
-    )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.row_keys import DistinctRows, occurrences_of
 from ..ranks.labels import Labels, labels_of_codes
-from ..tasks.side_tasks import SideQueries, SideTasks
+from ..tasks.side_tasks import SideQueries, SideTasks, make_queries
 from .candidate_sets import CandidateSet, candidates_of
-from .known_answers import SideFacts
-from .triples import KINDS, SIDES, TIME
+from .triples import SIDES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +19,13 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .triples import TripleSplits
 
+# What facts of known splits leave out: those of the same query, those that agree in head, relation
+# and tail, those that agree in all columns, or none.
+QUERY = "query"
+TRIPLE = "triple"
+FACT = "fact"
+NONE = "none"
+FILTERS = (QUERY, TRIPLE, FACT, NONE)
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 # Files and messages list the labels of tasks in this order.
 LABELS = (
@@ -31,7 +37,6 @@ LABELS = (
     "head_degree",
     "tail_degree",
     "degree",
-    "time",
 )
 
 
@@ -112,7 +117,7 @@ def make_sides(
     *,
     kept: IntArray,
     keys: tuple[int, ...],
-    filters: Sequence[str],
+    filter: str,
     candidates: CandidateSet,
     is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, SideTasks]:
@@ -120,7 +125,7 @@ def make_sides(
 
     Parameters
     ----------
-    sides : sequence of {"head", "tail", "relation", "time"}
+    sides : sequence of {"head", "tail", "relation"}
         The sides to predict.
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
@@ -128,8 +133,8 @@ def make_sides(
         The triples of the evaluated split that are ranked.
     keys : tuple of int
         The columns of qualifiers that are part of a query.
-    filters : sequence of str
-        The rules by which known answers are left out: words of `FILTERS`.
+    filter : str
+        The rule by which known answers are left out: a word of `FILTERS`.
     candidates : CandidateSet
         The candidate set.
     is_asked : ndarray of bool
@@ -140,8 +145,8 @@ def make_sides(
     counts.forget("entities")
     made = {}
     for side in sides:
-        facts = _read_facts(side, splits, kept, keys)
-        queries = facts.queries(facts.query_columns + facts.keys, is_asked)
+        query, answer = SIDES[side]
+        queries = make_queries(splits.triples, kept, query + keys, answer, is_asked)
         vocabulary = splits.vocabulary_of(side)
         made[side] = SideTasks(
             side,
@@ -149,16 +154,30 @@ def make_sides(
             rows=queries.rows,
             targets=queries.targets,
             columns=vocabulary.size,
-            filter=facts.filter(filters[0], queries),
-            candidates=candidates_of(side, candidates, queries, facts, splits),
-            labels=_labels_of_side(side, splits, facts, queries, counts, labels),
+            filter=_make_filter(filter, side, queries, splits.triples, kept),
+            candidates=candidates_of(side, candidates, queries, kept, splits),
+            labels=_labels_of_side(side, queries, counts, labels),
             test_rows=kept,
             height=splits.tested,
             names=vocabulary.names,
-            candidate_kind=KINDS.get(side, "entities"),
-            other_filters={name: facts.filter(name, queries) for name in filters[1:]},
+            candidate_kind=vocabulary.of,
         )
     return made
+
+
+def _make_filter(
+    name: str, side: str, queries: SideQueries, triples: IntArray, kept: IntArray
+) -> Any:
+    """Make the filter that a word of `FILTERS` stands for, as `SideTasks` takes it."""
+    if name == NONE:
+        return None
+    if name == QUERY:
+        return queries.answers
+    agreeing, answer = SIDES[side]
+    if name == FACT:
+        agreeing = tuple(j for j in range(triples.shape[1]) if j != answer)
+    known = make_queries(triples, kept, agreeing, answer)
+    return *known.answers, known.rows
 
 
 def _labels_of_triples(
@@ -175,53 +194,19 @@ def _labels_of_triples(
         "head_degree": labels_of_codes(counts.degrees("entities", triples[kept, 0])),
         "tail_degree": labels_of_codes(counts.degrees("entities", triples[kept, 2])),
     }
-    if splits.times is not None:
-        column = splits.times.columns[0]
-        labels["time"] = labels_of_codes(triples[kept, column], splits.qualifiers[column - 3])
     return labels
 
 
 def _labels_of_side(
-    side: str,
-    splits: TripleSplits,
-    facts: SideFacts,
-    queries: SideQueries,
-    counts: TripleCounts,
-    of_triples: Mapping[str, Labels],
+    side: str, queries: SideQueries, counts: TripleCounts, of_triples: Mapping[str, Labels]
 ) -> dict[str, Labels]:
     """Add the labels of the tasks of one side to those of their triples."""
     labels = dict(of_triples)
     labels["queries"] = labels_of_codes(queries.rows)
     labels["targets"] = labels_of_codes(queries.targets)
-    if side == TIME:  # A time is as frequent as the known facts that hold then.
-        known_times = occurrences_of(facts.facts[splits.tested :, facts.answer_column])
-        degrees = known_times.of(queries.targets)
-    elif f"{side}_degree" in labels:
-        degrees = labels[f"{side}_degree"].codes
+    if side == "relation":
+        degrees = counts.degrees("relations", queries.targets)
     else:
-        degrees = counts.degrees(KINDS.get(side, "entities"), queries.targets)
+        degrees = labels[f"{side}_degree"].codes
     labels["degree"] = degree_buckets(degrees)
     return {name: labels[name] for name in LABELS if name in labels}
-
-
-def _read_facts(
-    side: str, splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]
-) -> SideFacts:
-    """Return the facts of all splits as a side sees them."""
-    if side == TIME:
-        return _facts_of_times(splits, kept, keys)
-    columns = SIDES[side]
-    return SideFacts(
-        splits.triples, kept, columns.query, columns.answer, keys=keys, times=splits.times
-    )
-
-
-def _facts_of_times(splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]) -> SideFacts:
-    """Return the facts with times by their number among all, which are predicted."""
-    column = splits.time_columns[0]
-    facts = splits.triples.copy(order="K")
-    facts[:, column] = splits.time_points.codes
-    others = tuple(key for key in keys if key != column)
-    return SideFacts(
-        facts, kept, query_columns=(0, 1, 2), answer_column=column, keys=others, times=splits.times
-    )

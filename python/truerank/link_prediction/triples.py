@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, distinct
+from ..arrays.row_keys import distinct
 from ..errors import InputValueError, warn_user
 from ..naming import public
 from ..records.column_ids import (
@@ -23,7 +23,6 @@ from ..records.column_roles import FACTS
 from ..records.split_columns import SplitReader, stack_splits
 from ..records.text import RowForm
 from ..records.vocabularies import Vocabulary
-from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -52,10 +51,6 @@ SIDES = {
     "tail": SideColumns((0, 1), answer=2),
     "relation": SideColumns((0, 2), answer=1),
 }
-TIME = "time"  # Facts with times have this side in addition.
-ALL_SIDES = (*SIDES, TIME)
-# These sides predict something other than entities.
-KINDS = {"relation": "relations", TIME: "times"}
 
 
 @public("truerank.link_prediction")
@@ -78,13 +73,6 @@ class Triples(NamedTuple):
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
 
 
-class TimePoints(NamedTuple):
-    """The distinct times of facts as a vocabulary, and the code of each fact in it."""
-
-    vocabulary: Vocabulary
-    codes: IntArray
-
-
 class TripleSplits(NamedTuple):
     """Some splits as ids over one vocabulary.
 
@@ -96,8 +84,6 @@ class TripleSplits(NamedTuple):
         The number of triples of each split; the evaluated one comes first.
     entities, relations : Vocabulary
     qualifiers : tuple
-    times : Times, or None
-        When each triple holds, if some columns are times.
     notes : tuple of str
         What the user should know of the files.
     left_out : tuple of str
@@ -109,7 +95,6 @@ class TripleSplits(NamedTuple):
     entities: Vocabulary
     relations: Vocabulary
     qualifiers: tuple[tuple[str, ...] | None, ...]
-    times: Times | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -117,13 +102,6 @@ class TripleSplits(NamedTuple):
     def known(self) -> list[str]:
         """The names of all splits but the evaluated one."""
         return list(self.sizes)[1:]
-
-    @property
-    def time_columns(self) -> tuple[int, ...]:
-        """The columns that are times."""
-        if self.times is None:
-            return ()
-        return self.times.columns
 
     @property
     def tested(self) -> int:
@@ -134,27 +112,11 @@ class TripleSplits(NamedTuple):
         """Return the vocabulary of the answers of a side."""
         if side == "relation":
             return self.relations
-        if side == TIME:
-            return self.time_points.vocabulary
         return self.entities
 
-    @property
-    def time_points(self) -> TimePoints:
-        """The distinct times of all splits in their order, and that of each triple."""
-        column = self.time_columns[0]
-        ids = self.triples[:, column]
-        names = self.qualifiers[column - 3]
-        if names is not None:
-            return TimePoints(Vocabulary(len(names), names, "times"), ids)
-        distinct_times, codes = codes_of(ids)
-        vocabulary = Vocabulary(len(distinct_times), tuple(distinct_times.tolist()), "times")
-        return TimePoints(vocabulary, codes)
-
     def ids_of(self, side: str, name: str) -> IntArray:
-        """Return the distinct entities of a known split, or its relations or times."""
+        """Return the distinct entities of a known split, or its relations."""
         rows = self.rows_of(name)
-        if side == TIME:
-            return distinct(self.time_points.codes[rows])
         if side == "relation":
             return distinct(self.triples[rows, 1])
         return distinct(np.concatenate([self.triples[rows, 0], self.triples[rows, 2]]))
@@ -247,7 +209,7 @@ def read_triples(
     """
     reader = SplitReader(TRIPLE_FORM, columns, has_further=False, header=header)
     columns_of_triples = reader.read_all({"triples": ("triples", triples)})
-    further = Further(tuple(range(3, len(columns_of_triples["triples"]))))
+    further = range(3, len(columns_of_triples["triples"]))
     splits = _encode_splits(reader, columns_of_triples, entities, relations, further)
     for note in splits.notes:
         warn_user(note)
@@ -259,22 +221,11 @@ def read_triples(
     )
 
 
-class Further(NamedTuple):
-    """Which of the columns behind head, relation and tail are read, and which of these are times.
-
-    Both are numbers of columns of the splits.
-    """
-
-    columns: tuple[int, ...]
-    times: tuple[int, ...] = ()
-
-
 def read_splits(
     splits: Mapping[str, tuple[str, Any]],
     entities: Any,
     relations: Any,
     *,
-    time: Any = None,
     keys: Any = None,
     columns: Any = None,
     header: bool | None = None,
@@ -287,38 +238,38 @@ def read_splits(
         By name: the title of the split in messages, and the split as `read_triples` takes it.
     entities, relations, columns, header : optional
         As `read_triples` takes them.
-    time, keys : optional
-        As `Task` takes them. A further column that neither of them names is refused, or left out
-        where it has one value in all splits.
+    keys : optional
+        As `Task` takes them. Without them a further column is refused, or left out where it has one
+        value in all splits.
     """
-    has_further = time is not None or keys is not None
-    reader = SplitReader(TRIPLE_FORM, columns, has_further=has_further, header=header)
+    reader = SplitReader(TRIPLE_FORM, columns, has_further=keys is not None, header=header)
     columns_by_split = reader.read_all(splits)
-    further = _find_further(reader, columns_by_split, time, keys)
+    tested = next(iter(splits))
+    if not len(columns_by_split[tested][0].values):
+        raise InputValueError(tested, expected="at least one triple", got="none")
+    further = range(3, len(next(iter(columns_by_split.values()))))
+    if keys is None:
+        _leave_out(reader, columns_by_split, further)
+        further = range(0)
     return _encode_splits(reader, columns_by_split, entities, relations, further)
 
 
-def _find_further(
-    reader: SplitReader, columns_by_split: Mapping[str, list[IdColumn]], time: Any, keys: Any
-) -> Further:
-    """Return the further columns that are read: a weight or a label belongs to no query unsaid."""
-    width = len(next(iter(columns_by_split.values())))
-    times: tuple[int, ...] = () if time is None else check_times(time, width)
-    if keys is not None:
-        return Further(tuple(range(3, width)), times)
-    for j in set(range(3, width)).difference(times):
+def _leave_out(
+    reader: SplitReader, columns_by_split: Mapping[str, list[IdColumn]], further: Sequence[int]
+) -> None:
+    """Leave further columns out that have one value; others belong to no query unsaid."""
+    for j in further:
         name = repr(reader.further[j - 3]) if reader.further else f"column {j}"
         of_splits = [split[j] for split in columns_by_split.values() if len(split[j].values)]
         entries = {column.entry(0) for column in of_splits}
         if len(entries) > 1 or not all(map(_has_one_value, of_splits)):
             expected = (
-                "3 columns (head, relation, tail); keys= or time= say what others "
+                "3 columns (head, relation, tail); keys= says what others "
                 'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
             )
             got = f"{name}, as {of_splits[0].entry(0)!r} and others"
             raise InputValueError(of_splits[0].split, expected=expected, got=got)
         reader.left_out.append(f"all splits: {name}, which has one value")
-    return Further(tuple(sorted(times)), times)
 
 
 def _has_one_value(column: IdColumn) -> bool:
@@ -331,7 +282,7 @@ def _encode_splits(
     columns_by_split: Mapping[str, list[IdColumn]],
     entities: Any,
     relations: Any,
-    further: Further,
+    further: Sequence[int],
 ) -> TripleSplits:
     """Turn the columns of splits into ids over one vocabulary."""
     sizes = {name: len(columns[0].values) for name, columns in columns_by_split.items()}
@@ -343,28 +294,19 @@ def _encode_splits(
         entities, relations, heads_and_tails, [columns[1] for columns in columns_of_splits]
     )
     holds_ids = entities is not None and entity.words is None
-    of_column = {j: [columns[j] for columns in columns_of_splits] for j in further.columns}
-    labels_of_columns: dict[int, tuple[str, ...] | None] = {}
-    ids_of_columns: dict[int, list[IntArray]] = {}
-    times = None
-    if further.times:
-        positions = tuple(3 + further.columns.index(j) for j in further.times)
-        columns_of_times = [of_column.pop(j) for j in further.times]
-        times, ids_of_times, labels = encode_times(positions, columns_of_times, holds_ids)
-        for j, ids_of_column in zip(further.times, ids_of_times, strict=True):
-            labels_of_columns[j] = labels
-            ids_of_columns[j] = ids_of_column
-    for j, column in of_column.items():
-        labels_of_columns[j], ids_of_columns[j] = _encode_qualifier(column, holds_ids)
     to_stack = [ids[0::2], relation_ids, ids[1::2]]
-    to_stack.extend(ids_of_columns[j] for j in further.columns)
+    qualifiers = []
+    for j in further:
+        of_splits = [columns[j] for columns in columns_of_splits]
+        names, ids_of_column = _encode_qualifier(of_splits, holds_ids)
+        qualifiers.append(names)
+        to_stack.append(ids_of_column)
     return TripleSplits(
         triples=stack_splits(to_stack),
         sizes=sizes,
         entities=entity,
         relations=relation,
-        qualifiers=tuple(labels_of_columns[j] for j in further.columns),
-        times=times,
+        qualifiers=tuple(qualifiers),
         notes=tuple(reader.notes),
         left_out=tuple(reader.left_out),
     )

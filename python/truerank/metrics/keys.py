@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 MACRO = "macro"
 ALL_SIDES = "both"
-# Relations and times have few candidates, so they are never pooled with entities.
-UNPOOLED_SIDES = ("relation", "time")
+# Relations are few candidates, so they are never pooled with entities.
+UNPOOLED_SIDES = ("relation",)
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 # An arrow says which values of a metric are better.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
-FACT = ("unit", "side", "relation", "time", "queries", "targets")
+FACT = ("unit", "side", "relation", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 
 
@@ -49,8 +49,8 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
         Where only some are from lists, the others have no misses; where only some have gains of
         retrieval, those of the others are 1.
     repeats : {"refuse", "drop", "keep"}
-        What to do where the same fact comes twice in one unit: the same side, relation, time,
-        qualifiers, query and target, if the ranks have labels of side, query and target (those of
+        What to do where the same fact comes twice in one unit: the same side, relation,
+        query and target, if the ranks have labels of side, query and target (those of
         retrieval have no side). A sampler that fills its last batch hands some rows out again, and
         every mean would count them twice. "drop" keeps the first of each, and requires that all
         have the same counts; "keep" keeps all in the given order, as for several runs of one model.

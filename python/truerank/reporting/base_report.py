@@ -50,9 +50,6 @@ class BaseReport(Numbers):
         What reads a key of this kind of report; an unknown one is a KeyError.
     groups : mapping of label to report
         Each made when it is first asked for; empty without groups.
-    filters : mapping of str to report
-        The report of the same tasks under each filter by name, this one first; empty if they were
-        counted under one filter.
     """
 
     form: ReportForm
@@ -65,19 +62,12 @@ class BaseReport(Numbers):
         self._source = source
         make: Callable[[int], Self] = partial(_report_of_group, type(self), source)
         self.groups: Mapping[Hashable, Self] = Groups(source.group_names, make)
-        self.filters: Mapping[str, Self] = Groups((), make, "filter")
 
     @classmethod
     def _of(cls, source: Source) -> Self:
         report = cls.__new__(cls)
         report._tell(source)
         return report
-
-    def _beside(self, filters: Mapping[str, Self]) -> Self:
-        """Return this report, which is the first of the given ones, with the others beside it."""
-        if len(filters) > 1:
-            self.filters = Groups(filters, list(filters.values()).__getitem__, "filter")
-        return self
 
     @abstractmethod
     def _lines(self) -> list[str]:
@@ -406,7 +396,6 @@ class BaseReport(Numbers):
             "sides": source.sides.counts,
             "findings": self.audit(),
             "groups": None,
-            "filters": None,
         }
         if source.by is not None:
             found = {}
@@ -420,11 +409,6 @@ class BaseReport(Numbers):
                 "tasks": {side: source.group_tasks(side) for side in source.sides.counts},
                 "metrics": found,
             }
-        if self.filters:
-            plain_keys = [key for key in keys if not self.read_key(key).macro]
-            names = list(self.filters)  # The first filter is that of this report.
-            others = {name: self.filters[name]._object(plain_keys, ()) for name in names[1:]}
-            content["filters"] = {"own": names[0], "others": others}
         content |= source.facts
         return content
 

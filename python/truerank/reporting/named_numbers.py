@@ -77,12 +77,9 @@ class Numbers(Mapping[str, float], AsTable):
 class Groups(Mapping[Any, R]):
     """Reports by label, as those of groups, each made by its place when it is first read."""
 
-    def __init__(
-        self, labels: Iterable[Hashable], make: Callable[[int], R], noun: str = "group"
-    ) -> None:
+    def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
         self._labels = tuple(labels)
         self._make = make
-        self._noun = noun
         self._reports: dict[Hashable, R] = {}
 
     @cached_property
@@ -94,7 +91,7 @@ class Groups(Mapping[Any, R]):
             if label not in self._places:
                 known = ", ".join(map(repr, self._labels[:10])) or "none"
                 more = ", ..." if len(self) > 10 else ""
-                problem = f"no {self._noun} of the report, which has {known}{more}"
+                problem = f"no group of the report, which has {known}{more}"
                 raise UnknownKeyError(repr(label), problem)
             self._reports[label] = self._make(self._places[label])
         return self._reports[label]
@@ -106,4 +103,4 @@ class Groups(Mapping[Any, R]):
         return len(self._labels)
 
     def __repr__(self) -> str:
-        return f"<{self._noun}s: {', '.join(map(repr, self))}>"
+        return f"<groups: {', '.join(map(repr, self))}>"

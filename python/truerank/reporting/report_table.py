@@ -1,4 +1,4 @@
-"""A report as one table: rows of its sides and kinds, of other filters, of means and groups."""
+"""A report as one table: rows of its sides and kinds, of means and groups."""
 
 from __future__ import annotations
 
@@ -59,31 +59,25 @@ def table_of_report(
 ) -> Table:
     """Return a report as one table; `Report.table` says what the parameters are.
 
-    The rows are of all sides and kinds; then those of the other filters, the macro average and the
-    groups, the largest first, of the first side and of the default kind, unless sides or kinds are
-    given. People read rows of another kind than the default only where they print otherwise, unless
-    kinds are given. Labels that are alike in all rows are for programs alone. Of groups only the
-    largest have intervals, if `most_intervals` says how many.
+    The rows are of all sides and kinds; then those of the macro average and the groups, the largest
+    first, of the first side and of the default kind, unless sides or kinds are given. People read
+    rows of another kind than the default only where they print otherwise, unless kinds are given.
+    Labels that are alike in all rows are for programs alone. Of groups only the largest have
+    intervals, if `most_intervals` says how many.
     """
     brackets = Brackets(interval, level, by, most_intervals)
     form = report.form
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    filters = dict(report.filters) or {"": report}
-    own_filter = next(iter(filters))
     lines = Lines()
-    for name, filtered in filters.items():
-        pairs = of_all if name == own_filter else of_groups
-        _add_means(lines, filtered, keys, pairs, (MICRO, name), brackets)
+    _add_means(lines, report, keys, of_all, MICRO, brackets)
     labels = list(form.labels)
-    if report.filters:
-        labels.insert(0, "filter")
     shown = None
     if report.by is not None:
-        _add_means(lines, report, keys, of_groups, (MACRO, own_filter), brackets)
+        _add_means(lines, report, keys, of_groups, MACRO, brackets)
         shown = range(len(lines["kind"]) + GROUPS_SHOWN)
         for side, kind in of_groups:
-            of_side = {"filter": own_filter, "side": side, "kind": kind}
+            of_side = {"side": side, "kind": kind}
             of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
             sizes = {place: n for place, n in group_sizes(report, side).items() if n}
             _add_groups(lines, report, sizes, of_cells, of_side, brackets)
@@ -223,11 +217,10 @@ def _add_means(
     report: BaseReport,
     keys: Mapping[str, Key],
     pairs: Pairs,
-    names: tuple[str, str],
+    average: str,
     brackets: Brackets,
 ) -> None:
-    """Add a line for each side and kind, of an average under a filter, by the names of both."""
-    average, filter_name = names
+    """Add a line for each side and kind, of an average by its name."""
     for side, kind in pairs:
         of_cells: dict[str, Key] = {}
         for name, key in keys.items():
@@ -237,7 +230,7 @@ def _add_means(
             of_cells[name] = key._replace(macro=average == MACRO)
             has_mean = average != MACRO or key.adjustment != "z"  # A z has no mean over groups.
             values[name] = report._source.value(of_cells[name]) if has_mean else None
-        cells: dict[str, Any] = {"average": average, "group": average, "filter": filter_name}
+        cells: dict[str, Any] = {"average": average, "group": average}
         cells |= {"side": side, "kind": kind, report.form.tasks: report.tasks(side)}
         lines.add(cells | values | brackets.bounds(report, of_cells, values))
 

@@ -32,8 +32,8 @@ class Report(BaseReport):
     ranks and, where tasks tie, of optimistic and pessimistic ones; with `by`, also their means over
     groups.
 
-    Without a side, and for "both", all tasks are pooled except those of the sides "relation" and
-    "time", which rank few candidates: they are read only by the name of their side. Without tasks
+    Without a side, and for "both", all tasks are pooled except those of the side "relation", which
+    ranks few candidates: they are read only by the name of their side. Without tasks
     a metric is nan.
 
     With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted with their own
@@ -68,9 +68,6 @@ class Report(BaseReport):
         "both" and the named sides that have tasks; only "both" where there are no tasks.
     groups : mapping of label to Report
         Empty without `by`.
-    filters : mapping of str to Report
-        The report of the same tasks under each filter by name, this one first; empty if they were
-        counted under one filter.
 
     Raises
     ------

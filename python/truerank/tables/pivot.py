@@ -1,7 +1,7 @@
 """The table that people and programs read of results by metric, whatever they are of.
 
 Such results are kept as columns in a long form, of which every line has its labels (a model, a
-group, a filter, a side, a kind of rank), a number of tasks or runs, and of each metric its value,
+group, a side, a kind of rank), a number of tasks or runs, and of each metric its value,
 perhaps with the bounds of its interval, and its deviation over runs: "mrr", "mrr low", "mrr high",
 "mrr std".
 """
@@ -16,7 +16,7 @@ from .table import Column, Position, Table
 
 # What a line is of, but for the kind of rank. "average" tells the groups from all tasks, and lines
 # of several models have the number of their "part" of the table, in which they are comparable.
-LABELS = ("average", "group", "filter", "side", "part", "model")
+LABELS = ("average", "group", "side", "part", "model")
 
 
 class Lines(defaultdict[str, list[Any]]):

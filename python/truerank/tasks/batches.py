@@ -90,7 +90,7 @@ def rank_batches(
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
-    whole_filter = side.filter_of(side.filter)
+    whole_filter = side.filter_of()
     kept_filter = cache(lambda: devices.KeptLists(*whole_filter))  # A device has it once.
     read = read_rules(rules)
 
@@ -104,7 +104,7 @@ def rank_batches(
             if whole_filter is not None and is_counted_in_order(scores, read):
                 filter_lists = kept_filter().of_tasks(tasks)
             else:
-                filter_lists = side.filter_of(side.filter, tasks)
+                filter_lists = side.filter_of(tasks)
             arguments = {
                 "targets": side.targets[tasks],
                 "rows": side.rows[tasks] - start,

@@ -18,7 +18,7 @@ from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS, Labels, labels_of_codes
 from ..records.vocabularies import Vocabulary
-from .task_lists import TaskLists, stack_lists
+from .task_lists import TaskLists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -224,7 +224,7 @@ class SideTasks:
     Attributes
     ----------
     side : str
-        The name of the side: "head", "tail", "relation", "time", or that of another protocol.
+        The name of the side: "head", "tail", "relation", or that of another protocol.
     queries : ndarray of int64, shape (m, c) or (m,)
         The distinct queries, each a row of ids (the key columns), or a number. A copy.
     rows : ndarray of int64, shape (n,)
@@ -251,11 +251,9 @@ class SideTasks:
     names : tuple of str, tuple of int, or None
         The labels of the columns.
     candidate_kind : str
-        What columns are: "entities", "relations" or "times".
+        What columns are: "entities" or "relations".
     row_axis : Axis
         The labels of the rows that are given for the test: those of queries, or their numbers.
-    other_filters : dict of str to the same
-        Further filters by name, under which the same tasks are counted, too.
     """
 
     side: str
@@ -272,13 +270,12 @@ class SideTasks:
     names: Names = None
     candidate_kind: str = "entities"
     row_axis: Axis = NUMBERED
-    other_filters: dict[str, tuple[IntArray, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.height < 0:
             vars(self).update(height=len(self.targets), test_rows=np.arange(len(self.targets)))
         arrays = ["_queries", "rows", "targets", "test_rows"]
-        arrays.extend(["filter", "candidates", "other_filters", "arrays"])
+        arrays.extend(["filter", "candidates", "arrays"])
         vars(self).update({name: _read_only(vars(self)[name]) for name in arrays})
         labels = {"unit": Labels._trusted(self.test_rows, None)}
         labels.update(self.labels)
@@ -300,8 +297,6 @@ class SideTasks:
     @property
     def column_axis(self) -> Axis:
         """The labels of the columns, and the attribute of a task that has them."""
-        if self.candidate_kind == "times":
-            return Axis(self.names, "task.time.names")
         return Axis(self.names, f"task.{self.candidate_kind}")
 
     @property
@@ -320,7 +315,7 @@ class SideTasks:
         >>> side.selections(np.array([2]))
         (TaskLists(indptr=array([0, 2]), indices=array([0, 2]), lists=array([0])), None)
         """
-        return self.filter_of(self.filter, tasks), self.candidates_of(tasks)
+        return self.filter_of(tasks), self.candidates_of(tasks)
 
     def candidates_of(self, tasks: IntArray | None = None) -> Any:
         """Return the candidates of some tasks or of all, as `rank` takes them."""
@@ -329,9 +324,9 @@ class SideTasks:
             candidates = candidates.of_tasks(tasks)
         return candidates
 
-    def filter_of(self, lists: Any, tasks: IntArray | None = None) -> Any:
-        """Return one of the filters, of some tasks or of all, as `rank` takes it."""
-        task_lists = _as_task_lists(lists, self.rows)
+    def filter_of(self, tasks: IntArray | None = None) -> Any:
+        """Return the filter of some tasks or of all, as `rank` takes it."""
+        task_lists = _as_task_lists(self.filter, self.rows)
         if tasks is None or task_lists is None:
             return task_lists
         return task_lists.of_tasks(tasks)
@@ -370,50 +365,7 @@ class SideTasks:
             test_rows=given.codes,
             height=len(given.distinct),
             row_axis=Axis(self.row_axis.whole, f"task.{self.side}.row_axis.labels", rows_of_whole),
-            other_filters={n: self.filter_of(f, chosen) for n, f in self.other_filters.items()},
         )
-
-    def under_all_filters(self) -> SideTasks:
-        """Return the tasks once for every filter: those of the first one, then those of the others.
-
-        They read the same rows, so that all filters are counted in one pass over the scores;
-        `labelled_by_filter` tells their ranks apart.
-
-        Examples
-        --------
-        >>> known = np.array([0, 2]), np.array([1, 2])
-        >>> side = SideTasks(
-        ...     "tail", np.array([[7]]), np.array([0]), np.array([2]), 3, known,
-        ...     other_filters={"none": None},
-        ... )
-        >>> side.under_all_filters().selections()[0]
-        TaskLists(indptr=array([0, 2, 2]), indices=array([1, 2]), lists=array([0, 1]))
-        """
-        if not self.other_filters:
-            return self
-        first_filter, candidates = self.selections()
-        filters = [first_filter]
-        filters.extend(map(self.filter_of, self.other_filters.values()))
-        times = len(filters)
-        if isinstance(candidates, TaskLists):
-            candidates = candidates._replace(lists=np.tile(candidates.lists, times))
-        return replace(
-            self,
-            rows=np.tile(self.rows, times),
-            targets=np.tile(self.targets, times),
-            test_rows=np.tile(self.test_rows, times),
-            filter=stack_lists(filters, len(self)),
-            candidates=candidates,
-            labels={},
-            other_filters={},
-        )
-
-    def labelled_by_filter(self, ranks: Ranks) -> list[Ranks]:
-        """Return the labelled ranks under each filter, from those of `under_all_filters`."""
-        if not self.other_filters:
-            return [self.labelled(ranks)]
-        starts = [i * len(self) for i in range(1 + len(self.other_filters))]
-        return [self.labelled(ranks[start : start + len(self)]) for start in starts]
 
     def labelled(self, ranks: Ranks) -> Ranks:
         """Return ranks of all tasks with their labels, and with what they carry beside these."""

@@ -100,8 +100,6 @@ class Task(Generic[AnyReport]):
         By name, in the order of their tasks in Ranks; they are attributes, too.
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
-    protocols : mapping of str to Protocol, optional
-        By the name of the filter if the sides have several: the first one is `protocol`.
     facts : iterable of (ndarray of int64, names), optional
         The columns of the facts that are ranked, whatever the sides are, as `fingerprint_of` takes
         them. Default: the tasks of all sides.
@@ -109,7 +107,6 @@ class Task(Generic[AnyReport]):
 
     sides: dict[str, SideTasks]
     protocol: Protocol
-    protocols: dict[str, Protocol]
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
 
@@ -117,12 +114,10 @@ class Task(Generic[AnyReport]):
         self,
         sides: Mapping[str, SideTasks],
         protocol: Protocol,
-        protocols: Mapping[str, Protocol] | None = None,
         facts: Iterable[tuple[IntArray, Any]] | None = None,
     ) -> None:
         self.sides = dict(sides)
         self.protocol = protocol
-        self.protocols = dict(protocols or {})
         vars(self).update(self.sides)
         if facts is None:
             facts = [(each, None) for side in sides.values() for each in (side.rows, side.targets)]
@@ -242,7 +237,7 @@ class Task(Generic[AnyReport]):
         tellers = split_progress(reporter(progress, sum(sizes), "queries"), sizes)
         counted = []
         for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
-            side = self.sides[key].under_all_filters()
+            side = self.sides[key]
             counted.append(rank_side(scorer, side, name or key, tell, **options))
         self._check_columns()  # This comes after the loop, because a callable may read the order.
         return self._make_report(counted)
@@ -293,7 +288,7 @@ class Task(Generic[AnyReport]):
         counted = []
         with watching(rules.progress, sum(sizes)) as watch:
             for i, (key, embeddings) in enumerate(opened.items()):
-                side = self.sides[key].under_all_filters()
+                side = self.sides[key]
                 rows = side.rows_of(unique).rows
                 first_rows = rows[first_equals(side.rows)]
                 mismatched = mismatched_vectors(embeddings, rows, first_rows, side.targets)
@@ -351,7 +346,7 @@ class Task(Generic[AnyReport]):
             sizes = [store.nbytes for store in opened.values()]
             tellers = split_progress(reporter(listener, sum(sizes)), sizes)
             for (key, store), tell in zip(opened.items(), tellers, strict=True):
-                side = self.sides[key].under_all_filters()
+                side = self.sides[key]
                 ranks = _rank_stored(
                     store, side, name or key, rules, unique=unique, io=io, tell=tell
                 )
@@ -371,7 +366,7 @@ class Task(Generic[AnyReport]):
         rules = read_rules(options, ListOptions)
         counted = []
         for key, value in self._by_side(lists, "lists", name).items():
-            side = self.sides[key].under_all_filters()
+            side = self.sides[key]
             title = name or key
             lists_of_ids = value
             if isinstance(value, TopK):  # The ids of a TopK are positions.
@@ -431,28 +426,20 @@ class Task(Generic[AnyReport]):
     def _make_report(
         self, counted: Iterable[Ranks], report_of: Callable[[Ranks], AnyReport] | None = None
     ) -> AnyReport:
-        """Report the ranks of the sides under each filter; return the first report.
+        """Report the ranks of the sides.
 
         `report_of` makes it of the ranks of all sides. Default: as all of the task's reports.
         """
         if report_of is None:
             report_of = self._report
-        protocols = self.protocols or {"": self.protocol}
-        labelled = map(SideTasks.labelled_by_filter, self.sides.values(), counted)
-        # Filter by filter, they are those of all sides.
-        ranks_of_filters = zip(*labelled, strict=True)
-        reports: dict[str, Any] = {}
-        for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
-            fields = {field: getattr(protocol, field) for field in _FIELDS}
-            joined = join_ranks([each.with_protocol(**fields) for each in ranks])
-            joined = joined._with(origins=(self._origin,))
-            if protocol.files:  # Files of the task come before those of its scores.
-                joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
-            reports[name] = report_of(joined)
-        first = next(iter(reports.values()))
-        if self.protocols:
-            return cast("AnyReport", first._beside(reports))
-        return cast("AnyReport", first)
+        protocol = self.protocol
+        fields = {field: getattr(protocol, field) for field in _FIELDS}
+        labelled = map(SideTasks.labelled, self.sides.values(), counted)
+        joined = join_ranks([each.with_protocol(**fields) for each in labelled])
+        joined = joined._with(origins=(self._origin,))
+        if protocol.files:  # Files of the task come before those of its scores.
+            joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
+        return report_of(joined)
 
 
 def _rank_stored(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -118,26 +117,3 @@ class TaskLists(NamedTuple):
         lengths = np.diff(self.indptr)[used]
         indices = self.indices[join_ranges(self.indptr[used], lengths)]
         return TaskLists(indptr_of(lengths), indices, lists)
-
-
-def stack_lists(selections: Sequence[Any], tasks: int) -> TaskLists:
-    """Join selections of the same tasks to one, of all tasks under the first, the second, ...
-
-    Examples
-    --------
-    >>> stack_lists([np.array([2, 5]), None], 1)
-    TaskLists(indptr=array([0, 2, 2]), indices=array([2, 5]), lists=array([0, 1]))
-    """
-    lengths: list[IntArray] = []
-    indices: list[IntArray] = []
-    lists: list[IntArray] = []
-    number = 0  # So many lists come before those of the next selection.
-    for selection in selections:
-        part = TaskLists.of(selection, tasks)
-        lengths.append(np.diff(part.indptr))
-        indices.append(part.indices)
-        lists.append(part.lists + number)
-        number += len(part.indptr) - 1
-    return TaskLists(
-        indptr_of(np.concatenate(lengths)), np.concatenate(indices), np.concatenate(lists)
-    )
