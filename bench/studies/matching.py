@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from truerank.alignment import Task, infer
-from truerank.alignment.matching.alignments import METHODS
+from truerank.alignment.matching import METHODS
 
 DIMENSIONS = 200
 SIGNAL = 0.22  # So much of the left vector is in the right one, beside noise.
@@ -29,9 +29,10 @@ def main() -> None:
         print(f"{size:,} a side, hits@1 {report['hits@1']:.2f}")
         for method in METHODS:
             start = time.process_time()
-            found = infer(left, right, method=method, csls=K)
+            inferred, _ = infer(left, right, method=method, csls=K)
             seconds = time.process_time() - start
-            print(f"{method:8} {seconds:5.1f}  F1 {found.evaluate(pairs).f1:.3f}  {found.solved}")
+            correct = (inferred[:, 0] == inferred[:, 1]).sum()
+            print(f"{method:8} {seconds:5.1f}  F1 {2 * correct / (len(inferred) + size):.3f}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ FAULTS = [
     ),
     Fault(
         "a wrong tie rule",
-        "python/truerank/alignment/matching/one_to_one.py",
+        "python/truerank/alignment/matching.py",
         "(scores == current_scores) & (left < self.current.queries[right])",
         "(scores == current_scores) & (left > self.current.queries[right])",
     ),

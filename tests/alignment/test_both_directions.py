@@ -66,7 +66,8 @@ def test_large_and_threads() -> None:
         assert all(map(same_bits, csls_means(left, right, 7, **options)[:2], means[:2]))
         for csls in (None, means):
             found = task.evaluate_embeddings(left, right, csls=csls, **options)
-            assert same(found, task.evaluate_scores(scores, csls=csls))
+            table = tr.score_embeddings(left, right, csls=csls)
+            assert same(found, task.evaluate_scores(table))
 
 
 def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(

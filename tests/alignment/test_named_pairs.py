@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
-from truerank import alignment
 from truerank.alignment import Task, five_folds, split_pairs
 
 pytestmark = pytest.mark.python_only
@@ -79,7 +78,6 @@ def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
     frame = NAMED["frame"](["right", "left"], TEST[::-1])
     other = NAMED["frame"](["b", "a"], TEST[::-1])
     columns = {"left": "a", "right": "b"}
-    found = alignment.infer(SCORES, None)
 
     def folds(pairs: Any, **options: Any) -> Any:
         return [
@@ -92,10 +90,7 @@ def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
         dealt = split_pairs(pairs, halves, seed=3, **options)
         return {name: part.tolist() for name, part in dealt.items()}
 
-    def agreement(pairs: Any, **options: Any) -> Any:
-        return found.evaluate(pairs, **options)
-
-    for door in (folds, parts, agreement):
+    for door in (folds, parts):
         assert door(frame) == door(other, columns=columns) == door(rows)
         refusal(ValueError, r"columns=\{", door, other)
     refusal(TypeError, "^pairs: expected ids, and no file", five_folds, tmp_path / "x", seed=0)

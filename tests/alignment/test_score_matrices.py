@@ -34,16 +34,12 @@ def test_matrices(data: st.DataObject, way: Stored, in_memory: bool) -> None:
     """Matrices in memory or files of any layout are counted in tiles of any size."""
     drawn = data.draw(alignments())
     scores = data.draw(matrices(drawn.sizes))
-    k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
-    orders = ["descending"]
-    if k is None:
-        orders.append("ascending")
     rules = {
-        "order": data.draw(st.sampled_from(orders)),
+        "order": data.draw(st.sampled_from(["descending", "ascending"])),
         "nan": data.draw(st.sampled_from(NAN_RULES)),
         "audit": data.draw(st.booleans()),
     }
-    options: dict[str, Any] = {"csls": k, "threads": data.draw(st.sampled_from([1, 2])), **rules}
+    options: dict[str, Any] = {"threads": data.draw(st.sampled_from([1, 2])), **rules}
     most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -57,29 +53,25 @@ def test_matrices(data: st.DataObject, way: Stored, in_memory: bool) -> None:
         else:
             options["io"] = data.draw(st.sampled_from(["map", "read"]))
             shaped = open_stored(way, Path(folder), scores, None, stack)
-        check(drawn, lambda: drawn.task().evaluate_scores(shaped, **options), scores, k, **rules)
+        check(drawn, lambda: drawn.task().evaluate_scores(shaped, **options), scores, None, **rules)
 
 
-@pytest.mark.parametrize(("k", "times"), [(None, 1), (2, 2)])
-def test_what_is_stored_is_read_once(
-    k: int | None, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CSLS reads once more for its means; the scores of the pairs read single chunks again."""
+def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scores of the pairs read single chunks again."""
     for module, name in TILES:
         monkeypatch.setattr(module, name, 400)
     scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
     source = Chunks(scores, (10, 99))
     task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)
-    task.evaluate_scores(source, csls=k)
-    assert source.decoded == {(0, 0): times + 1, (1, 0): times, (2, 0): times, (3, 0): times}
+    task.evaluate_scores(source)
+    assert source.decoded == {(0, 0): 2, (1, 0): 1, (2, 0): 1, (3, 0): 1}
     grid = Chunks(scores, (10, 10))
-    task.evaluate_scores(grid, csls=k)
-    assert grid.decoded[0, 0] == times + 2  # of both directions, where no rows are whole
-    assert grid.decoded[3, 2] == times
+    task.evaluate_scores(grid)
+    assert grid.decoded[0, 0] == 3  # of both directions, where no rows are whole
+    assert grid.decoded[3, 2] == 1
 
 
-@pytest.mark.parametrize(("k", "times"), [(None, 1), (3, 2)])
-def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times: int) -> None:
+def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0)
     for module, name in TILES:
         monkeypatch.setattr(module, name, 4000)
@@ -88,15 +80,14 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times
     task = Task([(i, i) for i in range(50)], left=50, right=100)
     for given_scores in (path, scores):
         told: list[tr.Progress] = []
-        task.evaluate_scores(given_scores, csls=k, progress=told.append)
-        assert [one.done for one in told] == [4000 * i for i in range(5 * times + 1)]
-        assert {one.total for one in told} == {20_000 * times}
+        task.evaluate_scores(given_scores, progress=told.append)
+        assert [one.done for one in told] == [4000 * i for i in range(6)]
+        assert {one.total for one in told} == {20_000}
     refusal(TypeError, "^progress: .* or a bool, got int", task.evaluate_scores, path, progress=3)
 
 
-@pytest.mark.parametrize("k", [None, 10])
-def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> None:
-    """The file has 9 MB; CSLS makes arrays of a few MB per tile."""
+def test_memory_does_not_grow_with_the_matrix(tmp_path: Path) -> None:
+    """The file has 9 MB."""
     path = tmp_path / "scores.npy"
     table = np.lib.format.open_memmap(path, "w+", np.float32, (1500, 1500))
     table[:] = np.random.default_rng(0).random(1500, np.float32)
@@ -108,27 +99,23 @@ def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> 
         for module, name in TILES:
             patch.setattr(module, name, 1 << 18)
         with allocating_at_most(6e6):
-            report = task.evaluate_scores(path, csls=k)
+            report = task.evaluate_scores(path)
     assert report["mr"] < 300
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
     task = Task([(0, 0)], left=50, right=100)
-    for k in (None, 3):
-        path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
+    path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
 
-        def cut(progress: tr.Progress, path: Path = path) -> None:
-            if not progress.done:
-                os.truncate(path, 1000)
+    def cut(progress: tr.Progress) -> None:
+        if not progress.done:
+            os.truncate(path, 1000)
 
-        refusal(ValueError, r"scores-C\.npy", task.evaluate_scores, path, csls=k, progress=cut)
+    refusal(ValueError, r"scores-C\.npy", task.evaluate_scores, path, progress=cut)
 
 
-def test_bfloat16_is_widened() -> None:
+def test_bfloat16_is_compared_exactly() -> None:
     bits = (SIMILARITIES.view(np.uint32) >> 16).astype(np.uint16)
     wide = (bits.astype(np.uint32) << 16).view(np.float32)
-    for k in (None, 2):
-        expected = task_of().evaluate_scores(wide, csls=k)
-        found = task_of().evaluate_scores(bits, dtype="bfloat16", csls=k)
-        assert same(found, expected)
-    assert found.protocol.dtype == "float32"
+    expected = task_of().evaluate_scores(wide)
+    assert same(task_of().evaluate_scores(bits, dtype="bfloat16"), expected)

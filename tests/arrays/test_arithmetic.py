@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import _core, open_scores
+from truerank import _core
 from truerank.alignment import CSLS
-from truerank.alignment.local_scaling import ScaledStore, means_of_store
 from truerank.arrays.arithmetic import default_arithmetic
 from truerank.compat.interpreter import Block, as_floats, count
 from truerank.compat.presets import EXACT
@@ -67,13 +66,6 @@ def counted_by_blocks(scores: Any) -> tr.Ranks:
     return counter.ranks()
 
 
-def scaled(scores: Any) -> list[Any]:
-    store = open_scores(scores)
-    csls = means_of_store(store, 3, (np.arange(6), np.arange(8)))
-    with ScaledStore(store, csls).block(next(iter(store.tiles(1 << 20))), "map") as block:
-        return [csls.queries, csls.entities, block, flushes()]
-
-
 def conventions(scores: Any) -> list[Any]:
     values = as_floats(as_scores(scores), "ascending")
     is_true = np.arange(8) == TARGETS[:, None]
@@ -90,10 +82,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "bias": lambda s: tr.score_embeddings(Q * 0, E, bias=TINY),
     "means": lambda s: tr.score_embeddings(Q * 0, E, csls=CSLS(TINY, TINY, 1)),
     "top k": lambda s: tr.topk_embeddings(s, s, 3, similarity="l1"),
-    "greedy": lambda s: tr.alignment.infer(s, None, csls=2),
+    "greedy": lambda s: tr.alignment.infer(s, None),
     "stable": lambda s: tr.alignment.infer(s, None, method="stable"),
     "threshold": lambda s: tr.alignment.infer(s, None, threshold=5e-324),
-    "csls of a matrix": scaled,
     "conventions": conventions,
 }
 
@@ -106,8 +97,6 @@ def test_subnormal_scores_are_not_zeros(scores: Any, name: str) -> None:
         assert flushes()
         found = CASES[name](scores)
         assert flushes()
-        if name == "csls of a matrix":  # in the block of a store the caller computes as before
-            assert (expected.pop(), found.pop()) == (False, True)
     assert pickle.dumps(found) == pickle.dumps(expected)
 
 

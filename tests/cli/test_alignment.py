@@ -83,7 +83,7 @@ FREE = {"candidates": ([2, 4, 5, 6, 7], range(3, 10))}
         (f"{MODEL} --threads 1 --nan worst --audit", {}, {**DOT, "nan": "worst", "audit": True}),
         ("L16.npy R16.npy test.tsv --dtype bfloat16 --csls 2", {}, {"csls": 2}),
         (f"--scores S.npy test.tsv {KNOWN} --order ascending", BOTH, {"order": "ascending"}),
-        ("--scores S.npy test.tsv --csls 2 --io read", {}, {"csls": 2, "io": "read"}),
+        ("--scores S.npy test.tsv --io read", {}, {"io": "read"}),
     ],
 )
 def test_options_are_keywords_of_the_task(

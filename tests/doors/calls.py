@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
-RESULTS = """Agreement Alignment CSLS PairAudit Comparison
+RESULTS = """CSLS PairAudit Comparison
 Interval Intervals Predictions SplitFinding TaskAudit
 Triples Adjusted Bounds Key Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK ListPreset Preset Sample NamedLists Qrels Comparisons CompatReport
@@ -20,7 +20,6 @@ CompatTable"""
 NOT_ASKED = frozenset(RESULTS.split())
 # Of results: what is asked of them, too.
 METHODS_OF_RESULTS = {
-    "Alignment": ("compare", "evaluate"),
     "CompatReport": ("bounds", "corrected", "printed"),
     "NamedLists": ("of",),
     "Predictions": ("evaluate",),

@@ -108,7 +108,6 @@ def alignment_calls(folder: Path) -> list[Call]:
     vectors = {"left": VECTORS, "right": VECTORS[::-1]}
     made = alignment.Task(PAIRS, left=3, right=3)
     data = alignment.AlignmentData(graph, graph, PAIRS, {"train": PAIRS[:1], "test": PAIRS[1:]})
-    found = alignment.infer(**vectors)
     many = np.arange(40).reshape(20, 2)
     shares = {"train": 0.5, "test": 0.5}
     matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
@@ -124,8 +123,6 @@ def alignment_calls(folder: Path) -> list[Call]:
             {"left": graph, "right": graph, "pairs": PAIRS},
         ),
         Call(f"{name}.AlignmentData.known", data.known, {"split": "test"}),
-        Call(f"{name}.Alignment.compare", found.compare, {"other": found, "reference": PAIRS}),
-        Call(f"{name}.Alignment.evaluate", found.evaluate, {"reference": PAIRS}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
         Call(f"{name}.five_folds", alignment.five_folds, {"pairs": many, "seed": 0}),
         Call(f"{name}.infer", alignment.infer, vectors),

@@ -1,8 +1,9 @@
-"""Matchings of two sides by their scores, one pair at a time; NaN is no pair."""
+"""Matchings of two sides by their scores, one pair at a time; NaN and -inf are no pairs."""
 
 from __future__ import annotations
 
 from itertools import permutations
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ Scores = list[list[float]]
 
 
 def preferences(scores: Scores) -> list[list[int]]:
-    """Return the preferences of each row without NaN; equal scores go by the lower column."""
+    """Return the preferences of each row; equal scores go by the lower column."""
     return [
-        sorted((j for j, score in enumerate(row) if score == score), key=lambda j: (-row[j], j))
+        sorted((j for j, score in enumerate(row) if score > -inf), key=lambda j: (-row[j], j))
         for row in scores
     ]
 
@@ -45,14 +46,14 @@ def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
 
 
 def best(scores: Array) -> tuple[int, float]:
-    """Try all matchings; return the most pairs without NaN and their highest total."""
+    """Try all matchings; return the most pairs and their highest total."""
     if scores.shape[0] > scores.shape[1]:
         return best(scores.T)
     height, width = scores.shape
     found = []
     for columns in permutations(range(width), height):
         chosen = scores[range(height), columns]
-        numbers = chosen[~np.isnan(chosen)]
+        numbers = chosen[np.isfinite(chosen)]
         found.append((len(numbers), float(numbers.sum(dtype=np.float64))))
     return max(found)
 
@@ -63,11 +64,11 @@ def most_similar(scores: Scores, height: int) -> list[tuple[int, int]]:
 
 
 def pairs_of(rule: str, scores: Array) -> list[tuple[int, int]]:
-    """Return the pairs that a rule finds: a method, or the greedy one from right to left."""
+    """Return the pairs that a rule finds."""
     height, width = scores.shape
     if rule == "stable":
         return textbook(scores.tolist(), height, width)
     forward = most_similar(scores.tolist(), height)
     backward = sorted((i, j) for j, i in most_similar(scores.T.tolist(), width))
     mutual = [pair for pair in forward if pair in backward]
-    return {"greedy": forward, "right_to_left": backward, "mutual": mutual}[rule]
+    return {"greedy": forward, "mutual": mutual}[rule]

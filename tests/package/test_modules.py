@@ -20,16 +20,7 @@ TESTED_BY = {
     "alignment/datasets/test_splits.py": """
         alignment/datasets/graphs
     """,
-    "alignment/matching/test_assignment.py": """
-        alignment/matching/one_to_one
-    """,
-    "alignment/matching/test_compare.py": """
-        alignment/matching/alignments
-    """,
-    "alignment/matching/test_infer.py": """
-        alignment/matching/similarities
-    """,
-    "alignment/test_evaluate.py": """
+    "alignment/test_both_directions.py": """
         alignment/local_scaling
     """,
     "alignment/test_named_pairs.py": """

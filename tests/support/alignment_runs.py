@@ -16,14 +16,10 @@ from oracles.counting import Refused
 from strategies.alignments import Alignment
 from support.problems import assert_same
 from support.refusals import refusal
-from truerank.alignment import Task, local_scaling
+from truerank.alignment import Task
 from truerank.counting import sources
 
-TILES = [
-    (sources, "TILE_BYTES"),
-    (sources, "DECODED_TILE_BYTES"),
-    (local_scaling, "TILE_BYTES"),
-]
+TILES = [(sources, "TILE_BYTES"), (sources, "DECODED_TILE_BYTES")]
 
 
 def check(

@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank import alignment, compat, retrieval
+from truerank import compat, retrieval
 from truerank.inference import correct_pvalues
 
 RNG = np.random.default_rng(0)
@@ -37,7 +37,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "p-values": lambda: correct_pvalues({"mr": 0.01, "mrr": float("nan")}),
     "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
-    "agreement": lambda: alignment.infer(SCORES, None).evaluate([[0, 0]]),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
 }
 

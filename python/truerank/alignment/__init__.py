@@ -8,13 +8,11 @@ from .aligned_pairs import PairAudit
 from .datasets.graphs import AlignmentData, Graph, five_folds, split_pairs
 from .datasets.readers import read_dbp15k, read_openea, read_pairs
 from .local_scaling import csls_means
-from .matching.alignments import Agreement, Alignment, infer
+from .matching import infer
 from .task import Task
 
 __all__ = [
     "CSLS",
-    "Agreement",
-    "Alignment",
     "AlignmentData",
     "Graph",
     "PairAudit",

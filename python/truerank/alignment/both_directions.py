@@ -24,7 +24,6 @@ from ..inputs.checks import positive_integer
 from ..inputs.rules import PLAIN, Rules
 from ..stores.store import Store, Tile
 from .aligned_pairs import BACKWARD, DIRECTIONS, FORWARD, as_ids
-from .local_scaling import ScaledStore, StoreView
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -181,7 +180,6 @@ def _rank_matrix(
     jobs = _prepare_jobs(store.shape, both, rules)
     forward = TileCount(StoreSource(store, io), jobs[0])
     backward = TileCount(StoreSource(TransposedStore(store), io), jobs[1])
-    measure = store.measure if isinstance(store, ScaledStore) else None
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
@@ -194,11 +192,10 @@ def _rank_matrix(
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
-    ranks = [
+    return [
         job.ranks(count.final_counts(), store.dtype, store.files)
         for job, count in zip(jobs, (forward, backward), strict=True)
     ]
-    return [part.with_protocol(similarity=measure) for part in ranks]
 
 
 def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
@@ -212,8 +209,8 @@ def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
     count.add(counted)
 
 
-class TransposedStore(StoreView):
-    """A transposed view of a store: its rows are the columns of the store.
+class TransposedStore(Store):
+    """A transposed view of a store, which its owner closes: its rows are the store's columns.
 
     Examples
     --------
@@ -224,7 +221,13 @@ class TransposedStore(StoreView):
 
     def __init__(self, store: Store) -> None:
         height, width = store.shape
-        super().__init__(store, (width, height), store.dtype, store.carrier)
+        super().__init__((width, height), store.dtype, store.carrier, store.files)
+        self.source = store
+        self.in_place = store.in_place
+        self.io = store.io
+
+    def close(self) -> None:
+        """Do nothing: the owner closes the source."""
 
     def tiles(self, most: int) -> list[Tile]:
         return [tile.T for tile in self.source.tiles(most)]

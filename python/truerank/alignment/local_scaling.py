@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
-from ..arrays.arithmetic import default_arithmetic
 from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
-from ..embeddings.vectors import CSLS, Embeddings, VectorNames, rounded_means
+from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..errors import InputValueError
-from ..inputs.checks import forbidden_nan, positive_integer
+from ..inputs.checks import positive_integer
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
-from ..inputs.scores import widen_bfloat16
 from ..naming import public
-from ..stores.store import Store, Tile, block_array
 from .aligned_pairs import BACKWARD, FORWARD, as_ids_of_both
 
 if TYPE_CHECKING:
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
     from ..inputs.words import Similarity
 
     Array = npt.NDArray[Any]
-
-TILE_BYTES = 16 << 20  # Several arrays of a tile's size are in memory.
 
 
 @public("truerank.alignment")
@@ -186,124 +180,20 @@ def _means_of_all(
     return CSLS(left_means, right_means, k)
 
 
-def scale(
-    scores: Store | Embeddings,
+def with_means(
+    vectors: Embeddings,
     csls: int | CSLS | None,
     among: tuple[IntArray, IntArray] | None,
     rules: Rules,
-    io: str | None = None,
     watch: Watch | None = None,
-) -> Store | Embeddings:
-    """Scale embeddings or a matrix by means, or by a number of neighbours among some entities."""
-    if csls is None:
-        return scores
-    means: Any = csls
-    if not isinstance(csls, CSLS):
-        k = positive_integer("csls", csls)
-        ids = among or (np.arange(scores.shape[0]), np.arange(scores.shape[1]))
-        if isinstance(scores, Embeddings):
-            means = means_of_vectors(scores, k, ids, rules, watch=watch)
-        else:
-            means = means_of_store(scores, k, ids, rules.nan, io, watch)
-    if isinstance(scores, Embeddings):
-        return scores.with_csls(means)
-    return ScaledStore(scores, means)
-
-
-@default_arithmetic()
-def means_of_store(
-    store: Store,
-    k: int,
-    among: tuple[IntArray, IntArray],
-    nan: str = "raise",
-    io: str | None = None,
-    watch: Watch | None = None,
-) -> CSLS:
-    """Return the mean of the k highest similarities of every row, and of every column.
-
-    Parameters
-    ----------
-    store : Store
-        The similarities.
-    k : int
-        The number of similarities in a mean; all candidates if there are fewer.
-    among : (rows, columns)
-        The rows and columns that take part, ascending; the means of others are NaN.
-    nan : {"raise", "worst", "omit"}
-        "raise": a NaN of two candidates is an error. Else it is left out.
-    io : {"map", "read"}, optional
-        As in `rank`.
-    watch : callable, optional
-        Told how many bytes are done, of how many, after every tile.
-
-    Returns
-    -------
-    CSLS
-        The means, float32 or float64; scores are added from the highest on in float64.
-
-    Raises
-    ------
-    ValueError
-        For a NaN if the rule is "raise".
-
-    Examples
-    --------
-    >>> from truerank.stores import open_scores
-    >>> store = open_scores(np.array([[0.5, 1.0, 0.0], [0.25, 0.75, 0.5]]))
-    >>> means_of_store(store, 2, (np.arange(2), np.arange(3)))[:2]
-    (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
-    """
-    if io is None:
-        io = store.io
-    dtype = wide_dtype(store.dtype)
-    rows, columns = among
-    # These are the negatives of the k highest scores of each row and column so far, and NaN for
-    # none.
-    lowest_of_rows = np.full((len(rows), min(k, len(columns))), np.nan, dtype)
-    lowest_of_columns = np.full((len(columns), min(k, len(rows))), np.nan, dtype)
-    done = 0
-    for tile in store.tiles(TILE_BYTES):
-        row_places = _places_within(rows, tile.top, tile.height)
-        column_places = _places_within(columns, tile.left, tile.width)
-        tile_rows = rows[row_places]
-        tile_columns = columns[column_places]
-        if len(tile_rows) and len(tile_columns):
-            scores = read_floats(store, tile, io)
-            if scores.shape != (len(tile_rows), len(tile_columns)):
-                scores = scores[np.ix_(tile_rows - tile.top, tile_columns - tile.left)]
-            if nan == "raise":
-                refuse_nan(scores, tile_rows, tile_columns, FORWARD)
-            np.negative(scores, out=scores)
-            _keep_lowest(lowest_of_rows[row_places], scores)
-            _keep_lowest(lowest_of_columns[column_places], scores.T)
-        done += tile.height * tile.width * store.itemsize
-        if watch is not None:
-            watch(done, store.nbytes)
-    means = [
-        mean_of_top(-np.sort(lowest, axis=1)) for lowest in (lowest_of_rows, lowest_of_columns)
-    ]
-    return _means_of_all(means, among, store.shape, dtype, k)
-
-
-def _places_within(ids: IntArray, start: int, size: int) -> slice:
-    """Return where ascending ids have those from `start` on, `size` numbers long."""
-    first, end = np.searchsorted(ids, [start, start + size])
-    return slice(first, end)
-
-
-def _keep_lowest(lowest: Array, numbers: Array) -> None:
-    """Put into each row the lowest of its own numbers and of further ones; NaN are the highest."""
-    size = lowest.shape[1]
-    both = np.concatenate([lowest, numbers], axis=1)
-    lowest[:] = np.partition(both, size - 1, axis=1)[:, :size]
-
-
-def refuse_nan(scores: Array, rows: IntArray, columns: IntArray, names: VectorNames) -> None:
-    """Refuse a NaN among the scores of some rows and columns."""
-    if np.isnan(scores).any():
-        i, j = np.argwhere(np.isnan(scores))[0]
-        score = names.score_names.score.format(row=rows[i], column=columns[j])
-        raise forbidden_nan("scores", score, "raise")
+) -> Embeddings:
+    """Scale embeddings by means, or by a number of neighbours among some entities."""
+    if csls is None or isinstance(csls, CSLS):
+        return vectors.with_csls(csls)
+    k = positive_integer("csls", csls)
+    left_size, right_size = vectors.shape
+    ids = among or (np.arange(left_size), np.arange(right_size))
+    return vectors.with_csls(means_of_vectors(vectors, k, ids, rules, watch=watch))
 
 
 def mean_of_top(best: Array) -> FloatArray:
@@ -320,96 +210,3 @@ def mean_of_top(best: Array) -> FloatArray:
         total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
     return total
-
-
-@default_arithmetic()
-def subtract_means(scores: Array, of_rows: Array, of_columns: Array) -> Array:
-    """Turn similarities s into 2 s - (r + c), in place, with the means r and c of rows and columns.
-
-    It computes in the dtype of the scores, float32 or float64: the doubling is exact, the sum of
-    the means is rounded once, and so is the difference.
-    """
-    # Infinities and sums with them are allowed.
-    with np.errstate(all="ignore"):
-        scores *= 2
-        scores -= of_rows + of_columns
-    return scores
-
-
-class StoreView(Store):
-    """A view of another store, which its owner closes."""
-
-    def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
-        super().__init__(shape, dtype, carrier, store.files)
-        self.source = store
-        self.in_place = store.in_place
-        self.io = store.io
-
-    def close(self) -> None:
-        """Do nothing: the owner closes the source."""
-
-
-class ScaledStore(StoreView):
-    """Similarities s scaled by CSLS, tile by tile: 2 s(x, y) - (r(x) + r(y)).
-
-    Parameters
-    ----------
-    store : Store
-        The similarities, floats.
-    csls : CSLS
-        The means of rows (`queries`) and columns (`entities`); they are rounded to the dtype of the
-        scores if theirs is wider.
-
-    Examples
-    --------
-    >>> from truerank.embeddings.vectors import CSLS
-    >>> from truerank.stores import open_scores
-    >>> store = open_scores(np.array([[0.5, 1.0]]))
-    >>> ScaledStore(store, CSLS(np.array([0.75]), np.array([0.5, 1.0]), 2)).take([0, 0], [0, 1])
-    array([-0.25,  0.25])
-    """
-
-    def __init__(self, store: Store, csls: CSLS) -> None:
-        dtype = wide_dtype(store.dtype)
-        super().__init__(store, store.shape, dtype.name, dtype)
-        self.in_place = False
-        self.measure = f"csls {csls.k}"
-        means = rounded_means(csls, store.shape, dtype.name, ("left", "right"))
-        self._row_means = means.queries
-        self._column_means = means.entities
-
-    def tiles(self, max_bytes: int) -> Sequence[Tile]:
-        return self.source.tiles(min(max_bytes, TILE_BYTES))
-
-    @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[Array]:
-        row_means = self._row_means[tile.top : tile.top + tile.height]
-        column_means = self._column_means[tile.left : tile.left + tile.width]
-        scores = read_floats(self.source, tile, io)
-        yield subtract_means(scores, row_means[:, None], column_means)
-
-    def take(self, rows: IntArray, columns: IntArray) -> Array:
-        scores = widened(self.source.take(rows, columns), self.source.dtype)
-        return subtract_means(scores, self._row_means[rows], self._column_means[columns])
-
-
-def wide_dtype(dtype: str) -> np.dtype[Any]:
-    """Return the dtype in which scores of another one are scaled: float32, or float64."""
-    if dtype == "bfloat16":  # numpy does not know it.
-        return np.dtype(np.float32)
-    return np.result_type(np.float32, dtype)
-
-
-def read_floats(store: Store, tile: Tile, io: str) -> Array:
-    """Return a tile of a store as a new array, float32 or float64."""
-    with store.block(tile, io) as block:
-        return widened(block_array(block, store), store.dtype)
-
-
-@default_arithmetic()
-def widened(array: Array, dtype: str) -> Array:
-    """Return scores of a named dtype as a new array, float32 or float64."""
-    if dtype == "bfloat16":
-        array = widen_bfloat16(array)
-    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
-        return array.astype(wide_dtype(dtype))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputValueError, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import is_integer
 from ..inputs.frames import Axis, by_position
@@ -21,7 +21,6 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
-from ..inputs.scores import FLOATS
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
@@ -34,16 +33,14 @@ from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
 from .aligned_pairs import FORWARD, PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
-from .local_scaling import scale
+from .local_scaling import with_means
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..records.vocabularies import Names
-    from ..stores import Store
     from .aligned_pairs import Candidates, PairSplits
 
 
@@ -207,6 +204,11 @@ class Task(tasks.Task[Report]):
         """The labels of the entities of both graphs."""
         return Axis(self.left, "task.left"), Axis(self.right, "task.right")
 
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """How many left and how many right entities there are."""
+        return self.right_to_left.columns, self.left_to_right.columns
+
     def _become_part(self, source: Self, positions: IntArray) -> None:
         self.pairs = read_only(source.pairs[positions])
 
@@ -279,41 +281,20 @@ class Task(tasks.Task[Report]):
         vectors = Embeddings(
             left, right, similarity, None, rules.dtype, names=names, layout=rules.layout
         )
-        return self._evaluate_similarities(vectors, csls, rules, block=block)
-
-    def _evaluate_similarities(
-        self,
-        scores: Store | Embeddings,
-        csls: int | CSLS | None,
-        rules: Rules,
-        *,
-        block: int | None = None,
-        io: IoMode | None = None,
-    ) -> Report:
-        """Evaluate open embeddings, or an open matrix."""
-        sizes = self.right_to_left.columns, self.left_to_right.columns
-        if isinstance(scores, Embeddings):
-            scores.check_shape(sizes, ("left entity", "right entity"))
-            if _are_alike(scores):
-                warn_user(SAME_VECTORS)
-        else:
-            check_score_shape(scores.name, shape_of(scores), sizes, "left entity")
-            if csls is not None and rules.order == "ascending":
-                raise InputValueError("order", expected='"descending" with csls', got=rules.order)
-            if csls is not None and scores.dtype not in FLOATS:
-                got = f"dtype {scores.dtype}"
-                raise InputTypeError(scores.name, expected="floats with csls", got=got)
-        bytes_of_passes = [scores.nbytes]
+        vectors.check_shape(self._sizes, ("left entity", "right entity"))
+        if _are_alike(vectors):
+            warn_user(SAME_VECTORS)
+        bytes_of_passes = [vectors.nbytes]
         if is_integer(csls):
             # The first pass makes the means.
-            bytes_of_passes.append(scores.nbytes)
+            bytes_of_passes.append(vectors.nbytes)
         with watching(rules.progress, sum(bytes_of_passes)) as watch:
             if watch is not None:
                 watch(0, sum(bytes_of_passes))
             watch_of_means = watch_of_part(watch, bytes_of_passes, 0)
             watch_of_ranks = watch_of_part(watch, bytes_of_passes, len(bytes_of_passes) - 1)
-            scaled = scale(scores, csls, self.candidates, rules, io, watch_of_means)
-            ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=watch_of_ranks)
+            scaled = with_means(vectors, csls, self.candidates, rules, watch_of_means)
+            ranks = rank_both(scaled, self.sides, rules, block=block, watch=watch_of_ranks)
         return self._make_report(ranks)
 
     @with_options(RuleOptions)
@@ -321,28 +302,24 @@ class Task(tasks.Task[Report]):
         self,
         scores: Any,
         *,
-        csls: int | CSLS | None = None,
         io: IoMode | None = None,
         **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
 
         Rows are counted from left to right and columns from right to left, tile by tile: files are
-        read once, except for the scores of the pairs themselves. CSLS reads them once more before
-        that. Memory does not grow with the matrix.
+        read once, except for the scores of the pairs themselves. Memory does not grow with the
+        matrix.
 
         Parameters
         ----------
         scores : array_like, shape (left entities, right entities), or files
             The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores. The
             index and the columns of a frame must be the labels of both graphs in their order.
-        csls : int or CSLS, optional
-            As in `evaluate_embeddings`, over these similarities, which must be floats; float16 and
-            bfloat16 are widened to float32.
         order : {"descending", "ascending"}
-            "ascending": lower scores are better, as for distances; not with `csls`.
+            "ascending": lower scores are better, as for distances.
         nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`. `progress` counts the bytes of all passes.
+            As in `truerank.rank`.
 
         Returns
         -------
@@ -352,8 +329,7 @@ class Task(tasks.Task[Report]):
         Raises
         ------
         TypeError, ValueError, OSError
-            As `truerank.rank` does, for scores of another shape, and for `csls` as in
-            `evaluate_embeddings`.
+            As `truerank.rank` does, and for scores of another shape.
 
         Examples
         --------
@@ -367,7 +343,12 @@ class Task(tasks.Task[Report]):
         matrix = by_position("scores", scores, *self._axes)
         opened: Any = read_scores(matrix, rules.dtype, tiled=True)
         with owned(opened, matrix):
-            return self._evaluate_similarities(opened, csls, rules, io=io)
+            check_score_shape(opened.name, shape_of(opened), self._sizes, "left entity")
+            with watching(rules.progress, opened.nbytes) as watch:
+                if watch is not None:
+                    watch(0, opened.nbytes)
+                ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
+        return self._make_report(ranks)
 
     @with_options(BatchOptions, pairs=False)
     def evaluate(
@@ -411,8 +392,7 @@ class Task(tasks.Task[Report]):
         return self._evaluate(scorers, **options)
 
     def __repr__(self) -> str:
-        left_count = self.right_to_left.columns
-        right_count = self.left_to_right.columns
+        left_count, right_count = self._sizes
         pairs = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs):,} pairs"
         entities = f"{left_count:,} left and {right_count:,} right entities"
         return f"Task({pairs} of {entities}; {self.protocol})"

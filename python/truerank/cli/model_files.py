@@ -69,7 +69,7 @@ def open_model(given: Given, scores: str, vectors: str, needs_all: bool = True) 
     options: dict[str, str] = {}
     paths = take(given, scores)
     if paths:
-        rules = take(given, "order io csls unique nan dtype threads")
+        rules = take(given, "order io unique nan dtype threads")
         reading = {name: rules[name] for name in ("dtype", "io") if name in rules}
         for name, path in paths.items():
             options[_keyword(name)] = option_of[name]

@@ -432,7 +432,8 @@ class CurrentMatches(NamedTuple):
     scores : ndarray of float, shape (n,)
         The score of each entity's match; -inf for an entity without a match.
     queries : ndarray of int64, shape (n,)
-        The query that each entity is matched with; a number beyond all queries if there is none.
+        The query that each entity is matched with; of an entity without a match -1, if a score of
+        -inf makes none, or else a number beyond all queries.
     """
 
     scores: npt.NDArray[Any]

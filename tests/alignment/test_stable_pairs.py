@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from alignment.matching.test_pairs import check
+from alignment.test_matching import check
 from strategies.score_matrices import Array
-from truerank.alignment import infer
-from truerank.alignment.matching import one_to_one
-from truerank.alignment.matching import similarities as sources
+from truerank.alignment import infer, matching
+from truerank.alignment.matching import Similarities, StableMatching, open_similarities
 
 
 def hubby(n: int, m: int) -> tuple[Array, Array]:
@@ -29,10 +28,11 @@ def hubby(n: int, m: int) -> tuple[Array, Array]:
 @pytest.mark.parametrize(
     ("n", "m", "k", "threads"), [(300, 300, 1, 1), (200, 350, 16, 2), (350, 200, 1000, None)]
 )
-def test_hubs(n: int, m: int, k: int, threads: int | None) -> None:
+def test_hubs(n: int, m: int, k: int, threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "PREFERENCES", k)
     left, right = hubby(n, m)
     scores = tr.score_embeddings(left, right, similarity="cosine")
-    check(infer(left, right, method="stable", k=k, threads=threads), "stable", scores)
+    check(infer(left, right, method="stable", threads=threads), "stable", scores)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -43,28 +43,30 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
     scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
     sizes = []
-    add_lists = one_to_one.StableMatching.add_lists
+    add_lists = StableMatching.add_lists
 
     def record(self: Any, *arguments: Any) -> None:
         add_lists(self, *arguments)
         sizes.append(len(self.ids))
 
-    monkeypatch.setattr(one_to_one.StableMatching, "add_lists", record)
-    check(infer(scores, None, method="stable", k=2), "stable", scores)
+    monkeypatch.setattr(matching, "PREFERENCES", 2)
+    monkeypatch.setattr(StableMatching, "add_lists", record)
+    check(infer(scores, None, method="stable"), "stable", scores)
     assert len(sizes) > 2
     assert max(sizes) <= 2 * 2 * n
 
 
-def test_a_list_that_is_cut_is_asked_for_again() -> None:
+def test_a_list_that_is_cut_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list was complete before it was cut, and is not any more."""
+    monkeypatch.setattr(matching, "PREFERENCES", 1)
     scores = np.tile(np.arange(6.0), (4, 1))
-    matching = one_to_one.StableMatching(sources.open_similarities(scores, None), 1)
-    matching.add_lists(np.arange(4), matching.source.top_k(6))
-    assert matching.complete.all()
-    matching.compact()
-    assert matching.ids.tolist() == [5, 5, 5, 5]
-    assert not matching.complete.any()
-    assert matching.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
+    stable = StableMatching(open_similarities(scores, None))
+    stable.add_lists(np.arange(4), stable.source.top_k(6))
+    assert stable.complete.all()
+    stable.compact()
+    assert stable.ids.tolist() == [5, 5, 5, 5]
+    assert not stable.complete.any()
+    assert stable.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
 
 
 AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -98,12 +100,12 @@ def test_preferences_that_agree(
     scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
     rng = np.random.default_rng(seed)
     scores += rng.integers(0, noise + 1, scores.shape)
-    for matrix in (scores, scores.T):
-        taking_part = [
-            np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape
-        ]
-        ids = {"left_ids": taking_part[0], "right_ids": taking_part[1]}
-        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, taking_part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "PREFERENCES", k)
+        for matrix in (scores, scores.T):
+            kept = [rng.random(size) < rng.choice([0.7, 1]) for size in matrix.shape]
+            some = matrix[np.ix_(*kept)]
+            check(infer(some, None, method="stable"), "stable", some)
 
 
 @pytest.mark.python_only
@@ -118,31 +120,31 @@ def test_work_is_a_small_multiple_of_all_pairs(
     searches = []
     rounds = []
     sizes = []
-    top_k = sources.Similarities.top_k
-    state = one_to_one.StableMatching
-    accepts = state.accepts
-    add_lists = state.add_lists
+    top_k = Similarities.top_k
+    accepts = StableMatching.accepts
+    add_lists = StableMatching.add_lists
 
     def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
         count = n if rows is None else len(rows)
         searches.append(count)
         return top_k(source, width, rows, current)
 
-    def record_accepts(matching: Any, left: Array, *arguments: Any) -> Any:
+    def record_accepts(stable: Any, left: Array, *arguments: Any) -> Any:
         rounds.append(len(left))
-        return accepts(matching, left, *arguments)
+        return accepts(stable, left, *arguments)
 
-    def record_lists(matching: Any, *arguments: Any) -> None:
-        add_lists(matching, *arguments)
-        sizes.append(len(matching.ids))
+    def record_lists(stable: Any, *arguments: Any) -> None:
+        add_lists(stable, *arguments)
+        sizes.append(len(stable.ids))
 
-    monkeypatch.setattr(sources.Similarities, "top_k", record_top_k)
-    monkeypatch.setattr(state, "accepts", record_accepts)
-    monkeypatch.setattr(state, "add_lists", record_lists)
-    found = infer(*sums(*sides), method="stable", similarity="dot", k=k)
+    monkeypatch.setattr(matching, "PREFERENCES", k)
+    monkeypatch.setattr(Similarities, "top_k", record_top_k)
+    monkeypatch.setattr(StableMatching, "accepts", record_accepts)
+    monkeypatch.setattr(StableMatching, "add_lists", record_lists)
+    pairs, _ = infer(*sums(*sides), method="stable", similarity="dot")
     orders = [np.argsort(-side, kind="stable") for side in sides]
     expected = np.stack(orders, axis=1)
-    np.testing.assert_array_equal(found.pairs, expected[np.argsort(expected[:, 0])])
+    np.testing.assert_array_equal(pairs, expected[np.argsort(expected[:, 0])])
     assert sum(searches) <= 6 * n
     assert len(searches) <= 3 * n**0.5 / k**0.5 + 30
     assert len(rounds) <= n + 3 * len(searches)
@@ -153,21 +155,22 @@ def test_work_is_a_small_multiple_of_all_pairs(
 def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings only give the top k scores; a matrix is read a few rows at a time."""
     left, right = hubby(300, 310)
-    expected = infer(left, right, method=method).pairs
-    monkeypatch.setattr(sources, "_BLOCK_CELLS", 5000)
+    expected = infer(left, right, method=method)
+    monkeypatch.setattr(matching, "_BLOCK_CELLS", 5000)
+    monkeypatch.setattr(matching, "PREFERENCES", 3)
     with monkeypatch.context() as patch:
         patch.setattr("truerank.embeddings.vectors.Embeddings.score", None)
-        np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
+        np.testing.assert_equal(infer(left, right, method=method), expected)
 
     sizes = []
-    block = sources.Similarities.block
+    block = Similarities.block
 
     def record(source: Any, rows: Array) -> Array:
-        found = block(source, rows)
-        sizes.append(found.size)
-        return found
+        scores = block(source, rows)
+        sizes.append(scores.size)
+        return scores
 
-    monkeypatch.setattr(sources.Similarities, "block", record)
+    monkeypatch.setattr(Similarities, "block", record)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
-    np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
+    np.testing.assert_equal(infer(matrix, None, method=method), expected)
     assert max(sizes) <= 5000

@@ -1,1 +1,0 @@
-"""Matching: pairs of entities from similarities, and who has no counterpart."""

@@ -1,0 +1,242 @@
+"""What `infer` takes, refuses and finds: each rule against its definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.embeddings import scored_by
+from oracles.matching import pairs_of
+from strategies.score_matrices import METHODS, Array, matrices
+from support.examples import examples
+from support.problems import as_dtype
+from support.refusals import refusal
+from truerank.alignment import CSLS, csls_means, infer, matching
+from truerank.stores.mapped import map_of
+
+pytestmark = pytest.mark.python_only
+
+RULES = ("greedy", "mutual", "stable")
+# Numbers whose products are infinite, which is a score, or of 0 times infinity, which is none.
+ODD = [1.0, 2.0, 0.0, -1.0, -np.inf, np.inf, np.nan]
+
+
+def check(found: tuple[Array, Array], rule: str, scores: Array) -> None:
+    """Compare with the definition of a rule."""
+    pairs, scores_of_pairs = found
+    expected = pairs_of(rule, scores)
+    assert pairs.tolist() == list(map(list, expected))
+    assert pairs.shape == (len(expected), 2)
+    assert pairs.dtype == np.int64
+    assert scores_of_pairs.dtype == scores.dtype
+    np.testing.assert_array_equal(scores_of_pairs, [scores[pair] for pair in expected])
+
+
+@given(st.sampled_from(RULES), matrices(), st.integers(1, 12))
+@examples(200)
+def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "PREFERENCES", k)
+        check(infer(scores, None, nan="omit", method=rule), rule, scores)
+
+
+@given(st.data(), st.sampled_from(RULES), st.integers(0, 2**32), st.booleans())
+@examples(250)
+def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(["f2", "f4", "f8"], 2)
+    most = rng.integers(1, 4)
+    sizes = rng.integers(1, 15, 2)
+    if odd:
+        left, right = (rng.choice(np.array(ODD, np.float32), (n, 1)) for n in sizes)
+    else:
+        left, right = (
+            rng.integers(-most, most + 1, (n, 2)).astype(kind)
+            for n, kind in zip(sizes, kinds, strict=True)
+        )
+    similarity = "dot"
+    csls = None
+    nan = "omit"
+    if not odd:
+        nan = "raise"
+        names = ["dot", "cosine", "l1", "l2", "inverse_l1", "inverse_l2"]
+        similarity = data.draw(st.sampled_from(names))
+        csls = data.draw(st.sampled_from([None, 1, 2, 50]))
+    means = None
+    if csls is not None:
+        means = csls_means(left, right, csls, **scored_by(similarity))
+    options: dict[str, Any] = {"similarity": similarity, "method": rule, "nan": nan}
+    scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "PREFERENCES", data.draw(st.sampled_from([1, 2, 3, 32])))
+        for given_csls in (csls, means):
+            check(infer(left, right, csls=given_csls, **options), rule, scores)
+        check(infer(scores, None, method=rule, nan=nan), rule, scores)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_has_nothing_but_minus_infinity_is_paired_with_nobody(
+    method: str, turned: bool
+) -> None:
+    scores = np.array([[1, 2, 0], [-np.inf] * 3, [3, 2, 1]])
+    pairs, scores_of_pairs = infer(scores.T if turned else scores, None, method=method)
+    assert set(pairs[:, int(turned)].tolist()) == {0, 2}
+    assert np.isfinite(scores_of_pairs).all()
+    pairs, scores_of_pairs = infer(np.full((2, 3), -np.inf), None, method=method)
+    assert (pairs.shape, scores_of_pairs.shape) == ((0, 2), (0,))
+    left = np.array([[1.0], [-np.inf]])
+    pairs, _ = infer(left, np.array([[1.0], [2]]), method=method, similarity="dot")
+    assert pairs[:, 0].tolist() == [0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_threshold_leaves_out_what_is_below(method: str) -> None:
+    """Pairs at the threshold stay, and no entity is matched again."""
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((12, 15)).astype(np.float32)
+    pairs, all_scores = infer(scores, None, method=method)
+    thresholds = [-np.inf, np.inf, 0]
+    thresholds.extend(all_scores[:4].tolist())
+    for threshold in thresholds:
+        some_pairs, some_scores = infer(scores, None, method=method, threshold=threshold)
+        reaches = all_scores.astype(float) >= threshold
+        np.testing.assert_array_equal(some_pairs, pairs[reaches])
+        np.testing.assert_array_equal(some_scores, all_scores[reaches])
+    for score, count in ((0.1, 1), (0.7, 0)):  # float32's 0.1 is above 0.1, and its 0.7 below 0.7
+        one = np.full((1, 1), score, np.float32)
+        assert len(infer(one, None, method=method, threshold=score)[0]) == count
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nobody_on_a_side(method: str) -> None:
+    for n, m in ((0, 3), (3, 0), (0, 0)):
+        left = np.zeros((n, 2), np.float32)
+        right = np.zeros((m, 2), np.float32)
+        for pairs, scores in (
+            infer(left, right, method=method),
+            infer(left, right, method=method, csls=2),
+            infer(np.zeros((n, m)), None, method=method),
+        ):
+            assert pairs.shape == (0, 2)
+            assert scores.shape == (0,)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_inputs(method: str, tmp_path: Path) -> None:
+    """Inputs may be read-only, mapped or files, of any dtype and layout; none is written to."""
+    rng = np.random.default_rng(4)
+    left, right = (rng.integers(-9, 9, (n, 3)).astype(np.float32) / 4 for n in (11, 12))
+    options: dict[str, Any] = {"method": method, "similarity": "dot"}
+    expected = infer(left, right, **options)
+    for side, array in (("left", left), ("right", right)):
+        array.flags.writeable = False
+        np.save(tmp_path / f"{side}.npy", array)
+    paths = tmp_path / "left.npy", str(tmp_path / "right.npy")
+    brain = [array.astype(as_dtype("bfloat16")) for array in (left, right)]
+    for sides in (paths, (left[:, ::-1], right[:, ::-1]), brain, (left.tolist(), right)):
+        np.testing.assert_equal(infer(*sides, **options), expected)
+    raw = [side.view(np.uint16) for side in brain]
+    np.testing.assert_equal(infer(*raw, **options, dtype="bfloat16")[0], expected[0])
+
+
+WIDE = {"f2": "f4", "f4": "f4", "f8": "f8", ">f4": "f4", ">f2": "f4", "i1": "f4", "u2": "f4"}
+WIDE |= {"i4": "f8", "i8": "f8", "u8": "f8", "bfloat16": "f4"}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_matrices(kind: str, tmp_path: Path) -> None:
+    """Of any dtype and layout, or in files, which are mapped, and never copied."""
+    scores = np.random.default_rng(5).integers(0, 90, (7, 9))
+    matrix = scores.astype(as_dtype(kind))
+    matrix.flags.writeable = False
+    forms: list[Any] = [matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=1)[:, ::2]]
+    if kind != "bfloat16":
+        np.save(tmp_path / "S.npy", np.asfortranarray(matrix))
+        forms += [str(tmp_path / "S.npy"), np.load(tmp_path / "S.npy", mmap_mode="r")]
+        opened = matching.open_similarities(tmp_path / "S.npy", None).scores.array
+        assert map_of(opened)[0] is not None
+        assert not opened.flags.writeable
+    for method in METHODS:
+        pairs, scores_of_pairs = infer(scores.astype(float), None, method=method)
+        for form in forms:
+            of_form = infer(form, None, method=method)
+            np.testing.assert_equal(of_form, (pairs, scores_of_pairs))
+            assert of_form[1].dtype == WIDE[kind]
+
+
+def test_raw_halves_are_what_dtype_says() -> None:
+    scores = np.random.default_rng(6).random((5, 6)).astype(np.float16)
+    raw = scores.view(np.uint16)
+    for method in METHODS:
+        expected = infer(scores, None, method=method)
+        np.testing.assert_equal(infer(raw, None, method=method, dtype="float16"), expected)
+
+
+def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
+    scores = np.random.default_rng(10).random((8, 9))
+    np.save(tmp_path / "part-0.npy", scores[:2])
+    np.save(tmp_path / "part-1.npy", scores[2:])
+    paths = [tmp_path / "part-0.npy", tmp_path / "part-1.npy"]
+    with tr.open_scores(paths) as store:
+        for matrix in (paths, store):
+            np.testing.assert_equal(infer(matrix, None), infer(scores, None))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nan_is_refused_with_its_entities(method: str) -> None:
+    left = np.ones((4, 2), np.float32)
+    right = np.ones((5, 2), np.float32)
+    right[3, 0] = np.nan
+    message = 'scores: the score of left 0 and right 3 is NaN, which nan="raise" does not allow'
+    refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
+    words = r"left \d and right 3 is NaN"
+    refusal(ValueError, words, infer, left, right, method=method, similarity="dot", csls=2)
+    means = csls_means(left, left, 2)._replace(queries=np.array([1, 1, np.nan, 1], np.float32))
+    refusal(ValueError, "left 2 and right 0 is NaN", infer, left, left, method=method, csls=means)
+    scores = np.ones((5, 4))
+    scores[3, 2] = np.nan
+    refusal(ValueError, "left 3 and right 2 is NaN", infer, scores, None, method=method)
+
+
+ALONE = {"right": None}
+ONE = np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "kind", "message"),
+    [
+        ({"method": "best"}, ValueError, "method: expected one of greedy, mutual, stable, optimal"),
+        ({"method": None}, TypeError, "method: expected a str, got NoneType"),
+        ({"similarity": "euclid"}, ValueError, "similarity: expected one of dot, cosine"),
+        ({"nan": "worst"}, ValueError, "nan: expected one of raise, omit, got 'worst'"),
+        ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
+        ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
+        ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
+        ({"csls": CSLS(np.zeros(3), np.zeros(3), 1)}, ValueError, "csls: expected 4 means for ri"),
+        ({"csls": CSLS(np.ones(3, int), np.ones(4), 1)}, ValueError, "csls: .* got dtype int64"),
+        ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
+        ({"right": np.ones((4, 3))}, ValueError, "right: expected .* length 2, as in left"),
+        ({"left": ONE}, ValueError, r"left: expected a matrix \(entities, d\)"),
+        ({"right": ONE}, ValueError, r"right: expected a matrix \(entities, d\)"),
+        ({"right": [["a"]]}, TypeError, "right: expected one of float16"),
+        ({"left": ONE, **ALONE}, ValueError, r"left: expected a matrix \(left, right\), got"),
+        ({"left": [[True]], **ALONE}, TypeError, "left: expected one of float16.*got dtype bool"),
+        ({"left": [[2**53 + 1]], **ALONE}, ValueError, r"left: expected integers up to 2\*\*53"),
+        ({"csls": 2, **ALONE}, ValueError, r"^csls: expected none beside a matrix s \(pass 2 \* s"),
+    ],
+)
+def test_what_is_refused(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
+    refusal(kind, message, infer, **{"left": np.ones((3, 2)), "right": np.ones((4, 2)), **keywords})
+
+
+@pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
+def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
+    message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
+    refusal(ValueError, message, infer, np.eye(3), None, similarity=similarity)
