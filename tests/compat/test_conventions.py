@@ -105,7 +105,7 @@ VALUES = st.sampled_from(NUMBERS)
 
 
 # The exact convention but for a tolerance that changes nothing, so that the interpreter counts.
-COUNTED = replace(compat.preset("ogb"), convention=compat.Convention(atol=1e-300))
+COUNTED = replace(compat.PRESETS["ogb"], convention=compat.Convention(atol=1e-300))
 
 
 @st.composite
@@ -174,7 +174,7 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
     others = scores[:, 1:]
     indptr = np.arange(shape[0] + 1) * (shape[1] - 1)
     for form in (others, (indptr, others.ravel())):
-        sampled = compat.table_against(scores[:, 0], form)
+        sampled = compat.table(scores[:, 0], others=form)
         assert sampled.exact.ranks.protocol.sampled
         for name in whole:
             convention = compat.PRESETS[name].convention
@@ -327,7 +327,7 @@ def test_steps_lead_from_the_exact_number_to_the_toolkits() -> None:
 
 
 def test_a_preset_with_another_setting() -> None:
-    row = compat.preset("libkge")
+    row = compat.PRESETS["libkge"]
     strict = replace(row, name="strict", convention=replace(row.convention, rtol=0.0, atol=0.0))
     scores = [[-1000, -999.95, -999.93, -999.92]]
     assert compat.report(scores, [0], preset=strict)["mean_rank"] == 4
@@ -402,10 +402,8 @@ def of_presets(presets: Any, scores: Any = ((1.0,),)) -> object:
     return compat.table(scores, [0], presets=presets)
 
 
-GMR = replace(compat.preset("ogb"), metrics=(compat.Metric("a number", "gmr"),))
+GMR = replace(compat.PRESETS["ogb"], metrics=(compat.Metric("a number", "gmr"),))
 ERRORS: list[tuple[type[Exception], str, Any, Any]] = [
-    (KeyError, "preset: expected one of libkge", compat.preset, ["LibKGE"]),
-    (TypeError, "preset: expected a name", compat.preset, [3]),
     (TypeError, "presets: expected several", of_presets, ["ogb"]),
     (ValueError, "presets: expected each name once", of_presets, [["ogb", "ogb"]]),
     (ValueError, "key: expected mr, mrr, hits@k, .* or amri, got 'gmr'", of_presets, [[GMR]]),

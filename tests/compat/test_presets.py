@@ -1,4 +1,4 @@
-"""Presets of lists, of retrieval, and all for a constant scorer: loops over tasks, pytrec_eval."""
+"""Presets of retrieval, of your own, and all for a constant scorer; and pytrec_eval itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import truerank as tr
 from support import constant_scorer
 from support.examples import examples
 from support.refusals import refusal
@@ -18,67 +17,17 @@ from support.toolkit_scores import scores_and_filter
 from truerank import compat
 
 
-def plain(ranks: tr.Ranks, preset: str, k: int) -> dict[str, float]:
-    """Average over tasks, one by one."""
-    mr = 0.0
-    mrr = 0.0
-    hits = 0.0
-    total = 0.0
-    assert ranks.listed is not None
-    for i in range(len(ranks)):
-        a = int(ranks.above[i])
-        t = int(ranks.tied[i])
-        n = int(ranks.candidates[i])
-        weight = 1.0 if ranks.weights is None else float(ranks.weights[i])
-        place: float = a + (t + 1) / 2
-        is_hit = bool(ranks.listed[i]) and not (preset == "pyclause" and place > 100)
-        rank = place
-        reciprocal = 1 / place
-        if not is_hit and preset in ("zero", "pyclause"):
-            rank = float(n)
-            reciprocal = 0.0
-            if preset == "pyclause":
-                rank = math.nan
-        elif not is_hit and preset == "k + 1":
-            rank = a + 1
-            reciprocal = 1 / (a + 1)
-        mr += weight * rank
-        mrr += weight * reciprocal
-        hits += weight * (reciprocal > 0 and 1 / reciprocal <= k + 1e-9)
-        total += weight
-    return {"mr": mr / total, "mrr": mrr / total, f"hits@{k}": hits / total}
-
-
-@given(st.integers(0, 2**32), st.integers(1, 30), st.booleans())
-def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
-    rng = np.random.default_rng(seed)
-    n = 400
-    lists = 20
-    ids = np.stack([rng.permutation(n)[:200] for _ in range(lists)])
-    scores = rng.integers(0, 90, ids.shape).astype(float)
-    ranks = tr.rank_lists(ids, scores, rng.integers(0, n, lists), candidates=n)
-    if weighted:
-        ranks = ranks.with_weights(rng.random(lists) + 0.1)
-    table = compat.table_lists(ranks, ks=[k])
-    assert table["preset"] == list(compat.LIST_PRESETS)
-    for row in table:
-        expected = plain(ranks, row[0], k)
-        assert row[1:] == pytest.approx(tuple(expected.values()), nan_ok=True)
-
-
-def test_own_presets_and_wrong_ones() -> None:
-    ranks = tr.rank_lists([[4, 7]], None, [7], candidates=10)
-    own = compat.ListPreset(name="own", toolkits="ours", cut=1)
-    assert compat.table_lists(ranks, presets=[own])["mr"] == [10]
-    assert math.isnan(compat.report_lists(ranks[:0], preset="zero")["mr"])
-    ask = compat.report_lists
-    make = compat.ListPreset
-    exact = tr.Ranks([0], [1], 5)
-    refusal(KeyError, "preset: expected one of zero, pyclause", ask, ranks, preset="other")
-    refusal(TypeError, "preset: expected a name or a ListPreset", ask, ranks, preset=3)
-    refusal(ValueError, "misses: expected one of zero", make, name="o", toolkits="", misses="none")
-    refusal(TypeError, "ranks: expected Ranks from lists", ask, exact, preset="zero")
-    refusal(ValueError, "ks: expected an integer >= 1, got 0", ask, ranks, preset="zero", ks=[0])
+def test_wrong_presets_and_columns_beside_bare_scores() -> None:
+    scores = {"scores": [[0.5, 0.1]], "targets": [0]}
+    refusal(KeyError, "preset: expected one of libkge, openke", compat.report, **scores, preset="x")
+    refusal(TypeError, "preset: expected a name or a Preset", compat.report, **scores, preset=3)
+    refusal(TypeError, "targets: expected the column .* or others=", compat.table, [[0.5, 0.1]])
+    bare = {"scores": [0.5], "others": [[0.1]]}
+    words = r"scores: expected one score for each task beside others=, got shape \(1, 2\)"
+    refusal(ValueError, words, compat.table, [[0.5, 0.1]], others=[[0.1]])
+    for name in ("targets", "rows", "filter", "candidates"):
+        words = f"{name}: cannot be given beside others="
+        refusal(TypeError, words, compat.table, **bare, **{name: [0]})
 
 
 @pytest.mark.parametrize(("seed", "wide"), [(0, False), (1, True)])
@@ -108,7 +57,7 @@ def test_pytrec_eval_itself(seed: int, wide: bool) -> None:
 
 def test_bare_scores_have_no_columns() -> None:
     """Their place is anywhere in the tie, and the number its mean over all orders."""
-    found = compat.report_against([5.0], [[5.0, 5.0, 9.0]], preset="mteb")
+    found = compat.report([5.0], others=[[5.0, 5.0, 9.0]], preset="mteb")
     assert (found.first[0], found.last[0]) == (2, 4)
     assert found["mrr_at_10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert found.bounds("mrr_at_3") == (0, 0.5)

@@ -106,21 +106,15 @@ def compat_calls(folder: Path) -> list[Call]:
     """Return the calls of what computes other toolkits' numbers."""
     compat = tr.compat
     scores = {"scores": SCORES, "targets": TARGETS}
-    against = {"true_scores": [0.5, 0.25], "others": [[0.5, 0.75], [0.25, 0.125]]}
+    bare = {"scores": [0.5, 0.25], "others": [[0.5, 0.75], [0.25, 0.125]]}
     presets = ["ogb", "pykeen"]
     report = compat.report(**scores, preset="ogb")
     table = compat.table(**scores, presets=presets)
     figure = next(iter(report))
     convention = compat.Convention()
-    lists = tr.rank_lists([[0, 1], [2, 1]], None, [0, 0], candidates=3)
     calls = [
-        Call("compat.preset", compat.preset, {"name": "ogb"}),
         Call("compat.report", compat.report, scores | {"preset": "ogb"}),
-        Call("compat.report_against", compat.report_against, against | {"preset": "ogb"}),
-        Call("compat.report_lists", compat.report_lists, {"ranks": lists, "preset": "middle"}),
-        Call("compat.table", compat.table, scores | {"presets": presets}),
-        Call("compat.table_against", compat.table_against, against | {"presets": presets}),
-        Call("compat.table_lists", compat.table_lists, {"ranks": lists}),
+        Call("compat.table", compat.table, bare | {"presets": presets}),
         Call("compat.CompatReport.bounds", report.bounds, {"name": figure}),
         Call("compat.CompatReport.corrected", report.corrected, {"name": figure}),
         Call("compat.CompatReport.printed", report.printed, {"name": figure}),

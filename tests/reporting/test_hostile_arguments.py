@@ -38,7 +38,6 @@ REPORT = tr.report(RANKS)
 RIGHT: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (tr.chance, {"metric": "mr", "candidates": [3, 4], "weights": None}),
     (tr.adjust, {"metric": "mr", "value": 2.0, "candidates": [3, 4], "tasks": 2, "weights": None}),
-    (tr.adjust, {"metric": "mr", "value": 2.0, "dataset": "umls", "split": "test", "side": "both"}),
     (tr.compare, {"a": RANKS, "b": RANKS, "metric": "mr", "by": "unit", "level": 0.9}),
     (tr.compare, {"a": RANKS, "b": RANKS, "draw_seed": 0, "groups": None, "allow_unlike": True}),
     (interval, {"ranks": RANKS, "metric": "mr", "weights": None, "level": 0.9, "seed": 0}),
@@ -52,7 +51,6 @@ RIGHT: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (RANKS.with_labels, {"side": None, "relation": None, "queries": None}),
     (RANKS.with_protocol, {"filter": "train", "split": None}),
     (tr.concatenate, {"parts": [RANKS]}),
-    (tr.compat.preset, {"name": "ogb"}),
 ]
 CALLS: dict[str, Callable[[Any], object]] = {
     f"{call.__qualname__} {name}": lambda x, call=call, given=given, name=name: call(

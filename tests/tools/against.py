@@ -398,7 +398,6 @@ class Results:
 
     def compat(self) -> None:
         """Add the numbers of other toolkits."""
-        tr = self.tr
         compat = self.tr.compat
         scores = self.scores["ties"]
         targets = self.targets[:60]
@@ -406,12 +405,8 @@ class Results:
         for name in compat.PRESETS:
             options = {"preset": name, "side": sides}
             self.add(f"compat.{name}", dict, compat.report, scores, targets, **options)
-            others = [scores[:, 0], scores[:, 1:]]
-            self.add(f"compat.against.{name}", dict, compat.report_against, *others, **options)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :9]
-        listed = tr.rank_lists(best, None, targets, candidates=90)
-        for name in compat.LIST_PRESETS:
-            self.add(f"compat.lists.{name}", dict, compat.report_lists, listed, preset=name)
+            options["others"] = scores[:, 1:]
+            self.add(f"compat.against.{name}", dict, compat.report, scores[:, 0], **options)
 
     def files(self, folder: Path, other: Path | None) -> None:
         """Save ranks, a counter and a report; add what is read, also from another folder."""

@@ -1,4 +1,4 @@
-"""Presets: the rows of `presets.toml`, one for each toolkit and one for each count of misses."""
+"""Presets: the rows of `presets.toml`, one for each toolkit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, several
 from ..naming import public
 from ..tables.forms import markdown_cell
-
-Row = TypeVar("Row", "Preset", "ListPreset")
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # For each field of a `Convention`, these are its words and what each says to people.
@@ -174,43 +172,6 @@ class Preset:
     notes: tuple[str, ...] = ()
 
 
-@public("truerank.compat")
-@dataclass(frozen=True, kw_only=True)
-class ListPreset:
-    """How misses are counted: targets that are not in the list of their query.
-
-    Attributes
-    ----------
-    name : str
-        Its name here.
-    toolkits : str
-        Who counts so.
-    source : tuple of str
-        Repository, file and functions that do.
-    misses : {"zero", "no rank", "middle", "next"}
-        What a miss adds.
-    cut : int, optional
-        A target behind this place counts as a miss.
-    notes : tuple of str
-        Further facts that help to read its numbers.
-
-    Examples
-    --------
-    >>> LIST_PRESETS["pyclause"].cut
-    100
-    """
-
-    name: str
-    toolkits: str
-    source: tuple[str, ...] = ()
-    misses: str = "zero"
-    cut: int | None = None
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        choice("misses", self.misses, tuple(WORDS["misses"]))
-
-
 def _read_preset(name: str, row: dict[str, Any]) -> Preset:
     convention = Convention(**row.pop("convention", {}))
     metrics = tuple(Metric(*metric) for metric in row.pop("metrics"))
@@ -229,64 +190,27 @@ def _frozen(row: dict[str, Any]) -> dict[str, Any]:
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {name: _read_preset(name, row) for name, row in _CONTENT["toolkits"].items()}
 )
-LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType(
-    {name: ListPreset(name=name, **_frozen(row)) for name, row in _CONTENT["lists"].items()}
-)
 
 
-def find_presets(
-    names: Iterable[str | Row] | None,
-    rows: Mapping[str, Row],
-    kind: type[Row],
-    argument: str = "presets",
-) -> list[Row]:
-    """Return rows by their names, each of which stands once; None means all of them."""
+def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
+    """Return presets by their names, each of which stands once; None means all of them."""
     if names is None:
-        names = rows
-    chosen: list[Row] = []
+        names = PRESETS
+    chosen: list[Preset] = []
     for name in several("presets", names, "names or rows"):
-        if isinstance(name, kind):
+        if isinstance(name, Preset):
             chosen.append(name)
         elif not isinstance(name, str):
-            expected = f"a name or a {kind.__name__}"
+            expected = "a name or a Preset"
             raise InputTypeError(argument, expected=expected, got=type(name).__name__)
-        elif name not in rows:
-            raise UnknownKeyError(argument, "", f"one of {', '.join(rows)}", repr(name))
+        elif name not in PRESETS:
+            raise UnknownKeyError(argument, "", f"one of {', '.join(PRESETS)}", repr(name))
         else:
-            chosen.append(rows[name])
+            chosen.append(PRESETS[name])
     if len({row.name for row in chosen}) < len(chosen):
         got = ", ".join(row.name for row in chosen)
         raise InputValueError("presets", expected="each name once", got=got)
     return chosen
-
-
-@public("truerank.compat")
-def preset(name: str | Preset) -> Preset:
-    """Return a row of `PRESETS` by its name; a `Preset` is returned as it is.
-
-    Parameters
-    ----------
-    name : str or Preset
-        A name of `PRESETS`; `describe` lists them all with what they do.
-
-    Raises
-    ------
-    KeyError
-        For an unknown name.
-    TypeError
-        For anything but a str or a Preset.
-
-    Examples
-    --------
-    >>> preset("libkge").convention.says("tolerance")
-    'scores within 1e-05 + 0.0001 * |true score| tie'
-    >>> from dataclasses import replace  # the same toolkit with another setting
-    >>> row = preset("libkge")
-    >>> old = replace(row, name="old", convention=replace(row.convention, rtol=0.0, atol=0.0))
-    >>> preset(old).convention.atol
-    0.0
-    """
-    return find_presets([name], PRESETS, Preset, "preset")[0]
 
 
 @public("truerank.compat")
