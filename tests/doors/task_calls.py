@@ -53,7 +53,6 @@ def link_prediction_calls(folder: Path) -> list[Call]:
         Call(f"{name}.Task.evaluate_embeddings", task.evaluate_embeddings, vectors),
         Call(f"{name}.Task.evaluate_lists", task.evaluate_lists, lists),
         Call(f"{name}.Task.evaluate_scores", task.evaluate_scores, scores),
-        Call(f"{name}.Negatives", lp.Negatives, {"tail": [[0, 1], [2]]}),
         Call(f"{name}.Sampled", lp.Sampled, {"negatives": 2}),
         Call(f"{name}.read_predictions", lp.read_predictions, {"path": folder / "predictions.txt"}),
         Call(f"{name}.read_triples", lp.read_triples, {"triples": TRIPLES}),

@@ -12,7 +12,7 @@ import pytest
 
 from strategies.triples import lists_of
 from support.refusals import refusal
-from truerank.link_prediction import Negatives, Sampled, Task
+from truerank.link_prediction import Sampled, Task
 
 # of duplicates and leaks
 pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
@@ -88,25 +88,30 @@ def test_explicit_sets() -> None:
         assert task.protocol.candidates == f"selection of 3 ({digest})"
 
 
-def test_given_negatives() -> None:
-    """Padded, joined with their bounds, or in lists they are the same; a name has their digest."""
+def test_a_list_for_each_test_triple() -> None:
+    """By ids and by labels they are the same; repeats count once, and a name has their digest."""
     test = [[0, 0, 1], [1, 0, 2]]
-    lists = [[3, 4, 3], [0]]
-    joined = np.array([0, 3, 4]), np.array([3, 4, 3, 0])
-    tasks = [
-        Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=form))
-        for form in (lists, np.array([[3, 4, 3], [0, -1, -1]]), joined, list(map(np.array, lists)))
-    ]
-    for task in tasks:
+    names = list("abcde")
+    labelled = [("a", "r", "b"), ("b", "r", "c")]
+    indptr = np.array([0, 4, 6])
+    ids = np.array([3, 4, 3, 1, 0, 2])
+    for candidates, rows, entities in (
+        ({"tail": (indptr, ids)}, test, 5),
+        ((indptr.tolist(), ids.tolist()), test, 5),
+        ({"tail": (indptr, [names[i] for i in ids])}, labelled, names),
+    ):
+        task = Task(rows, entities=entities, sides=("tail",), candidates=candidates)
         assert lists_of(task.tail.candidates) == [[1, 3, 4], [0, 2]]
-        assert task.protocol == tasks[0].protocol
-    names = [
-        Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=rows)).protocol.candidates
-        for rows in ([[3, 4], [0, 4]], [[3, 4], [0, 3]], [[3], [0, 3]])
-    ]
-    assert len({name.split("(")[1] for name in names}) == 3
-    kinds = [name.split(" (")[0] for name in names]
-    assert kinds == ["given 2 negatives", "given 2 negatives", "given 1 to 2 negatives"]
+        assert task.protocol.candidates == "selection of 2 lists, 5 in all (3505aafb)"
+        assert not task.protocol.sampled
+    both = Task(test, entities=5, candidates={"tail": (indptr, ids), "head": "all"})
+    assert lists_of(both.tail.candidates) == [[1, 3, 4], [0, 2]]
+    dropped = test[:1] * 2 + test[1:]
+    lists = np.array([0, 1, 5, 7]), np.array([1, *ids])
+    task = Task(dropped, entities=5, sides=("tail",), candidates=lists, duplicates="drop")
+    assert lists_of(task.tail.candidates) == [[1], [0, 2]]
+    alike = Task(test, entities=5, sides=("tail",), candidates=([0, 3, 6], [1, 2, 4] * 2))
+    assert alike.tail.candidates.tolist() == [1, 2, 4]
 
 
 TEST = [("a", "r", "b")]
@@ -133,17 +138,20 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^candidates: .* got -1 at position 0", [-1], {}),
     (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
     (ValueError, r"^candidates: expected seed >= 0, got -1", Sampled(seed=-1), {}),
-    (ValueError, "candidates: expected Negatives of tail, .* got none", Negatives(), IDS),
-    (ValueError, "candidates: .* got tail, head", Negatives(tail=[[1]], head=[[1]]), IDS),
+    (ValueError, "^candidates: a list for each .* is of one side", ([0, 1], [1]), {}),
+    (ValueError, r"indptr of length 2 .tasks \+ 1., got \(3,\)", ([0, 1, 2], [1, 1]), IDS),
+    (ValueError, r"^candidates: expected \(indptr, indices\), got a tuple of 3", ([], [], []), IDS),
+    (ValueError, "^candidates: .* never falls, from 0 to 2", ([0, 3], [1, 1]), IDS),
+    (ValueError, "^candidates: .*first 1 for 0 of the rows of the test", ([0, 1], [2]), IDS),
+    (ValueError, "^candidates: expected ids .* from 0 to 3, got 5", ([0, 2], [1, 5]), IDS),
+    (ValueError, "^candidates: .* got -1 at position 1", ([0, 2], [1, -1]), IDS),
+    (TypeError, "^candidates: expected integers.*got 0.5", {"tail": ([0, 1], [0.5])}, IDS),
     (
         ValueError,
-        "tail: expected 1 lists, .* for each test triple",
-        Negatives(tail=[[1], [2]]),
-        IDS,
+        "^candidates: 'x' at position 0 is none",
+        {"tail": ([0, 1], ["x"]), "head": []},
+        {},
     ),
-    (ValueError, "candidates: tail: expected ids from 0 to 3, got 5", Negatives(tail=[[5]]), IDS),
-    (TypeError, "candidates: tail: expected integers, .* dtype flo", Negatives(tail=[[0.5]]), IDS),
-    (ValueError, "candidates: tail", Negatives(tail=3), IDS),
 ]
 
 

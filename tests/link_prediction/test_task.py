@@ -17,7 +17,7 @@ from oracles import link_prediction as oracle
 from strategies.triples import NAMES, WORDS, Given, given_tasks, lists_of
 from support.examples import examples
 from support.refusals import refusal
-from truerank.link_prediction import Negatives, Sampled, Task
+from truerank.link_prediction import Sampled, Task
 from truerank.tasks import sampling
 
 # of duplicates and of leaks
@@ -144,7 +144,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
         filter = list(given.known)
         filter.append("test")
     assert task.protocol.filter == tuple(filter)
-    assert task.protocol.sampled == isinstance(given.candidates, Sampled | Negatives)
+    assert task.protocol.sampled == isinstance(given.candidates, Sampled)
 
 
 def test_wn18rr(data: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from strategies.score_matrices import no_mask
-from truerank.link_prediction import Negatives, Sampled
+from truerank.link_prediction import Sampled
 
 ENTITIES, RELATIONS = 6, 3
 NAMES = [f"entity {i}" for i in range(ENTITIES)]
@@ -111,10 +112,9 @@ class Given:
         """Return what the candidates of each task are, or are drawn from, before the filter."""
         made = self.side(side)
         among = self.candidates
-        if isinstance(among, Negatives):
-            negatives = getattr(among, side)
-            pairs = zip(self.chosen, made.targets, strict=True)
-            return [set(negatives[i]) | {target} for i, target in pairs]
+        if isinstance(among, dict):
+            lists = lists_of(among[side])
+            return [set(lists[i]) for i in self.chosen]
         if isinstance(among, Sampled):
             if among.typed:
                 return made.typed
@@ -193,12 +193,12 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
 
 @st.composite
 def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: list[str]) -> Any:
-    """Draw the argument `candidates`: all, a name, a list, a sample, or lists of negatives."""
+    """Draw the argument `candidates`: all, a name, a list, a sample, or a list for each triple."""
     last = {side: COLUMNS[side] - 1 for side in sides}
     names = list(splits)
     if "relation" not in sides:
         names.insert(0, "typed")
-    forms = ["name", "sampled", "negatives"]
+    forms = ["name", "sampled", "lists"]
     if "relation" not in sides or len(sides) == 1:  # a list is of entities, or of relations
         forms.append("list")
     form = draw(st.sampled_from(forms))
@@ -210,13 +210,16 @@ def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: 
         if among == "typed":
             options = {"typed": True}
         return Sampled(draw(st.integers(1, ENTITIES + 1)), seed=3, **options)
-    if form == "negatives":
-        n = len(test)
-        lists = {
-            side: st.lists(st.lists(st.integers(0, most), max_size=4), min_size=n, max_size=n)
-            for side, most in last.items()
-        }
-        return Negatives(**{side: draw(drawn) for side, drawn in lists.items()})
+    if form == "lists":
+        by_side = {}
+        for side, most in last.items():
+            lists = [draw(st.lists(st.integers(0, most), max_size=4)) for _ in test]
+            if draw(st.integers(0, 3)):  # each has the answer
+                place = oracle.TARGET_COLUMN[side]
+                lists = [[*each, row[place]] for each, row in zip(lists, test, strict=True)]
+            indptr = np.cumsum([0, *map(len, lists)])
+            by_side[side] = indptr, np.array(list(chain.from_iterable(lists)), np.int64)
+        return by_side
     candidates = draw(st.lists(st.integers(0, min(last.values())), min_size=1))
     if draw(st.integers(0, 3)):  # all answers are among them
         candidates += [row[place] for row in test for place in places_of(sides)]

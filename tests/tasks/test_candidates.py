@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import truerank as tr
 from support.outcomes import quietly
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
-from truerank.link_prediction import Negatives, Sampled
+from truerank.link_prediction import Sampled
 
 ENTITIES = 6
 RELATIONS = 2
@@ -115,8 +116,11 @@ def problems(draw: st.DrawFn) -> Problem:
     elif kind == "sampled":
         candidates = Sampled(draw(st.integers(1, 3)), seed=draw(st.integers(0, 3)))
     elif kind == "given":
-        rows = [list(draw(sets)) for _ in test]
-        candidates = Negatives(tail=rows, head=rows[::-1])
+        candidates = {}
+        for side, column in SIDES.items():
+            lists = [[*draw(sets), triple[column]] for triple in test]
+            indptr = np.cumsum([0, *map(len, lists)])
+            candidates[side] = indptr, np.array(list(chain.from_iterable(lists)), np.int64)
     return Problem(test, train, candidates)
 
 

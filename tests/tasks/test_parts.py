@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.examples import examples
 from support.refusals import refusal
-from truerank.link_prediction import Negatives, Sampled
+from truerank.link_prediction import Sampled
 
 ENTITIES = 7
 RELATIONS = 3
@@ -108,12 +108,16 @@ def link_prediction(rng: np.random.Generator) -> Case:
 
 
 def by_vectors(rng: np.random.Generator) -> Case:
-    """Link prediction by vectors, among given negatives or all entities."""
+    """Link prediction by vectors, among lists of their own or all entities."""
     rows = np.stack([rng.integers(0, n, 12) for n in (ENTITIES, RELATIONS, ENTITIES)], axis=1)
     options: dict[str, Any] = {}
     if rng.random() < 0.5:
-        negatives = rng.integers(0, ENTITIES, (12, 4))
-        options["candidates"] = Negatives(head=negatives, tail=negatives[::-1])
+        negatives = rng.integers(0, ENTITIES, (12, 3))
+        indptr = np.arange(0, 49, 4)
+        options["candidates"] = {
+            side: (indptr, np.column_stack([rows[:, column], negatives]).ravel())
+            for side, column in {"head": 0, "tail": 2}.items()
+        }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         task = tr.link_prediction.Task(rows, {}, entities=ENTITIES, relations=RELATIONS, **options)

@@ -14,7 +14,6 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from ..records.split_audit import SplitFinding as SplitFinding
     from ..tasks.side_tasks import Sampled as Sampled
-    from .candidate_sets import Negatives as Negatives
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
@@ -27,7 +26,6 @@ else:  # A type checker that read this would accept any name.
         {
             "..records.split_audit": ("SplitFinding",),
             "..tasks.side_tasks": ("Sampled",),
-            ".candidate_sets": ("Negatives",),
             ".listed_predictions": ("Predictions", "read_predictions"),
             ".task": ("Task",),
             ".triple_audit": ("TaskAudit",),

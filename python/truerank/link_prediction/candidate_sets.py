@@ -9,10 +9,10 @@ import numpy as np
 
 from ..arrays.row_keys import distinct_rows
 from ..errors import InputTypeError, InputValueError
-from ..inputs.candidate_lists import as_lists
-from ..inputs.selection import indptr_of
-from ..naming import public
-from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
+from ..inputs.checks import is_iterable
+from ..inputs.selection import indptr_of, indptr_of_pair
+from ..records.vocabularies import Vocabulary
+from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from .triples import SIDES
@@ -22,49 +22,14 @@ if TYPE_CHECKING:
     from ..tasks.side_tasks import SideQueries
     from .triples import TripleSplits
 
-    Lists = tuple[IntArray, IntArray]  # These are indptr and indices, a list for each triple.
-
 # Any other str is the name of a known split.
 ALL = "all"
 TYPED = "typed"
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
-    "of entities, a mapping of relations or of sides to these, Sampled or Negatives"
+    "of entities, a list for each test triple as (indptr, indices), a mapping of relations or of "
+    "sides to these, or Sampled"
 )
-
-
-@public("truerank.link_prediction")
-class Negatives(NamedTuple):
-    """Negatives of every test triple: the only candidates beside its answer.
-
-    Attributes
-    ----------
-    tail, head, relation : array of int, (indptr, values), or list of lists
-        For each predicted side, the ids of the negatives of every test triple as it was given: an
-        array of shape (n, k), in which -1 fills short rows, or lists of any lengths as `rank_lists`
-        takes them. They are sets: a repeated negative counts once, and so does the answer, in the
-        list or not.
-
-    Notes
-    -----
-    The protocol names them as sampled, by their number for each triple and a digest, as in
-    "given 20 negatives (3f2a91c0)". Known answers among them are filtered, unless `Task` has
-    ``known=None`` or ``filter="none"``.
-
-    Examples
-    --------
-    >>> from truerank.link_prediction import Task
-    >>> negatives = Negatives(tail=[[2, 3], [0, 3]])
-    >>> task = Task([[0, 0, 1], [1, 0, 2]], entities=4, candidates=negatives, sides=("tail",))
-    >>> task.tail.candidates
-    (array([0, 3, 6]), array([1, 2, 3, 0, 2, 3]), array([0, 1]))
-    >>> task.protocol.candidates
-    'given 2 negatives (6bd2be96)'
-    """
-
-    tail: Any = None
-    head: Any = None
-    relation: Any = None
 
 
 class CandidateSet(NamedTuple):
@@ -75,27 +40,26 @@ class CandidateSet(NamedTuple):
     name : str
     pool : str, ndarray of int64, or KeyedLists
         What candidates are, or are drawn from: all, those that occur in that position of that
-        relation ("typed"), those of a known split by its name, ids, or ids for each relation.
+        relation ("typed"), those of a known split by its name, ids, or ids for each relation or
+        for each row of the test.
+    by_row : bool
+        Whether lists are those of rows of the test.
     sampled : Sampled or None
         How candidates are drawn.
-    negatives : dict of str to (indptr, indices), or None
-        Those of every test triple by side, with its answer.
     by_side : dict of str to CandidateSet, or None
         Those of each side, where they are not the same.
     """
 
     name: str
     pool: str | IntArray | KeyedLists = ALL
+    by_row: bool = False
     sampled: Sampled | None = None
-    negatives: dict[str, Lists] | None = None
     by_side: dict[str, CandidateSet] | None = None
 
     @property
     def are_sampled(self) -> bool:
-        """Whether candidates were drawn, here or by those who gave them."""
-        if self.by_side is not None:
-            return any(part.are_sampled for part in self.by_side.values())
-        return self.sampled is not None or self.negatives is not None
+        """Whether candidates were drawn."""
+        return self.sampled is not None
 
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -106,11 +70,9 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     TypeError, ValueError
         For a name that no known split has, ids out of range, unknown labels, relations that are
         none, a sample without negatives, or both typed and among a split, "typed" or a list of
-        entities for the side "relation", a mapping that lacks a side, and negatives that are not
-        those of the sides and triples of the task.
+        entities for the side "relation", a mapping that lacks a side, and another number of lists
+        than test triples.
     """
-    if isinstance(value, Negatives):
-        return _read_negatives(value, sides, splits)
     if _is_by_side(value, sides, splits):
         return _read_sides(value, sides, splits)
     are_listed = value is not None and not isinstance(value, (str, Sampled))
@@ -146,10 +108,9 @@ def _read_sides(
         raise InputValueError("candidates", expected=expected, got=", ".join(value))
     by_side = {}
     for side in sides:
-        if isinstance(value[side], (Negatives, Sampled)):
-            kind = type(value[side]).__name__
+        if isinstance(value[side], Sampled):
             expected = "lists, relations with their lists, or the name of a set for each side"
-            raise InputTypeError("candidates", expected=expected, got=f"{kind} for {side!r}")
+            raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
         by_side[side] = _read_set(value[side], [side], splits)
     parts = list(by_side.values())
     if all(part.name == parts[0].name for part in parts):
@@ -170,6 +131,8 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
     if isinstance(value, str):
         _check_name(value, sides, splits)
         return CandidateSet(value, value)
+    if isinstance(value, tuple) and value and all(map(_is_list, value)):
+        return _read_lists(value, sides, splits)
     if isinstance(value, Mapping):
         if "relation" in sides:
             problem = "lists by relation are of entities; relations are no candidates by relation"
@@ -193,7 +156,7 @@ def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> 
     elif sampled.among is not None:
         pool = sampled.among
     _check_name(pool, sides, splits)
-    return CandidateSet(sampled.name, pool, sampled)
+    return CandidateSet(sampled.name, pool, sampled=sampled)
 
 
 def _check_name(name: str, sides: Sequence[str], splits: TripleSplits) -> None:
@@ -213,43 +176,25 @@ def _one_set_if_all_are(pool: Any) -> Any:
     return pool
 
 
-def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    """Read the negatives of each side, and add the answers."""
-    given = {side: rows for side, rows in value._asdict().items() if rows is not None}
-    if given.keys() != set(sides):
-        expected = f"Negatives of {', '.join(sides)}, the sides of the task"
-        raise InputValueError("candidates", expected=expected, got=", ".join(given) or "none")
-    tested = splits.triples[: splits.tested]
-    negatives: dict[str, Lists] = {}
-    arrays: list[IntArray] = []
-    lengths: list[IntArray] = []
-    for side, rows in given.items():
-        name = f"candidates: {side}"
-        lists = as_lists(rows, None, name=name)
-        counts = np.diff(lists.indptr)
-        ids = lists.ids.astype(np.int64)
-        if len(counts) != len(tested):
-            expected = f"{len(tested)} lists, one for each test triple"
-            raise InputValueError(name, expected=expected, got=len(counts))
-        size = splits.vocabulary_of(side).size
-        outside = ids[(ids < 0) | (ids >= size)]
-        if len(outside):
-            raise InputValueError(name, expected=f"ids from 0 to {size - 1}", got=outside[0])
-        negatives[side] = _add_answers(counts, ids, tested[:, SIDES[side].answer])
-        arrays.extend([lists.indptr, ids])
-        lengths.append(counts)
-    least = min(int(counts.min()) for counts in lengths)
-    most = max(int(counts.max()) for counts in lengths)
-    number = str(most) if least == most else f"{least} to {most}"
-    return CandidateSet(f"given {number} negatives ({digest_of_ids(*arrays)})", negatives=negatives)
+def _is_list(value: object) -> bool:
+    return is_iterable(value) and not isinstance(value, str)
 
 
-def _add_answers(counts: IntArray, ids: IntArray, answers: IntArray) -> Lists:
-    """Return lists of some lengths with the answer of each, ascending and distinct."""
-    numbers = np.arange(len(answers))
-    list_of_entry = np.append(np.repeat(numbers, counts), numbers)
-    list_of_entry, entries = distinct_rows([list_of_entry, np.append(ids, answers)])
-    return indptr_of(np.bincount(list_of_entry, minlength=len(answers))), entries
+def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    """Read a list of candidates for each test triple, as it was given."""
+    if len(sides) > 1:
+        problem = "a list for each test triple is of one side: give a mapping of sides to lists"
+        raise InputValueError("candidates", problem)
+    if len(value) != 2:
+        got = f"a tuple of {len(value)}"
+        raise InputValueError("candidates", expected="(indptr, indices)", got=got)
+    ids = splits.vocabulary_of(sides[0]).ids_of("candidates", value[1])
+    indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
+    rows = np.arange(splits.tested)
+    list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
+    indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
+    lists = KeyedLists(rows, indptr, indices)
+    return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists, by_row=True)
 
 
 def candidates_of(
@@ -285,10 +230,7 @@ def candidates_of(
     """
     if candidates.by_side is not None:
         candidates = candidates.by_side[side]
-    if candidates.negatives is not None:
-        indptr, indices = candidates.negatives[side]
-        return indptr, indices, kept
-    pool = _read_pool(side, candidates.pool, queries, kept, splits)
+    pool = _read_pool(side, candidates, queries, kept, splits)
     if candidates.sampled is None:
         return pool
     if pool is None:
@@ -304,18 +246,21 @@ def candidates_of(
 
 def _read_pool(
     side: str,
-    pool: str | IntArray | KeyedLists,
+    candidates: CandidateSet,
     queries: SideQueries,
     kept: IntArray,
     splits: TripleSplits,
 ) -> Any:
     """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
+    pool = candidates.pool
     if isinstance(pool, KeyedLists):
-        relations = splits.triples[kept, 1]
-        pool.check(relations, queries.targets, splits.relations, splits.entities)
+        keys, of_keys = splits.triples[kept, 1], splits.relations
+        if candidates.by_row:
+            keys, of_keys = kept, Vocabulary(splits.tested, None, "rows of the test")
+        pool.check(keys, queries.targets, of_keys, splits.vocabulary_of(side))
         if pool.one_set is not None:
             return pool.one_set
-        return pool.lists_of(relations)
+        return pool.lists_of(keys)
     if isinstance(pool, str):
         if pool == ALL:
             return None

@@ -59,17 +59,18 @@ class Task(SidedTask[Report]):
         of labels, a line each, or of labels and ids, as ``entities.dict`` and ``entity2id.txt``.
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
-    candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
+    candidates : None, "all", "typed", name of a split, entities, mapping, lists, Sampled
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
         ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
         split. An array of ids or labels: these entities; their name in the protocol has their
         number and a digest, as "selection of 40 (3f2a91c0)". A mapping of relations to such arrays:
         those of each relation of the test, for sides that predict entities; or of all sides of the
-        task to any of these, as ``{"tail": ["a", "b"], "head": {"likes": ["c"]}}``. `Sampled`: some
-        negatives for each task, never known answers (nor those of the test if ``known=None``).
-        `Negatives`: given ones for each test triple. A right answer that is not among its
-        candidates is an error.
+        task to any of these, as ``{"tail": ["a", "b"], "head": {"likes": ["c"]}}``. A tuple
+        ``(indptr, indices)``, as the candidates of one side: a list for each test triple as it was
+        given, those from ``indptr[i]`` to ``indptr[i + 1]``, the right answer among them.
+        `Sampled`: some negatives for each task, never known answers (nor those of the test if
+        ``known=None``). A right answer that is not among its candidates is an error.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
