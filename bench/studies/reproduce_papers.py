@@ -25,7 +25,7 @@ from reproduce_figures import (
 )
 
 import truerank as tr
-from truerank.metrics import parse
+from truerank.metrics.keys import parse
 from truerank.metrics.other_names import PYKEEN_NAMES
 
 FRAMEWORK = "A Unified Framework"

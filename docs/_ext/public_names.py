@@ -18,7 +18,7 @@ MODULES = {
     "truerank.link_prediction": "link prediction",
     "truerank.alignment": "entity alignment",
     "truerank.retrieval": "several right answers per query",
-    "truerank.metrics": "the tables of metrics, kinds and adjustments",
+    "truerank.metrics": "the table of metrics",
     "truerank.reporting": "what reports are made of",
     "truerank.inference": "intervals, tests, many questions",
     "truerank.compat": "what other toolkits do",

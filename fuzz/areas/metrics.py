@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fuzz.check import Fault, check
-from truerank.metrics import METRICS, UnknownKeyError, parse
+from truerank.metrics import METRICS, UnknownKeyError
+from truerank.metrics.keys import parse
 
 TESTS = ("metrics",)
 

@@ -27,6 +27,7 @@ from support.pending_counts import let_counts_be_pending
 from support.pykeen_models import by_pykeen, data_set, evaluated, known, trained
 from support.refusals import refusal
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model, key_of
+from truerank.metrics.keys import parse
 
 pytestmark = [
     # torch warns in PyKEEN's training that there is no accelerator
@@ -334,7 +335,7 @@ def test_the_page_has_every_name() -> None:
         of_ten = [word.replace("@k", "@10") for word in keys]
         assert key in of_ten
         assert sign == turned
-        assert len({str(tr.metrics.parse(word)) for word in of_ten}) == 1
+        assert len({str(parse(word)) for word in of_ten}) == 1
         for other in others:
             resolved = rank_based_metric_resolver.lookup(other.replace("hits@10", "hits@k"))
             assert resolved is made

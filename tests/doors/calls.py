@@ -14,8 +14,8 @@ import truerank as tr
 # Results, which the package makes and users only read, and records of plain fields.
 RESULTS = """CSLS PairAudit Comparison
 Interval Intervals Predictions SplitFinding TaskAudit
-Triples Adjusted Key Metric Figure Step InputError InputTypeError InputValueError
-UnknownKeyError Progress TopK Preset Sample NamedLists Qrels Comparisons CompatReport
+Triples Adjusted Metric Figure Step InputError InputTypeError InputValueError
+UnknownKeyError Progress TopK Preset NamedLists Qrels Comparisons CompatReport
 CompatTable"""
 NOT_ASKED = frozenset(RESULTS.split())
 # Of results: what is asked of them, too.

@@ -77,23 +77,14 @@ def shown_calls(folder: Path) -> list[Call]:
 
 def metric_calls(folder: Path) -> list[Call]:
     """Return the calls of metrics and inference."""
-    metrics = tr.metrics
     ranks = some_ranks()
     models = {"a": ranks, "b": ranks}
     of_metric = {"metric": "mrr", "candidates": [5, 5, 5]}
-    sample = metrics.sample_of(ranks, "realistic")
-    key = metrics.parse("mrr")
     comparisons = tr.compare(models, metric="mrr")
     published = {"metric": "mrr", "value": 0.5, "candidates": 10, "tasks": 5}
-    numbers = {"key": metrics.parse("index.mrr"), "measured": 0.5, "mean": 0.25, "variance": 0.01}
     calls = [
         Call("adjust", tr.adjust, published),
         Call("chance", tr.chance, of_metric),
-        Call("metrics.adjusted", metrics.adjusted, numbers),
-        Call("metrics.compute", metrics.compute, {"key": key, "sample": sample}),
-        Call("metrics.moments", metrics.moments, {"key": key, "candidates": [5, 5]}),
-        Call("metrics.parse", metrics.parse, {"key": "mrr"}),
-        Call("metrics.sample_of", metrics.sample_of, {"ranks": ranks, "kind": "realistic"}),
         Call("compare", tr.compare, {"a": ranks, "b": ranks, "metric": "mrr"}),
         Call("inference.correct_pvalues", tr.inference.correct_pvalues, {"p_values": [0.5, 0.01]}),
         Call("inference.interval", tr.inference.interval, {"ranks": ranks, "metric": "mrr"}),

@@ -27,7 +27,7 @@ from truerank.inference.units import (
     notes_on_units,
     units_of,
 )
-from truerank.metrics import parse
+from truerank.metrics.keys import parse
 
 SMOOTH = (
     "mr",

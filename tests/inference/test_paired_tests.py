@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from truerank.inference.influences import LOGARITHM, POWER, Influences, influences_of_sums
 from truerank.inference.paired_tests import PairedTest, SignFlips, differences
-from truerank.metrics import parse
+from truerank.metrics.keys import parse
 
 Array = np.ndarray[Any, Any]
 MRR = parse("mrr")

@@ -17,7 +17,8 @@ from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, report
-from truerank.metrics import ADJUSTMENTS, KINDS
+from truerank.metrics.kinds import KINDS
+from truerank.metrics.metric_table import ADJUSTMENTS
 from truerank.metrics.values import medians_within
 
 PLAIN = keys_where(lambda metric: True)

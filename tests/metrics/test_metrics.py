@@ -19,8 +19,10 @@ from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, chance, report, retrieval
-from truerank.metrics import KINDS, METRICS, Metric, parse
-from truerank.metrics.metric_table import listed_metrics
+from truerank.metrics import METRICS
+from truerank.metrics.keys import parse
+from truerank.metrics.kinds import KINDS
+from truerank.metrics.metric_table import Metric, listed_metrics
 from truerank.metrics.ties import mean_over_tie
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")

@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from truerank import Ranks
-from truerank.metrics import METRICS, parse
+from truerank.metrics import METRICS
+from truerank.metrics.keys import parse
 
 Number = Fraction | Decimal
 DIGITS = 60

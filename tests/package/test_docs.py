@@ -15,8 +15,10 @@ import pytest
 import truerank
 from support import markdown_pages
 from support.environment import ROOT
-from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
+from truerank.metrics import METRICS
 from truerank.metrics.keys import RANK_KEYS
+from truerank.metrics.kinds import KINDS
+from truerank.metrics.metric_table import ADJUSTMENTS
 
 DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent

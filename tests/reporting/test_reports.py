@@ -14,7 +14,8 @@ import truerank as tr
 from support.example_ranks import everything
 from support.refusals import refusal
 from truerank import Ranks, Report, concatenate, report
-from truerank.metrics import Key, chance, values
+from truerank.metrics import chance, values
+from truerank.metrics.keys import Key
 from truerank.reporting.columns import DEFAULT_METRICS
 
 # -- values ----------------------------------------------------------------------------------------

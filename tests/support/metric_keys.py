@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from truerank.metrics import METRICS, Metric
+from truerank.metrics import METRICS
+from truerank.metrics.metric_table import Metric
 
 
 def keys_where(condition: Callable[[Metric], object]) -> tuple[str, ...]:

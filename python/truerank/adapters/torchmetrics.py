@@ -18,8 +18,7 @@ from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
 from ..inputs.rules import RuleOptions, read_rules
 from ..inputs.words import NanRule, ScoreOrder
-from ..metrics import parse
-from ..metrics.keys import increasing
+from ..metrics.keys import increasing, parse
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
-from ..metrics import METRICS, Key
+from ..metrics import METRICS
 from ..metrics.averages import arithmetic, power
-from ..metrics.keys import table_name
+from ..metrics.keys import Key, table_name
 from ..naming import public
 from ..ranks.container import Ranks
 from .comparisons import Comparison, Comparisons
@@ -232,7 +232,7 @@ def check_comparable(key: Key) -> None:
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> check_comparable(parse("amri"))
     >>> check_comparable(parse("index.gmr"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -249,7 +249,7 @@ def why_incomparable(key: Key) -> str:
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.gmr")]
     [False, False, True, True]
     """

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..metrics import METRICS, Sample, adjusted, compute, moments
+from ..metrics import METRICS
 from ..metrics.averages import arithmetic, median, power, tie_centres, values_per_task, variance
 from ..metrics.keys import NO_ADJUSTMENT
+from ..metrics.kinds import Sample
 from ..metrics.ties import LOG
-from ..metrics.values import key_values_within
+from ..metrics.values import adjusted, compute, key_values_within, moments
 from .units import hangs_on_large_ranks, plural
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from .units import Units
 
     Outward = Callable[[float], float]
@@ -567,7 +568,7 @@ def notes_on_carriers(key: Key, moved: FloatArray, by: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> notes_on_carriers(parse("mr"), np.array([-6.0, 2, 2, 2]), "task")
     ('mr hangs on few tasks: 2 of 4 carry it',)
     """

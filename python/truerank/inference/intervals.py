@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import confidence, integer
-from ..metrics import compute
 from ..metrics.kinds import take
+from ..metrics.values import compute
 from ..naming import printable, public
 from ..tables import AsTable, Column, Table
 from .influences import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .units import HasRanks, HasUnits

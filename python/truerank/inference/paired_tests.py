@@ -20,7 +20,7 @@ from .intervals import error_rate, unseen_share
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from .influences import Influences
 
 FLIPS = "exact sign flips"
@@ -59,7 +59,7 @@ class PairedTest:
     Examples
     --------
     >>> from truerank.inference.influences import influences_of_sums
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> ones = np.ones(6)
     >>> first, second = (influences_of_sums(x * ones / 8, ones, ends=(0, 1)) for x in (5, 3))
     >>> found = PairedTest(first, second, parse("mrr"), 0.95)

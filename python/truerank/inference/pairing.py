@@ -16,7 +16,7 @@ from ..arrays.row_keys import (
     sorted_with_order,
 )
 from ..errors import InputTypeError, InputValueError
-from ..metrics import parse
+from ..metrics.keys import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import describe_task, join_labels
 from .units import HasModel, HasUnits, as_model
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..arrays.types import FloatArray, IntArray
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.labels import Labels, LabelsLike
     from .units import HasRanks
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import InputValueError
 from ..inputs.checks import confidence
-from ..metrics import Key, compute
+from ..metrics.keys import Key
+from ..metrics.values import compute
 from .influences import (
     NO_MEAN,
     Influences,

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..inputs.array_likes import checked_weights
-from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
+from ..metrics import METRICS, UnknownKeyError
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
-from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDES, increasing, sides_of
-from ..metrics.kinds import take
+from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDES, Key, increasing, parse, sides_of
+from ..metrics.kinds import Sample, sample_of, take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
 from ..ranks.labels import LABEL_WORDS
@@ -411,7 +411,7 @@ def group_of_tasks(
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
     >>> group_of_tasks(ranks, parse("macro.mrr"), "unit", "relation")
     array([0, 1, 0])
@@ -485,7 +485,7 @@ def hangs_on_large_ranks(key: Key) -> bool:
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> [hangs_on_large_ranks(parse(key)) for key in ("amri", "power_mean:2", "gmr", "mrr")]
     [True, True, False, False]
     """

@@ -19,7 +19,6 @@ import numpy as np
 from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.words import near_words
-from ..naming import public
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
 from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES
@@ -42,7 +41,6 @@ ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
 
-@public("truerank.metrics")
 class Key(NamedTuple):
     """A parsed key; `str(key)` is its canonical form, without defaults and aliases.
 
@@ -241,7 +239,7 @@ class Grammar:
         return ".".join(words)
 
     def parse(self, key: object, make: type[K]) -> K:
-        """Read a key; see `parse`."""
+        """Read a key; see `parse` of this module."""
         if not isinstance(key, str):
             raise UnknownKeyError("key", "", "a str", type(key).__name__)
         before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
@@ -368,7 +366,6 @@ RANK_KEYS = Grammar(
 )
 
 
-@public("truerank.metrics")
 def parse(key: str) -> Key:
     """Read a key.
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, instance
-from ..naming import public
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ DEFAULT_KIND = "realistic"
 EXPECTED_KIND = "expected"
 
 
-@public("truerank.metrics")
 class Sample(NamedTuple):
     """The input of a metric: the ranks of one kind, with candidates and weights.
 
@@ -54,7 +51,6 @@ class Sample(NamedTuple):
     middle_of: IntArray | None = None
 
 
-@public("truerank.metrics")
 def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None = None) -> Sample:
     """Return the ranks of a kind in the form that metrics take.
 
@@ -81,8 +77,6 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic").ranks
     array([1., 5.])
     """
-    instance("ranks", ranks, Ranks)
-    choice("kind", kind, tuple(KINDS))
     positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
     if weights is None:
         weights = ranks.weights

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..naming import public
 from . import averages, chance_model, sampled_hits, ties
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ class Row:
         return self.parameter
 
 
-@public("truerank.metrics")
 @dataclass(frozen=True, kw_only=True)
 class Metric(Row):
     """A row of the table of metrics, g(mean(f(r))): f(r), r or 1 / r where all ranks are r.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.row_keys import sorted_with_order
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import instance, is_integer, number
+from ..inputs.checks import is_integer
 from ..inputs.selection import indptr_of
 from ..naming import public
 from . import chance_model
@@ -105,10 +105,8 @@ def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
     return tasks
 
 
-@public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
-    instance("key", key, Key, "a Key, as `parse` returns it")
     return moments_of_tasks(key, chance_model.compress(candidates, weights))
 
 
@@ -120,7 +118,6 @@ def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     return model(tasks, key.parameter)
 
 
-@public("truerank.metrics")
 def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> float:
     """Compute the value of a key from the ranks of its side and kind; nan without tasks.
 
@@ -136,12 +133,11 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     Examples
     --------
     >>> import numpy as np
-    >>> from truerank.metrics import Sample, parse
+    >>> from truerank.metrics.keys import parse
+    >>> from truerank.metrics.kinds import Sample
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
-    instance("key", key, Key, "a Key, as `parse` returns it")
-    instance("sample", sample, Sample)
     metric = METRICS[key.metric]
     if isinstance(key.parameter, DrawnCutoff):
         warn_of_all_drawn(sample.candidates - 1, key.parameter)
@@ -154,20 +150,15 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     return adjusted(key, measured, mean, variance)
 
 
-@public("truerank.metrics")
 def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     """Adjust a value as a key says, with the mean and variance under chance.
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
     0.5
     """
-    instance("key", key, Key, "a Key, as `parse` returns it")
-    numbers = {"measured": measured, "mean": mean, "variance": variance}
-    for name, value in numbers.items():
-        number(name, value)
     if math.isnan(measured):
         return math.nan
     optimum = METRICS[key.metric].optimum
@@ -291,7 +282,7 @@ def key_values_within(
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 3]))
     >>> key_values_within(parse("amri"), sample, np.array([0, 0, 1]), 2)
     array([0.625, 0.   ])
@@ -383,7 +374,7 @@ def moments_within(
 
     Examples
     --------
-    >>> from truerank.metrics import parse
+    >>> from truerank.metrics.keys import parse
     >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 5]))
     >>> moments_within(parse("mr"), sample, np.array([0, 0, 1]), 2)[0]
     array([5., 3.])

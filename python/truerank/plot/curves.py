@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 
 from ..inputs.checks import choice, flag
-from ..metrics import KINDS
-from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
+from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
@@ -29,7 +28,7 @@ from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.words import AnswerOrder
-    from ..metrics import Sample
+    from ..metrics.kinds import Sample
     from .drawing import Axes
 
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]

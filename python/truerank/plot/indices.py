@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputValueError
-from ..metrics import Key, UnknownKeyError, parse
-from ..metrics.keys import NO_ADJUSTMENT, increasing
+from ..errors import InputValueError, UnknownKeyError
+from ..metrics.keys import NO_ADJUSTMENT, Key, increasing, parse
 from ..naming import public
 from ..reporting.reports import Report
 from ..tables.cells import format_count

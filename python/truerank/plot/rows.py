@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import RATIO, Comparison
 from ..inputs.checks import choice, confidence, distinct_names, flag, positive_integer, unique_keys
-from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
 from ..reporting.base_report import BaseReport
@@ -32,7 +31,7 @@ from .drawing import (
 
 if TYPE_CHECKING:
     from ..inference.comparing import Model
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
     from .drawing import Axes
 

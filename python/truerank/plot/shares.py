@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..metrics import Sample
 from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
+from ..metrics.kinds import Sample
 from ..metrics.ties import HIT
 
 if TYPE_CHECKING:

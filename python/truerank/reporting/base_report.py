@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inference.units import HasUnits
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol

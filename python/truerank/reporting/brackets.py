@@ -13,7 +13,7 @@ from .columns import sentence
 
 if TYPE_CHECKING:
     from ..inference import Interval
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
 
 GROUPS_NAMED = 3

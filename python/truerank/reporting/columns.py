@@ -7,8 +7,7 @@ from typing import Any
 
 from .. import tables
 from ..inputs.checks import flag, unique_keys
-from ..metrics import Key, parse
-from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, increasing, table_name
+from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, Key, increasing, parse, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.metric_table import listed_metrics
 

@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.comparing import corrected, verdicts, why_incomparable
 from ..inference.comparisons import format_notes
 from ..inference.intervals import error_rate
 from ..inference.pairing import pair_ranks
 from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence, distinct_names, flag
-from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
 from ..tables import Column, Table
@@ -29,7 +28,7 @@ from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
 
 if TYPE_CHECKING:
     from ..inference.comparing import Verdict
-    from ..metrics import Key
+    from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
     from ..tables.table import Position
     from .summaries import Finding

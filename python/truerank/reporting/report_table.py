@@ -11,8 +11,7 @@ from ..errors import InputValueError, UnknownKeyError
 from ..inference.units import UNIT
 from ..inputs.checks import unique_keys
 from ..inputs.words import suggest
-from ..metrics import Key
-from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES
+from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES, Key
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import reporting
+from ..errors import UnknownKeyError
 from ..inputs.checks import integer
-from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES
+from ..metrics.keys import ALL_SIDES, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..naming import printable, public
 from ..ranks.grouping import weighted_ranks

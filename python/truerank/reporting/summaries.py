@@ -12,11 +12,10 @@ import numpy as np
 
 from .. import inference
 from ..errors import UnknownKeyError
-from ..metrics import KINDS, Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
-from ..metrics.keys import MACRO, Sides, sides_of
-from ..metrics.kinds import DEFAULT_KIND, take
-from ..metrics.values import Grouping, kept_moments
+from ..metrics.keys import MACRO, Key, Sides, parse, sides_of
+from ..metrics.kinds import DEFAULT_KIND, KINDS, Sample, sample_of, take
+from ..metrics.values import Grouping, compute, kept_moments
 from ..naming import printable, public
 from ..ranks.counts import ties_of
 from ..ranks.grouping import group_codes, task_weights_by

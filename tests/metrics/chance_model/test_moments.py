@@ -21,8 +21,9 @@ from support.examples import examples, some
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
-from truerank.metrics import METRICS, UnknownKeyError, parse
+from truerank.metrics import METRICS, UnknownKeyError
 from truerank.metrics.chance_model.order_statistics import invert
+from truerank.metrics.keys import parse
 
 # those of medians have tests of their own
 MODELS = [name for name, row in METRICS.items() if row.chance and "median" not in name]
