@@ -108,8 +108,7 @@ def output(session: nox.Session, script: str) -> list[str]:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, types, imports, spelling, workflows, the wheels that would be built."""
-    extras = [f"--extra={name}" for name in ("bench", "files")]
-    session.install("-r", "pyproject.toml", *extras, "--group=lint")
+    session.install("-r", "pyproject.toml", "--extra=bench", "--group=lint")
     session.env["RUFF_CACHE_DIR"] = session.env["MYPY_CACHE_DIR"] = session.create_tmp()
     session.run(".ci/lint", external=True)
 
@@ -210,7 +209,7 @@ def compilers(session: nox.Session) -> None:
 def isa(session: nox.Session) -> None:
     """The C++ tests; those of counts and embeddings under every instruction set but the best."""
     run_cpp_tests(session, "g++")
-    session.install(made_wheel(session, "[test,files]"))
+    session.install(made_wheel(session, "[test]"))
     best, *names = output(session, "from truerank import _core; print(_core.isa(), *_core.isas())")
     # What differs are the kernels, which the C++ tests hold against plain loops, and what the
     # compiler makes of the loops around them. Files, lists, thresholds, errors, threads and what is
@@ -253,7 +252,7 @@ def sanitizers(session: nox.Session, kind: str) -> None:
     settings = [f"cmake.args=--preset={preset}", "cmake.build-type="]
     if kind != "asan":
         settings += [f"cmake.define.TRUERANK_OPENMP={openmp}", BASELINE_ONLY]
-    session.install(f"{build(session, f'san-{kind}', *settings)}[test,files]")
+    session.install(f"{build(session, f'san-{kind}', *settings)}[test]")
     planted = os.path.abspath(f"{session.create_tmp()}/planted.so")  # whose faults it finds first
     under = ["python", "tests/tools/sanitized.py", kind, planted]
     session.env.update(FEW)
@@ -283,7 +282,7 @@ def run_fuzzers(session: nox.Session, *areas: str, python: Sequence[str] = ("pyt
 @nox.session(requires=["wheel"])
 def fuzz(session: nox.Session) -> None:
     """Random problems for what is not the core; `-- planted` or `-- guided` runs those modules."""
-    session.install(made_wheel(session, "[test,files]"))
+    session.install(made_wheel(session, "[test]"))
     if session.posargs[:1] in (["planted"], ["guided"]):
         module, *options = session.posargs
         session.install("pip", "--group=fuzz")
@@ -308,7 +307,7 @@ def format_sources(session: nox.Session) -> None:
 @nox.session(requires=["sdist"])
 def mutants(session: nox.Session) -> None:
     """Lines that are changed at random, and which changes no test notices; for minutes or hours."""
-    session.install(f"{build(session, 'mutants')}[test,files]", "cmake", "ninja", "pybind11")
+    session.install(f"{build(session, 'mutants')}[test]", "cmake", "ninja", "pybind11")
     session.env.update(FEW)
     session.run("python", "tests/tools/mutants.py", *session.posargs)
 
@@ -350,7 +349,7 @@ def device(session: nox.Session) -> None:
 @nox.session(requires=["wheel"])
 def docs(session: nox.Session) -> None:
     """The site, with warnings as errors, among them references that lead nowhere."""
-    session.install(made_wheel(session, "[bench,docs,files]"))
+    session.install(made_wheel(session, "[bench,docs]"))
     options = ["-q", "-W", "--keep-going", "-n", "-b", "html", "docs"]
     session.run("python", "-m", "sphinx", *options, f"{session.create_tmp()}/html")
 
@@ -366,7 +365,7 @@ def browser(session: nox.Session) -> None:
 @nox.session(requires=["wheel"])
 def bench(session: nox.Session) -> None:
     """The benchmarks in quick mode: they run, their results agree, the tables are written."""
-    session.install(made_wheel(session, "[bench,files]"))
+    session.install(made_wheel(session, "[bench]"))
     folder = session.create_tmp()
     run_tests(session, "bench", "--quick", f"--bench-out={folder}")
     if missing := {"bench-results.md", "bench-results.json"} - set(os.listdir(folder)):

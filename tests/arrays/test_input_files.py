@@ -52,7 +52,6 @@ def checkpointed(path: str) -> None:
 DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "scores": ("x.npy", tr.open_scores),
     "scores of rank": ("x.npz", lambda path: tr.rank(path, [0])),
-    "raw scores": ("x", lambda path: tr.open_scores(path, dtype="f4", shape=(2, 2))),
     "ranks": ("x.npz", tr.load),
     "a checkpoint": ("x", checkpointed),
     "triples as text": ("x.tsv", link_prediction.read_triples),
@@ -82,7 +81,7 @@ PLACES = {
     "arrays/input_files.py": {"open"},
     "arrays/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
     "stores/opening.py": {"zipfile.ZipFile"},
-    "stores/mapped.py": {"np.memmap", "open"},  # what the system says of this process's maps
+    "stores/mapped.py": {"np.memmap"},
     "stores/store.py": {"open"},  # a descriptor
     "arrays/writing.py": {"open", "os.open"},
     **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped

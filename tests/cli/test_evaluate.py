@@ -31,8 +31,6 @@ def stored() -> None:
         np.save(f"side-{at}.npy", SCORES[:, first:last])
     np.savez("two.npz", tails=SCORES, heads=-SCORES)
     SCORES.tofile("raw.bin")
-    Path("fortran.bin").write_bytes(SCORES.tobytes("F"))
-    Path("offset.bin").write_bytes(b"seven b" + SCORES.tobytes())
     np.save("row.npy", SCORES[0])
     np.save("sides.npy", np.array(["head", "tail", "head", "tail"]))
     np.save("queries.npy", np.array([0, 1, 0, 2]))
@@ -60,8 +58,6 @@ def counted(run: Run, line: str, *more: object) -> tr.Ranks:
         ("part-*.npy targets.npy --filter pair.npz", SCORES, TARGETS, PAIR),
         ("side-*.npy targets.npy --shards columns --filter pair.npz", SCORES, TARGETS, PAIR),
         ("two.npz targets.npy --member heads", -SCORES, TARGETS, {}),
-        ("fortran.bin targets.npy --shape 4X --dtype <float32 --layout F", SCORES, TARGETS, {}),
-        ("offset.bin targets.npy --shape 4x5 --dtype float32 --offset 7", SCORES, TARGETS, {}),
         ("bfloat16.npy 2 --dtype bfloat16", "brain", 2, {}),
     ],
 )
@@ -85,20 +81,6 @@ def test_files_of_columns_are_told_from_files_of_rows(run: Run) -> None:
     words = "as the first shard has (--shards columns joins shards with equally many rows)"
     run("evaluate", "half-*.npy", "targets.npy").refuses(1, words)
     assert run("evaluate", "half-*.npy", "targets.npy", "--shards", "columns").code == 0
-
-
-def test_chunked_stores(run: Run) -> None:
-    zarr = pytest.importorskip("zarr")
-    h5py = pytest.importorskip("h5py")
-    zarr.create_array("s.zarr", shape=(4, 5), chunks=(3, 2), dtype="float32")[:] = SCORES
-    with h5py.File("s.h5", "w") as file:
-        file["heads"] = -SCORES
-    assert counted(run, "s.zarr targets.npy").with_protocol(files=()) == tr.rank(SCORES, TARGETS)
-    ranks = counted(run, "s.h5 targets.npy --member heads")
-    assert ranks.with_protocol(files=()) == tr.rank(-SCORES, TARGETS)
-    outcome = run("evaluate", "s.zarr", 0, "--save", "s.zarr/zarr.json")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert "is one of the other files" in outcome.err
 
 
 def test_labels_and_protocol(run: Run) -> None:
@@ -253,7 +235,11 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         ("scores.npy absent.npy", 1, "absent.npy: No such file or directory"),
         (f"scores.npy {'9' * 5000}", 1, "expected a number below 2**63"),
         ("scores.npy csr.npz", 1, "csr.npz: expected a .npy file, the header"),
-        ("raw.bin 0 --shape 20 --dtype float32", 1, "--shape: expected rows and columns"),
+        (
+            "raw.bin 0",
+            1,
+            "scores: raw.bin: expected a .npy or .npz file; of raw numbers give",
+        ),
         ("scores.npy 0 --rows pickle.npy", 1, "pickle.npy: expected plain numbers or text"),
         ("scores.npy 0 --filter few.npy", 1, "--filter: few.npy: not an .npz file"),
         (

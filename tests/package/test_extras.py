@@ -35,8 +35,6 @@ def report() -> tr.Report:
 CASES: list[tuple[str, str, str, Callable[[], object]]] = [
     ("pandas", "pandas", "to_pandas", lambda: report().to_pandas()),
     ("pandas", "pandas", "to_pandas", lambda: tr.table({"a": report()}).to_pandas()),
-    ("zarr", "files", "scores: store.zarr", lambda: tr.open_scores("store.zarr")),
-    ("h5py", "files", "scores: store.h5", lambda: tr.open_scores("store.h5")),
     ("tqdm", "progress", "progress=True", lambda: tr.rank(np.eye(3), 0, progress=True)),
     ("matplotlib", "plot", "an HTML page", lambda: tr.page.save("x.html", report())),
 ]
@@ -62,11 +60,8 @@ CASES += [
 
 @pytest.fixture
 def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let a library be missing; a zarr folder and an HDF5 file can be recognised without theirs."""
+    """Let a library be missing."""
     monkeypatch.chdir(tmp_path)
-    Path("store.zarr").mkdir()
-    Path("store.zarr/zarr.json").write_text("{}")
-    Path("store.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     np.save("scores.npy", np.eye(3))
     np.save("targets.npy", np.arange(3))
 
@@ -95,7 +90,6 @@ def test_what_is_missing_is_said(
 @pytest.mark.parametrize(
     ("library", "words", "message"),
     [
-        ("zarr", "evaluate store.zarr targets.npy", "scores: store.zarr needs zarr"),
         ("matplotlib", "evaluate scores.npy 0 --html x.html", "an HTML page needs matplotlib"),
         ("click", "evaluate scores.npy targets.npy", "the command line needs click"),
     ],
@@ -121,13 +115,12 @@ def test_the_command_line_says_it_in_one_line(
 
 
 def test_an_import_error_within_a_library_is_not_changed(tmp_path: Path) -> None:
-    (tmp_path / "zarr.py").write_text("import no_such_library")
-    (tmp_path / ".zarray").write_text("{}")
+    (tmp_path / "tqdm.py").write_text("import no_such_library")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
-        patch.delitem(sys.modules, "zarr", raising=False)
+        patch.delitem(sys.modules, "tqdm", raising=False)
         with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"):
-            tr.open_scores(tmp_path)
+            tr.rank(np.eye(3), 0, progress=True)
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +141,10 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
 
 def test_skipped_tests_name_the_extra_that_would_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("support.skips.find_spec", lambda name: None)
-    reasons = ["could not import 'h5py': No module", "bars of tqdm", "a limit of Linux"]
-    reasons += ["no data; TRUERANK_DATA names", "could not import 'zarr'"]
+    reasons = ["could not import 'pandas': No module", "bars of tqdm", "a limit of Linux"]
+    reasons += ["no data; TRUERANK_DATA names", "could not import 'pandas'"]
     assert what_would_run(reasons) == (
-        "skipped tests would run: 2 with .[files], 1 with .[cli], 1 with another system, "
+        "skipped tests would run: 2 with .[pandas], 1 with .[cli], 1 with another system, "
         "1 with TRUERANK_DATA"
     )
     assert what_would_run([]) == ""

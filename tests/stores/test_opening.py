@@ -17,7 +17,6 @@ from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
 from truerank.stores import Store, in_one_array, open_scores, opening, read_scores
 from truerank.stores import mapped as mapped_files
-from truerank.stores.mapped import ArrayStore
 from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -30,17 +29,15 @@ def shrinkable(folder: Path) -> dict[str, Any]:
     array = scores(6, 5, "f4")
     np.save(folder / "a.npy", array)
     np.savez(folder / "a.npz", array)
-    (folder / "a.bin").write_bytes(array.tobytes())
     np.save(folder / "b.npy", array)
     return {
         "a.npy": open_scores(folder / "a.npy"),
         "a.npz": open_scores(folder / "a.npz"),
-        "a.bin": open_scores(folder / "a.bin", dtype="float32", shape=(6, 5)),
         "b.npy": open_scores([folder / "a.npy", folder / "b.npy"], axis=1),
     }
 
 
-@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.bin", "b.npy"])
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "b.npy"])
 def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
     stores = shrinkable(tmp_path)
     store = stores[name]
@@ -187,80 +184,6 @@ def test_true_scores_are_of_the_maps_that_the_count_needs(
         assert mapped(tmp_path) == 3 * (io == "map")
 
 
-VIEWS = {
-    "whole": np.s_[:, :],
-    "rows": np.s_[5:70, :],
-    "columns": np.s_[:, 7:33],
-    "steps": np.s_[3:77:3, 2:50:5],
-    "turned": np.s_[::-1, ::-2],
-}
-
-
-@pytest.mark.python_only
-@on_linux
-@pytest.mark.parametrize("mode", ["r", "r+", "c"])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("view", VIEWS)
-def test_blocks_of_a_large_map_are_mapped_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str, order: Any, mode: Any
-) -> None:
-    """What was written to a private map is in no file, so that this map itself is read."""
-    array = scores(80, 60, "f4")
-    np.save(tmp_path / "a.npy", np.asarray(array, order=order))
-    for part, expected in ((view, array[VIEWS[view]]), ("transposed", array[VIEWS[view]].T)):
-        memmap = np.load(tmp_path / "a.npy", mmap_mode=mode)[VIEWS[view]]
-        if part == "transposed":
-            memmap = memmap.T
-        if mode != "r":
-            memmap[0, 0] = expected[0, 0] = 0.625
-        rows, columns = np.random.default_rng(1).integers(0, expected.shape, (50, 2)).T
-        unlimited = ArrayStore(memmap)
-        with monkeypatch.context() as patch:
-            patch.setattr(mapped_files, "most_kept_bytes", lambda: 0)
-            store = ArrayStore(memmap)
-        for one, maps in ((unlimited, 1), (store, 1 + (mode != "c"))):
-            assert_bytes(one.take(rows, columns), expected[rows, columns])
-            assert_bytes(assembled(one, 900, "map"), expected)
-            with one.block(one.tiles(900)[0], "map"):
-                assert mapped(tmp_path) == maps
-            assert mapped(tmp_path) == 1
-        targets = np.arange(len(expected)) % expected.shape[1]
-        assert tr.rank(store, targets, nan="worst") == tr.rank(expected, targets, nan="worst")
-        assert store.state() == unlimited.state()
-        del memmap, unlimited, store, one
-
-
-@on_linux
-def test_a_map_whose_file_is_another_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then what the map shows is counted, before and after it is first looked at."""
-    array = scores(40, 30, "f4")
-    path = tmp_path / "a.npy"
-    np.save(path, array)
-    memmap = np.load(path, mmap_mode="r")
-    monkeypatch.setattr(mapped_files, "most_kept_bytes", lambda: 0)
-    early = ArrayStore(memmap)
-    path.rename(tmp_path / "b.npy")
-    gone = ArrayStore(memmap)
-    np.save(path, array[::-1])
-    for store in (early, gone, ArrayStore(memmap)):
-        assert_bytes(assembled(store, 900, "map"), array)
-        assert_bytes(store.take(np.arange(30), np.arange(30)), array[np.arange(30), np.arange(30)])
-
-
-@on_linux
-def test_maps_of_users_count_for_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    array = scores(64, 2000, "f4")
-    names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
-    maps = [np.load(name, mmap_mode="r") for name in names[:3]]
-    monkeypatch.setattr(opening, "most_kept_bytes", lambda: 2 * 128_000)
-    with open_scores([*maps, names[3]]) as store:
-        assert_bytes(assembled(store, 8000, "map"), array)
-        for tile, count in zip(store.tiles(8000), [3] * 32 + [4] * 32, strict=True):
-            with store.block(tile, "map") as block:
-                assert mapped(tmp_path) == count
-            del block
-
-
 @pytest.mark.parametrize(
     ("pages", "most"), [(1 << 20, 1 << 29), (1 << 30, 16 << 30), (None, 1 << 30)]
 )
@@ -359,7 +282,6 @@ def test_faults_leave_nothing_open(tmp_path: Path) -> None:
     before = opened()
     for source in (tmp_path / "bad.npy", [tmp_path / "good.npy", tmp_path / "bad.npy"]):
         refusal(ValueError, r"bad\.npy", open_scores, source)
-    refusal(ValueError, "shape", open_scores, tmp_path / "good.npy", shape=(9, 9))
     assert opened() == before
 
 

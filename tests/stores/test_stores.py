@@ -57,27 +57,6 @@ def test_ranks_are_those_of_the_array(
     check(problem, form, tile_bytes, io)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "carrier", "name"),
-    [
-        (">float32", ">f4", "float32"),
-        (">f4", ">f4", "float32"),
-        (np.dtype(">f8"), ">f8", "float64"),
-        (np.float16, "=f2", "float16"),
-        ("<bfloat16", "<u2", "bfloat16"),
-        (">bfloat16", ">u2", "bfloat16"),
-        ("torch.bfloat16", "=u2", "bfloat16"),
-        (">i1", "i1", "int8"),
-    ],
-)
-def test_dtypes_of_raw_files(folder: Path, dtype: Any, carrier: str, name: str) -> None:
-    array = scores(3, 4, carrier)
-    (folder / "told.bin").write_bytes(array.tobytes())
-    with open_scores(folder / "told.bin", dtype=dtype, shape=(3, -1)) as store:
-        assert store.dtype == name
-        assert_same(store, array)
-
-
 def test_members_by_name(folder: Path) -> None:
     array = scores(3, 4, "f4")
     path = folder / "one.npz"
@@ -223,7 +202,7 @@ import sys, numpy as np
 before = set(sys.modules)
 from truerank.stores import read_scores
 read_scores(np.zeros((2, 3)))
-heavy = {"zipfile", "mmap", "glob", "json", "zarr", "h5py"} - before
+heavy = {"zipfile", "mmap", "glob", "json"} - before
 print(sorted(heavy & set(sys.modules)))
 """
     assert run_python(script).strip() == "[]"

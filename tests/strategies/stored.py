@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -19,7 +18,6 @@ import truerank as tr
 from strategies.count_problems import Problem
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import LAYOUTS, Array
-from support.store_files import Chunks
 from truerank.counting import sources
 from truerank.stores import Store, open_scores
 
@@ -41,10 +39,10 @@ class Stored:
 
 @st.composite
 def stored(draw: st.DrawFn, *, depth: int = 2) -> Stored:
-    """Draw a way to store scores; extras only rarely, since they are slow."""
-    kinds = 2 * list(FORMATS) + list(EXTRAS)
+    """Draw a way to store scores."""
+    kinds = list(FORMATS)
     if depth:
-        kinds += 3 * SHARDS
+        kinds += SHARDS
     kind = draw(st.sampled_from(kinds))
     numbers = draw(st.tuples(st.integers(1, 9), st.integers(1, 40)))
     parts = ()
@@ -74,22 +72,6 @@ def npz(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store
     return open_scores(f"{path}.npz", dtype=dtype, member=member)
 
 
-def raw(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    carrier = array
-    if array.dtype.kind == "V":
-        carrier = array.view(np.uint16)
-    layout = "CF"[numbers[0] % 2]
-    data = b"\xff" * numbers[1] + carrier.tobytes(layout)
-    Path(f"{path}.bin").write_bytes(data)
-    name = array.dtype.str
-    if dtype is not None:
-        name = f"{carrier.dtype.str[0]}{dtype}"
-    shape = list(array.shape)
-    if numbers[0] % 3 == 0 and array.size:
-        shape[0] = -1
-    return open_scores(f"{path}.bin", dtype=name, shape=shape, offset=numbers[1], layout=layout)
-
-
 def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     """Map a file that has more rows, and perhaps more columns, than the scores."""
     parts = (numbers[1] % 3) * [array[..., :1]]
@@ -103,10 +85,6 @@ def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> St
     return open_scores(opened[..., wide.shape[-1] - array.shape[-1] :], dtype=dtype)
 
 
-def chunks(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    return open_scores(Chunks(array, numbers), dtype=dtype)
-
-
 def memory(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     layout = LAYOUTS[KEEPING[(9 * numbers[0] + numbers[1]) % len(KEEPING)]]
     if array.ndim == 1:
@@ -114,60 +92,11 @@ def memory(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> St
     return open_scores(layout(array), dtype=dtype)
 
 
-def zarr(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    import zarr
-
-    chunks = numbers[-array.ndim :]
-    plain = numbers[1] % 2
-    options: dict[str, Any] = {}
-    if plain:
-        options["compressors"] = None
-    if numbers[0] % 2:
-        options["shards"] = tuple(2 * length for length in chunks)
-    elif numbers[0] % 4:
-        options["order"] = "F"
-    version = 2 + numbers[0] % 2
-    made = zarr.create_array(
-        f"{path}.zarr",
-        shape=array.shape,
-        dtype=array.dtype,
-        chunks=chunks,
-        zarr_format=version,
-        **options,
-    )
-    made[...] = array
-    return open_scores(f"{path}.zarr", dtype=dtype)
-
-
-def hdf5(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    import h5py
-
-    lengths = tuple(min(pair) for pair in zip(numbers[-array.ndim :], array.shape, strict=True))
-    options: dict[str, Any] = {}
-    if array.size and numbers[0] % 2:
-        options = {"chunks": lengths, "compression": [None, "gzip"][numbers[1] % 2]}
-    elif array.size and numbers[0] % 4:
-        options = {"maxshape": (None, *array.shape[1:])}
-    block_before = 0
-    if numbers[1] % 3 == 0:
-        block_before = 512
-    with h5py.File(f"{path}.h5", "w", userblock_size=block_before) as file:
-        file.create_dataset("scores", data=array, **options)
-    return open_scores(f"{path}.h5", dtype=dtype)
-
-
 FORMATS: dict[str, Writer] = {
     "npy": npy,
     "npz": npz,
-    "raw": raw,
     "mapped": mapped,
-    "chunks": chunks,
     "memory": memory,
-}
-EXTRAS: dict[str, Writer] = {
-    kind: write
-    for kind, library, write in (("zarr", "zarr", zarr), ("hdf5", "h5py", hdf5))
-    if importlib.util.find_spec(library)
 }
 
 
@@ -177,22 +106,13 @@ def open_stored(
     array: Array,
     dtype: Any,
     stack: ExitStack,
-    *,
-    is_shard: bool = False,
 ) -> Store:
     """Store scores in a folder and open them; the stack closes all."""
     name = folder / "scores"
     if array.dtype.kind == "V":
         array = array.view("V2")
     if form.kind not in SHARDS:
-        kind = form.kind
-        # Extras do not know raw bytes as numbers. Shards are of one dtype and byte order: a raw
-        # file of bfloat16 is one of uint16, and zarr gives the byte order of the machine.
-        unlike = {"raw": dtype is not None, "zarr": not array.dtype.isnative}.get(kind, False)
-        if (array.dtype.kind == "V" and kind in EXTRAS) or (is_shard and unlike):
-            kind = "npy"
-        write = {**FORMATS, **EXTRAS}[kind]
-        return stack.enter_context(write(name, array, dtype, form.numbers))
+        return stack.enter_context(FORMATS[form.kind](name, array, dtype, form.numbers))
     axis = SHARDS.index(form.kind)
     if array.ndim == 1:
         axis = 0
@@ -206,7 +126,7 @@ def open_stored(
     ):
         inner = folder / str(number)
         inner.mkdir()
-        shards.append(open_stored(part, inner, piece, dtype, stack, is_shard=True))
+        shards.append(open_stored(part, inner, piece, dtype, stack))
     if array.ndim == 1:  # whose shards are of columns
         axis = 1
     return stack.enter_context(open_scores(shards, axis=axis))
@@ -223,11 +143,10 @@ def check(problem: Problem, form: Stored, tile_bytes: int, io: str | None) -> No
     dtype = keywords["dtype"]
     if scores.dtype.kind == "V":
         dtype = "bfloat16"
-    budgets = {"TILE_BYTES": tile_bytes, "DECODED_TILE_BYTES": tile_bytes}
     with (
         tempfile.TemporaryDirectory() as folder,
         ExitStack() as stack,
-        mock.patch.multiple(sources, **budgets),
+        mock.patch.object(sources, "TILE_BYTES", tile_bytes),
     ):
         store = open_stored(form, Path(folder), scores, dtype, stack)
         got = outcome(store, problem, io=io, dtype=dtype, progress=silent)

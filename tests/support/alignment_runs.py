@@ -19,7 +19,7 @@ from support.refusals import refusal
 from truerank.alignment import Task
 from truerank.counting import sources
 
-TILES = [(sources, "TILE_BYTES"), (sources, "DECODED_TILE_BYTES")]
+TILES = [(sources, "TILE_BYTES")]
 
 
 def check(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +29,6 @@ def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) 
     rows = draw(st.integers(least, 9))
     columns = draw(st.integers(least, 40))
     return scores(rows, columns, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)))
-
-
-class Chunks:
-    """A minimal array in chunks, which counts how often each chunk is decoded."""
-
-    def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
-        self.array = array
-        self.chunks = chunks[-array.ndim :]
-        self.shape = array.shape
-        self.dtype = array.dtype
-        self.decoded: Counter[tuple[int, ...]] = Counter()
-
-    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
-        slices = key
-        if not isinstance(slices, tuple):
-            slices = (slices,)
-        sides = zip(slices, self.chunks, strict=True)
-        self.decoded.update(product(*(range(x.start // n, -(-x.stop // n)) for x, n in sides)))
-        return self.array[key].copy()
 
 
 def name_of(dtype: Any) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 Wherever a path is taken, by a function or on the command line, it must be that of a regular file: a
 pipe or a socket may never answer and can be read only once, and a device may never end. Write what
-a program prints into a file first. (Scores may also be in a folder of zarr, whose files zarr opens,
-and data sets of alignment are folders.)
+a program prints into a file first. (Data sets of alignment are folders.)
 
 A `.npy` file must be as large as its header says, and nothing in it is executed. No size that a
 file declares is believed: memory is taken only for what is there. A `.gz` file and the arrays of a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -36,21 +35,6 @@ if TYPE_CHECKING:
 AXES = {"rows": 0, "columns": 1}
 
 
-def parse_shape(name: str, text: str) -> tuple[int, int]:
-    """Parse rows and columns; one of them may be left out.
-
-    Examples
-    --------
-    >>> parse_shape("--shape", "1000x40943"), parse_shape("--shape", "x40943")
-    ((1000, 40943), (-1, 40943))
-    """
-    lengths = re.fullmatch(r"([0-9]{0,18})[xX]([0-9]{0,18})", text.strip())
-    if lengths is None or not any(lengths.groups()):
-        raise InputValueError(name, expected="rows and columns, as 1000x40943", got=repr(text))
-    rows, columns = (int(length or -1) for length in lengths.groups())
-    return rows, columns
-
-
 def read_targets(name: str, text: str) -> Any:
     """Read columns as `read_columns` does; saved ranks in their place are of another model."""
     if text.lower().endswith(".npz") and holds_ranks(text):
@@ -71,18 +55,7 @@ def read_targets(name: str, text: str) -> Any:
     click.Choice(list(AXES)),
     "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
 )
-@option("--member", WORD, "Name of the array in an .npz file, HDF5 file or zarr group.")
-@option(
-    "--shape",
-    Value(parse_shape, "rowsxcolumns"),
-    "Shape of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
-)
-@option(
-    "--layout",
-    click.Choice(["C", "F"]),
-    "Whether a raw file stores row after row (C, the default) or column after column (F).",
-)
-@option("--offset", click.IntRange(min=0), "Byte at which the scores of a raw file begin.")
+@option("--member", WORD, "Name of the array in an .npz file.")
 @option(
     "--side",
     LABEL,
@@ -100,11 +73,11 @@ def evaluate(given: Given) -> None:
     """Rank the true candidate of each task and report the metrics.
 
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
-    quotes ("part-*.npy"), a zarr folder, an HDF5 file, or raw numbers with --shape and --dtype.
-    Files may be larger than memory. TARGETS is a .npy file with the column of each true candidate,
-    or a number: one column for all tasks. SCORES may also be the .npz file of ranks that --save of
-    any command wrote; then no TARGETS are given, and the report is that of this command. With
-    --save FILE, a count that was stopped goes on from FILE.partial when the same line is run again.
+    quotes ("part-*.npy"). Files may be larger than memory. TARGETS is a .npy file with the column
+    of each true candidate, or a number: one column for all tasks. SCORES may also be the .npz file
+    of ranks that --save of any command wrote; then no TARGETS are given, and the report is that of
+    this command. With --save FILE, a count that was stopped goes on from FILE.partial when the same
+    line is run again.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
@@ -171,7 +144,7 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
         ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = given.pop("targets")
-    stored = take(given, "member shape dtype layout offset io")
+    stored = take(given, "member dtype io")
     if "axis" in given:
         stored["axis"] = AXES[given.pop("axis")]
     store = open_store(path, **stored)

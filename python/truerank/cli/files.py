@@ -156,7 +156,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 
 
 def open_store(path: str, **keywords: Any) -> Store:
-    """Open scores in a file, in the files of a pattern, or in a chunked store, for this command."""
+    """Open scores in a file, or in the files of a pattern, for this command."""
     store = click.get_current_context().with_resource(open_scores(path, **keywords))
     for file in store.files:
         note_file(file)

@@ -150,8 +150,7 @@ OPTIONS: dict[str, Decorator] = {
     "dtype": option(
         "--dtype",
         WORD,
-        "Dtype of a raw file: float32, int8, ..., or in quotes '>float32', which is big-endian. "
-        "For .npy files that hold raw 2-byte numbers: bfloat16.",
+        "Dtype of files that hold raw 2-byte numbers: bfloat16.",
     ),
     "io": option(
         "--io",

@@ -290,7 +290,7 @@ def open_in_turn(
         stack = ExitStack()
         return stack, stack.enter_context(opened(item))
 
-    with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
+    with ThreadPoolExecutor(1, thread_name_prefix="truerank-open") as executor:
         ahead = [executor.submit(entered, items[0])]
         for i, item in enumerate(items):
             if i + 1 < len(items):

@@ -50,9 +50,9 @@ def rank(
         `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on a
         device, where they are counted (see Notes). Or the path of a `.npy` file or of an
         uncompressed `.npz`; a list of paths or a pattern (``"part-*.npy"``) of files that follow
-        each other by rows; a zarr array or an HDF5 dataset; or what `open_scores` returns, for raw
-        binary files and files that follow each other by columns. Or a DataFrame of one dtype whose
-        rows and columns are only numbered; give ``.to_numpy()`` of others.
+        each other by rows; or what `open_scores` returns, as for files that follow each other by
+        columns. Or a DataFrame of one dtype whose rows and columns are only numbered; give
+        ``.to_numpy()`` of others.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional

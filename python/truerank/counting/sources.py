@@ -35,15 +35,12 @@ if TYPE_CHECKING:
 # This is large compared with the cost of a tile in Python and of threads that wait for the last
 # one; it is small compared with memory, and counted before a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
-# Two tiles of a store are in memory at a time where tiles are decoded.
-DECODED_TILE_BYTES = 64 << 20
 # These are the words of messages for the parts of a FileState.
 FILE_FACTS = {
-    "files": "number of files",
     "size": "size",
     "modified": "time of modification",
     "changed": "time of change",
-    "inodes": "inode",
+    "inode": "inode",
 }
 
 
@@ -187,9 +184,7 @@ class StoreSource:
 
     def tiles(self) -> Sequence[Tile]:
         """As in `Source`: in the order of storage."""
-        if self.in_place:
-            return self.store.tiles(TILE_BYTES)
-        return self.store.tiles(DECODED_TILE_BYTES)
+        return self.store.tiles(TILE_BYTES)
 
     def has_whole_rows(self, tile: Tile) -> bool:
         """As in `Source`."""

@@ -1,4 +1,4 @@
-"""Stores: score matrices in files, shards and chunks, which are read a tile at a time."""
+"""Stores: score matrices in files and shards, which are read a tile at a time."""
 
 from .opening import in_one_array as in_one_array
 from .opening import open_scores as open_scores

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 import numpy as np
@@ -164,8 +164,7 @@ class ArrayStore(Store):
 
     If a file has shrunk under its map, a process that reads the missing bytes is killed. So before
     every block the file must have all that is mapped. The block is a view of the array, whatever
-    `io` says; but blocks of a map that is large against the memory are mapped alone, from the file,
-    so that what was read does not stay resident.
+    `io` says.
 
     Parameters
     ----------
@@ -187,20 +186,16 @@ class ArrayStore(Store):
         self._map, memmap = map_of(scores.array)
         self._map_end = 0 if self._map is None else len(self._map)
         files: tuple[str, ...] = ()
-        self._start_in_file = 0
-        self._status: os.stat_result | None = None
         if memmap is not None:
             import mmap
 
             files = (os.fsdecode(memmap.filename or ""),)
             # A map begins at a multiple of the granularity, before the array.
             self._map_end += memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
-            self._start_in_file = memmap.offset + _address(self.array) - _address(memmap)
-            self._facts = (self._start_in_file, *self.array.strides)
+            start_in_file = memmap.offset + _address(self.array) - _address(memmap)
+            self._facts = (start_in_file, *self.array.strides)
         super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, files, name)
         self._check()
-        if memmap is not None and self.nbytes > most_kept_bytes():
-            self.map_blocks_alone()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self.array.strides)
@@ -213,54 +208,11 @@ class ArrayStore(Store):
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
         self._check()
         top, left, height, width = tile
-        block = self.array[top : top + height, left : left + width]
-        with self._file() as file:
-            if file is not None and block.size > 0:
-                block = self._mapped_alone(file, block)
-            yield block
+        yield self.array[top : top + height, left : left + width]
 
     def take(self, rows: Array, columns: Array) -> Array:
         self._check()
-        with self._file() as file:
-            if file is None:
-                return in_native_order(self.array[rows, columns])
-            down, right = self.array.strides
-            offsets = self._start_in_file + rows * down + columns * right
-            scores = read_single_scores(file, offsets, self.array.dtype)
-        self._check()
-        return scores
-
-    def map_blocks_alone(self) -> None:
-        """Map each block from the file of the map, if the file is known and shared with the map.
-
-        What was written to a private map, of mode "c", is in no file.
-        """
-        memmap = map_of(self.array)[1]
-        if memmap is None or memmap.mode == "c":
-            return
-        with suppress(OSError):
-            status = os.stat(self._paths[0])
-            if file_at(_address(memmap)) == (status.st_dev, status.st_ino):
-                self._status = status
-
-    @contextmanager
-    def _file(self) -> Iterator[IO[bytes] | None]:
-        """Open the file from which blocks are mapped; None if there is none, or another now."""
-        with ExitStack() as stack:
-            file = None
-            if self._status is not None:
-                with suppress(OSError, InputValueError):
-                    file = stack.enter_context(open_input(self.name, self._paths[0], 0))
-                    if not os.path.samestat(os.fstat(file.fileno()), self._status):
-                        file = None
-            yield file
-
-    def _mapped_alone(self, file: IO[bytes], block: Array) -> Array:
-        """Return a view of the array, in a map of its own."""
-        before, size = _extent(block)
-        start = self._start_in_file + _address(block) - _address(self.array) - before
-        mapped = map_bytes(file, start, size)
-        return np.ndarray(block.shape, block.dtype, mapped, before, block.strides)
+        return in_native_order(self.array[rows, columns])
 
     def _check(self) -> None:
         if self._map is None:
@@ -317,21 +269,6 @@ def in_native_order(scores: Array) -> Array:
     return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
 
-def file_at(address: int) -> tuple[int, int] | None:
-    """Return the device and the inode of the file that is mapped there; None if unknown."""
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                span, _, _, device, inode = line.split(maxsplit=5)[:5]
-                start, end = (int(bound, 16) for bound in span.split("-"))
-                if start <= address < end:
-                    major, minor = (int(number, 16) for number in device.split(":"))
-                    return os.makedev(major, minor), int(inode)
-    except OSError:  # Only Linux has this file.
-        pass
-    return None
-
-
 def map_of(array: Array) -> tuple[Any, Any]:
     """Find the map of a file that an array is a view of, and the numpy.memmap on it, if any.
 
@@ -358,15 +295,3 @@ def map_of(array: Array) -> tuple[Any, Any]:
 
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def _extent(array: Array) -> tuple[int, int]:
-    """Return the bytes that an array has before its first element, and all that it spans."""
-    before = 0
-    after = array.itemsize
-    for length, stride in zip(array.shape, array.strides, strict=True):
-        if stride < 0:
-            before -= (length - 1) * stride
-        else:
-            after += (length - 1) * stride
-    return before, before + after

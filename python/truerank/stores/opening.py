@@ -7,25 +7,22 @@ in the course of a usual call could hang a child that another thread forks meanw
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO as Stream
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .._core import Scores
 from ..arrays.input_files import open_input, report_damage
-from ..arrays.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
-from ..errors import InputValueError
-from ..inputs.array_likes import index_array
-from ..inputs.checks import IO, choice, integer
-from ..inputs.scores import SCORES, Form, as_scores, dtype_name, named_dtype
+from ..arrays.npy_files import MAX_HEADER_BYTES, npz_entries, parse_npy_header
+from ..errors import InputTypeError, InputValueError
+from ..inputs.checks import IO, choice, integer, is_integer
+from ..inputs.scores import SCORES, Form, as_scores, dtype_name
 from ..inputs.words import IoMode
 from ..naming import public
-from .chunked import is_chunked, open_chunked, open_library_file, pick_member
 from .mapped import ArrayStore, FileStore, map_of, most_kept_bytes
 from .on_device import counts_as_on_device, device_store
 from .shards import ShardStore, is_glob, matching_files
@@ -34,8 +31,7 @@ from .store import OpenOptions, Store, Tile
 PATHS = (str, bytes, os.PathLike)
 # Each map has a descriptor; this is far below the usual limit of 1024 open files.
 _MAX_MAPS = 64
-_ZARR = ("zarr.json", ".zarray", ".zgroup")
-_OPTIONS_OF_RAW = ("shape", "offset", "layout")
+_BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 
 
 @public("truerank")
@@ -44,9 +40,6 @@ def open_scores(
     *,
     axis: int = 0,
     dtype: Any = None,
-    shape: Any = None,
-    offset: int = 0,
-    layout: Literal["C", "F"] = "C",
     member: str | None = None,
     io: IoMode = "map",
 ) -> Store:
@@ -59,31 +52,21 @@ def open_scores(
     Parameters
     ----------
     source : path, glob pattern, list of paths, or array
-        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`);
-          a folder of zarr; a file of HDF5 that ends in .h5 or .hdf5 (both: extra
-          ``truerank[files]``). Any other file is raw binary, and needs `dtype` and `shape`.
+        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`).
+          Of raw binary files give a `numpy.memmap`; blocks of what is in zarr or HDF5 are counted
+          by a `RankCounter`.
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
           (part-2 before part-10). If they are numbered by ones, a missing number is an error.
         - A list or tuple: its members, of any kind, are shards in the given order.
-        - A zarr.Array, an h5py.Dataset or anything that has `shape`, `dtype` and `chunks` and can
-          be sliced: it is read by whole chunks. A numpy.memmap, whose file is checked for having
-          shrunk. A torch tensor or JAX array on a device; the work that computes it may still be
-          under way. Any other array.
+        - A numpy.memmap, whose file is checked for having shrunk. A torch tensor or JAX array on a
+          device; the work that computes it may still be under way. Any other array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}
         Whether shards follow each other by rows (0) or by columns, the candidates (1).
     dtype : str or dtype, optional
-        For raw binary files, the dtype of the scores (also "bfloat16"; ">float32" is big-endian).
-        For others as in `rank`: what raw 16-bit scores are, or the dtype that is expected.
-    shape : tuple of int, optional
-        For raw binary files, the shape of each shard: (rows, columns) or (columns,). One length may
-        be -1 and then follows from the size of the file.
-    offset : int
-        For raw binary files, the number of bytes before the scores.
-    layout : {"C", "F"}
-        For raw binary files, whether rows ("C") or columns ("F") lie together.
+        As in `rank`: what raw 16-bit scores are, or the dtype that is expected.
     member : str, optional
-        The array in an `.npz`, a zarr group or an HDF5 file. Default: the only one, or "scores".
+        The array in an `.npz`. Default: the only one, or "scores".
     io : {"map", "read"}
         How `rank` reads blocks of files: "map" maps them into memory; "read" reads them into small
         buffers, so that a file that shrinks meanwhile does no harm, and no page of it counts as
@@ -102,20 +85,17 @@ def open_scores(
     TypeError
         For scores of another dtype, and for shards of different dtypes.
     ValueError
-        For a broken header, a file that is shorter than its header says, a raw file whose size does
-        not follow from its shape and dtype, a compressed or missing member, and shards whose shapes
-        do not fit together.
+        For a broken header, a file that is shorter than its header says, a file of another format,
+        a compressed or missing member, and shards whose shapes do not fit together.
     OSError
         As the system raises it: for a missing file or shard, a folder, no permission.
-    ImportError
-        If the library that reads a format is not installed.
 
     Notes
     -----
     The checksum of a member of an `.npz` is not tested, neither here nor by `rank`, whereas
     `numpy.load` tests it: a CRC-32 takes three to five times as long as a count, which reads at the
     speed of memory. ``zipfile.ZipFile(path).testzip()`` returns the first damaged member, or None.
-    A `.npy` and a raw file have no checksum; zarr and HDF5 test theirs.
+    A `.npy` has no checksum.
 
     Examples
     --------
@@ -132,47 +112,25 @@ def open_scores(
     (3, 10)
     >>> folder.cleanup()
     """
-    choice("layout", layout, ("C", "F"))
     choice("io", io, IO)
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
-    integer("offset", offset, least=0)
-    lengths = None if shape is None else _checked_lengths(shape)
     if isinstance(source, Store):
         return source
-    options = OpenOptions(dtype, "scores", SCORES, lengths, offset, layout, member)
+    options = OpenOptions(dtype, "scores", SCORES, member)
     store = _open(source, options, axis)
     store.io = io
     _limit_maps(store)
     return store
 
 
-def _checked_lengths(shape: Any) -> tuple[int, ...]:
-    """Check the argument `shape`, of which one length may be -1."""
-    lengths = tuple(index_array("shape", shape).reshape(-1).tolist())
-    is_valid = len(lengths) in (1, 2) and min(lengths) >= -1
-    if is_valid and -1 in lengths:
-        is_valid = math.prod(lengths) < 0  # The other length must be above 0.
-    if not is_valid:
-        expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
-        raise InputValueError("shape", expected=expected, got=repr(shape))
-    return lengths
-
-
 def _limit_maps(store: Store) -> None:
-    """Have the files of a store that was opened keep their maps, as far as the limits allow.
-
-    The maps that a user has made count, too: blocks of those beyond the limit are mapped alone.
-    """
+    """Have the files of a store that was opened keep their maps, as far as the limits allow."""
     opened: Sequence[Store] = store.own if isinstance(store, ShardStore) else (store,)
     bytes_left = most_kept_bytes()
     # Elsewhere a map that is kept would keep others from shortening the file.
     maps_left = _MAX_MAPS if os.name == "posix" else 0
     for file in opened:
-        if isinstance(file, ArrayStore) and file.files:
-            bytes_left -= file.nbytes
-            if bytes_left < 0:
-                file.map_blocks_alone()
-        elif isinstance(file, FileStore) and maps_left > 0:
+        if isinstance(file, FileStore) and maps_left > 0:
             bytes_left -= file.nbytes
             maps_left -= 1
             file.keeps_map = bytes_left >= 0
@@ -203,7 +161,7 @@ def read_scores(
 
     Raises
     ------
-    TypeError, ValueError, OSError, ImportError
+    TypeError, ValueError, OSError
         As in `open_scores`.
 
     Examples
@@ -225,8 +183,9 @@ def read_scores(
         names_files = all(isinstance(item, PATHS) for item in value)
     else:
         names_files = isinstance(value, PATHS)
-    if names_files or is_chunked(value):
+    if names_files:
         return _open(value, options)
+    _refuse_chunks(name, value)
     scores = as_scores(value, dtype, name, form)
     if tiled or map_of(scores.array)[0] is not None:
         return ArrayStore(scores, options)
@@ -287,54 +246,42 @@ def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
 
 
 def _open_one(source: Any, options: OpenOptions) -> Store:
-    """Make the store of a single source, and check that no option is for others alone."""
+    """Make the store of a single source."""
     if isinstance(source, Store):
         return source
-    value = source
-    place = type(value).__name__
     if isinstance(source, PATHS):
-        value = os.fsdecode(source)
-        place = value
-    open_format = _format_of(value)
-    if open_format is not _open_raw:
-        for option in _OPTIONS_OF_RAW:
-            if getattr(options, option) != options._field_defaults[option]:
-                raise InputValueError(option, "only for raw binary files", place=place)
-    return open_format(value, options)
+        return _open_file(os.fsdecode(source), options)
+    if counts_as_on_device(source):
+        return device_store(source, options)
+    _refuse_chunks(options.name, source)
+    return ArrayStore(source, options)
 
 
-def _format_of(value: Any) -> Callable[[Any, OpenOptions], Store]:
-    """Return the function that makes the store of a path, or of anything else."""
-    if isinstance(value, str):
-        return _format_of_path(value)
-    if is_chunked(value):
-        return open_chunked
-    if counts_as_on_device(value):
-        return device_store
-    return ArrayStore
+def _refuse_chunks(name: str, value: Any) -> None:
+    """Refuse an array of zarr or HDF5, which numpy would read as a whole."""
+    chunks = getattr(value, "chunks", None)
+    if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
+        got = f"{type(value).__name__} in chunks; {_BLOCKS}"
+        raise InputTypeError(name, expected="an array in memory or a memory map", got=got)
 
 
-def _format_of_path(path: str) -> Callable[[Any, OpenOptions], Store]:
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix in (".h5", ".hdf5"):
-        return open_library_file
-    if os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in _ZARR):
-        return open_library_file
-    if suffix in (".npy", ".npz"):
-        return _open_numpy
-    return _open_raw
-
-
-def _open_numpy(path: str, options: OpenOptions) -> Store:
+def _open_file(path: str, options: OpenOptions) -> Store:
     """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
     Raises
     ------
     ValueError
-        For a broken header; it names the file and the member.
+        For a file of another format, and for a broken header; it names the file and the member.
     """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in (".npy", ".npz") and os.path.exists(path):
+        expected = (
+            "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
+            f"of zarr and HDF5, {_BLOCKS}"
+        )
+        raise InputValueError(options.name, expected=expected, place=path)
     with open_input(options.name, path) as file:
-        if path.lower().endswith(".npz"):
+        if suffix == ".npz":
             place, start, size = _stored_member(file, path, options)
         else:
             place = path
@@ -361,42 +308,19 @@ def _stored_member(file: Stream[bytes], path: str, options: OpenOptions) -> tupl
     with report_damage(options.name, path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
-    info = entries[pick_member(path, list(entries), member)]
+    chosen = "scores"
+    if member:
+        chosen = member
+    elif len(entries) == 1:
+        chosen = next(iter(entries))
+    if chosen not in entries:
+        raise InputValueError(
+            "member", expected=f"the array {chosen!r}", got=list(entries), place=path
+        )
+    info = entries[chosen]
     place = f"{path}: {info.filename}"
     with report_damage(options.name, place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
         archive.open(info)  # This reads and checks its local header.
         return place, file.tell(), info.file_size
-
-
-def _open_raw(path: str, options: OpenOptions) -> Store:
-    """Open a raw binary file, of whose shape one length may follow from its size.
-
-    Raises
-    ------
-    TypeError
-        For what is no dtype of scores.
-    ValueError
-        For a file of another size.
-    """
-    name = options.name
-    lengths = options.shape
-    with open_input(name, path) as file:
-        if options.dtype is None or lengths is None:
-            raw = "dtype= and shape= of a raw binary file"
-            raise InputValueError(name, expected=f"a .npy, .npz, .h5 or zarr, or {raw}", place=path)
-        carrier = named_dtype(options.dtype)[1]
-        size = os.fstat(file.fileno()).st_size
-        if -1 in lengths:  # This length follows from the size.
-            bytes_of_others = -math.prod(lengths) * carrier.itemsize
-            lengths_found = list(lengths)
-            lengths_found[lengths.index(-1)] = max(0, size - options.offset) // bytes_of_others
-            lengths = tuple(lengths_found)
-        layout = NpyHeader(lengths, options.layout == "F", carrier, options.offset)
-        store = FileStore(file, path, layout, options)
-        end = options.offset + store.nbytes
-        if size > end:
-            problem = f"expected {end:,} bytes ({lengths} {carrier}), the file has {size:,}"
-            raise InputValueError(name, problem, place=path)
-        return store

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,11 @@ _DIGEST_TILE_BYTES = 1 << 24
 
 
 class OpenOptions(NamedTuple):
-    """What the caller says of scores: what they must be, what messages call them, where they are.
-
-    `shape`, `offset` and `layout` are of raw binary files.
-    """
+    """What the caller says of scores: their dtype, name and form, and the member of an archive."""
 
     dtype: object = None
     name: str = "scores"
     form: Form = SCORES
-    shape: tuple[int, ...] | None = None
-    offset: int = 0
-    layout: Literal["C", "F"] = "C"
     member: str | None = None
 
     def check(self, lengths: tuple[int, ...], carrier: np.dtype[Any], place: str) -> str:
@@ -41,7 +35,7 @@ class OpenOptions(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """What tells a file from another one in its place; of a folder, what tells all its files.
+    """What tells a file from another one in its place.
 
     Programs that copy can set the size and the time of modification, as ``rsync -t`` and ``cp -p``
     do, but not the time of change and the inode. (On Windows the former is the time of creation.)
@@ -49,21 +43,17 @@ class FileState(NamedTuple):
 
     Attributes
     ----------
-    files : int
-        How many there are.
     size : int
-        Their bytes.
+        Its bytes.
     modified, changed : int
-        The latest times of modification and of change, in nanoseconds.
-    inodes : int
-        The sum of their numbers.
+        The times of modification and of change, in nanoseconds.
+    inode : int
     """
 
-    files: int
     size: int
     modified: int
     changed: int
-    inodes: int
+    inode: int
 
 
 class Tile(NamedTuple):
@@ -136,7 +126,7 @@ def core_scores(block: Array | FileBlock, store: Store) -> Scores | FileScores:
 
 @public("truerank.stores")
 class Store(ABC):
-    """A score matrix in one or more files, in chunks, on a device or in memory.
+    """A score matrix in one or more files, on a device or in memory.
 
     `open_scores` makes it. It is a context manager, and closes what it opened itself.
 
@@ -159,7 +149,7 @@ class Store(ABC):
     single_row : bool
         Whether the scores have one dimension, so that every task reads the one row.
     in_place : bool
-        Whether a block is cheap to make, as a map is; else it is decoded or copied.
+        Whether a block is cheap to make, as a map is; else it is copied.
     io : {"map", "read"}
         How `rank` reads blocks by default.
     on_device : bool
@@ -213,8 +203,7 @@ class Store(ABC):
         """Cut the matrix into rectangles that cover it once, in the order of storage.
 
         A tile consists of whole rows (of whole columns, if columns lie together), or of a piece of
-        one row or column that is longer than `max_bytes`. Only a chunk of a chunked store, which is
-        never cut, may be longer than that.
+        one row or column that is longer than `max_bytes`.
         """
 
     @abstractmethod
@@ -262,7 +251,7 @@ class Store(ABC):
         return values
 
     def file_states(self) -> list[FileState]:
-        """Return what tells each file, or folder of files, from another one in its place."""
+        """Return what tells each file from another one in its place."""
         return [state_of_file(path) for path in self._paths]
 
     def close(self) -> None:  # noqa: B027  # arrays have nothing to close
@@ -296,20 +285,9 @@ def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
 
 
 def state_of_file(path: str) -> FileState:
-    """Return the state of a file, or of all files below a folder."""
-    paths: list[str] = []
-    for folder, _, files in os.walk(path):
-        paths.extend(os.path.join(folder, file) for file in files)
-    if not paths:  # It is a file, or a folder without files.
-        paths.append(path)
-    states = [os.stat(file) for file in paths]
-    return FileState(
-        files=len(states),
-        size=sum(state.st_size for state in states),
-        modified=max(state.st_mtime_ns for state in states),
-        changed=max(state.st_ctime_ns for state in states),
-        inodes=sum(state.st_ino for state in states),
-    )
+    """Return the state of a file."""
+    status = os.stat(path)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def cut_tiles(
@@ -318,7 +296,6 @@ def cut_tiles(
     max_bytes: int,
     *,
     by_columns: bool = False,
-    unit: tuple[int, int] = (1, 1),
 ) -> list[Tile]:
     """Cut a matrix into tiles of at most `max_bytes`, in the order of storage.
 
@@ -329,11 +306,9 @@ def cut_tiles(
     itemsize : int
         Bytes of one score.
     max_bytes : int
-        The most bytes of a tile, as far as the unit allows.
+        The most bytes of a tile of more than one score.
     by_columns : bool
         Whether whole columns lie together, not whole rows.
-    unit : tuple of int
-        Rows and columns of the rectangles that are never cut.
 
     Examples
     --------
@@ -343,20 +318,18 @@ def cut_tiles(
     [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
     if by_columns:  # The transposed matrix has whole rows together.
-        tiles = cut_tiles(shape[::-1], itemsize, max_bytes, unit=unit[::-1])
+        tiles = cut_tiles(shape[::-1], itemsize, max_bytes)
         return [tile.T for tile in tiles]
     rows, columns = shape
     if rows == 0 or columns == 0:
         return []
-    height = min(unit[0], rows)
-    width = min(unit[1], columns)
-    bytes_across = height * columns * itemsize
-    if bytes_across <= max_bytes:  # As many units of whole rows are taken as fit.
-        height *= max_bytes // bytes_across
+    bytes_across = columns * itemsize
+    if bytes_across <= max_bytes:  # As many whole rows are taken as fit.
+        height = max_bytes // bytes_across
         width = columns
     else:
-        # Tiles are one unit high, and as many units wide as fit.
-        width *= max(1, max_bytes // (height * width * itemsize))
+        height = 1
+        width = max(1, max_bytes // itemsize)
     return [
         Tile(top, left, min(height, rows - top), min(width, columns - left))
         for top in range(0, rows, height)
