@@ -294,24 +294,6 @@ def test_callables_of_triples(backend: str) -> None:
     assert counted_by(got) == backend
 
 
-def test_callables_of_pairs(backend: str) -> None:
-    task = facts()
-    model = RNG.random((30, 3, 30))
-    there = on_cuda(model)
-
-    def tail_of(scores: Any) -> Callable[[Any, Any], Any]:
-        return lambda q, candidates: scores[q[:, 0], q[:, 1], candidates]
-
-    def head_of(scores: Any) -> Callable[[Any, Any], Any]:
-        return lambda q, candidates: scores[candidates, q[:, 0], q[:, 1]]
-
-    expected = task.evaluate(tail=tail_of(model), head=head_of(model), pairs=True)
-    got = task.evaluate(
-        tail=tail_of(there), head=head_of(there), pairs=True, device="cuda", batch_size=101
-    )
-    assert got.ranks == expected.ranks
-
-
 def test_callables_of_an_alignment(backend: str) -> None:
     task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
     model = RNG.random((20, 30))

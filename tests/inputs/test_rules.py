@@ -41,8 +41,7 @@ def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> 
     shown = inspect.signature(taker).parameters
     options = set(shown) & ALL
     assert options == set(kind.__annotations__)
-    defaults = {"pairs": False, **DEFAULTS}
-    assert all(shown[name].default == defaults.get(name) for name in options)
+    assert all(shown[name].default == DEFAULTS.get(name) for name in options)
     assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
     described = inspect.getdoc(taker) or ""
     assert all(name in described for name in shown if name != "self")

@@ -182,7 +182,7 @@ TESTED_BY = {
         tables/as_table tables/cells tables/forms
     """,
     "tasks/test_candidates.py": """
-        tasks/keyed_candidates tasks/listed_candidates tasks/pair_batches
+        tasks/keyed_candidates tasks/listed_candidates
     """,
     "tasks/test_parts.py": """
         ranks/origins

@@ -295,8 +295,6 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
         of_vectors = task.evaluate_embeddings(table, np.eye(m, dtype=np.float32))
         assert of_batches.ranks == of_vectors.ranks == found.ranks
         assert found.protocol.sampled == (candidates is sampled)
-        of_pairs = task.evaluate(lambda queries, items: table[queries[:, 0], items], pairs=True)
-        assert of_pairs.ranks == found.ranks
 
 
 @pytest.mark.python_only

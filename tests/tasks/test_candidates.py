@@ -127,7 +127,7 @@ def problems(draw: st.DrawFn) -> Problem:
 @pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(problems(), st.data())
 def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObject) -> None:
-    """Through a matrix, a callable, vectors and pairs."""
+    """Through a matrix, a callable, vectors, and a matrix of NaN but for candidates."""
     numbers = st.integers(-2, 2)
     table = {
         side: np.array(
@@ -138,9 +138,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
     }
     task = problem.task
     expected = []
-    asked: dict[str, list[tuple[int, ...]]] = {side: [] for side in SIDES}
-    pairs: dict[str, set[tuple[int, ...]]] = {side: set() for side in SIDES}
     rows: dict[str, Any] = {}
+    scored = {side: np.full((len(problem.test), ENTITIES), np.nan) for side in SIDES}
     for side, column in SIDES.items():
         order = (1, 2) if side == "head" else (0, 1)
         rows[side] = []
@@ -152,8 +151,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
             among = problem.among(side, i)
             without = problem.without(side, triple)
             expected.append(plain_counts(scores, triple[column], among, without))
-            for candidate in (among - without) | {triple[column]}:
-                pairs[side].add((one, other, candidate))
+            counted = sorted((among - without) | {triple[column]})
+            scored[side][i, counted] = scores[counted]
 
     def scorer_of(side: str) -> Any:
         def scores_of(queries: Any) -> Any:
@@ -162,33 +161,21 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
 
         return scores_of
 
-    def pair_scorer_of(side: str) -> Any:
-        def scores_of(queries: Any, candidates: Any) -> Any:
-            asked[side] += map(tuple, np.column_stack([queries, candidates]).tolist())
-            return scorer_of(side)(queries)[np.arange(len(queries)), candidates]
-
-        return scores_of
-
     ways = [
         task.evaluate_scores(np.array(rows["tail"]), head=np.array(rows["head"])),
+        task.evaluate_scores(**scored),
         task.evaluate(scorer_of("tail"), head=scorer_of("head")),
         task.evaluate_embeddings(
             np.array(rows["tail"]),
             head=np.array(rows["head"]),
             entities=np.eye(ENTITIES, dtype=np.float32),
         ),
-        task.evaluate(
-            pair_scorer_of("tail"),
-            head=pair_scorer_of("head"),
-            pairs=True,
-            batch_size=data.draw(st.integers(1, 9)),
-        ),
     ]
     for found in ways:
         assert counts_of(found.ranks) == expected
-    for side in SIDES:
-        assert len(asked[side]) == len(set(asked[side]))
-        assert set(asked[side]) == pairs[side]
+    forgotten = data.draw(st.integers(0, len(problem.test) - 1))
+    scored["tail"][forgotten, problem.test[forgotten][2]] = np.nan
+    refusal(ValueError, "^tail: .*NaN", task.evaluate_scores, **scored)
 
 
 @pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
@@ -443,85 +430,3 @@ def test_samples_of_answers_are_all_used() -> None:
     )
     for_query = Sampled(3, per="query")
     refusal(ValueError, "candidates: ", link_prediction.Task, [(0, 0, 1)], candidates=for_query)
-
-
-# -- pairs -----------------------------------------------------------------------------------------
-
-
-def test_pairs_are_those_of_the_sample_alone() -> None:
-    rng = np.random.default_rng(0)
-    qrels = {query: [int(rng.integers(2000))] for query in range(500)}
-    task = retrieval.Task(qrels, entities=2000, candidates=Sampled(50))
-    scores = rng.random((500, 2000)).astype(np.float32)
-    sizes = []
-
-    def score(queries: Any, items: Any) -> Any:
-        sizes.append(len(items))
-        assert queries.shape == (len(items), 1)
-        return scores[queries[:, 0], items]
-
-    found = task.evaluate(score, pairs=True, batch_size=1000)
-    assert found.ranks == task.evaluate_scores(scores).ranks
-    assert (sum(sizes), max(sizes)) == (500 * 51, 1000)
-
-
-@pytest.mark.parametrize("nan", ["worst", "omit"])
-def test_pairs_with_nan_and_one_buffer(nan: str) -> None:
-    """Scores may be those of one buffer, which the callable fills again."""
-    task = retrieval.Task({0: [0], 1: [2, 3]}, entities=5, candidates=[0, 1, 2, 3])
-    scores = np.array([[1.0, np.nan, 2, 3, 9], [np.nan, 1, 1, 0, 9]])
-    buffer = np.zeros(3)
-
-    def score(queries: Any, items: Any) -> Any:
-        buffer[: len(items)] = scores[queries[:, 0], items]
-        return buffer[: len(items)]
-
-    options: Any = {"nan": nan, "audit": True}
-    found = task.evaluate(score, pairs=True, batch_size=3, **options)
-    assert found.ranks == task.evaluate_scores(scores, **options).ranks
-    with pytest.raises(tr.InputValueError, match=r"scorer: pairs 0 to 7: .* NaN"):
-        task.evaluate(score, pairs=True, batch_size=3)
-
-
-def test_wrong_scores_of_pairs() -> None:
-    task = retrieval.Task({0: [0], 1: [2]}, entities=3)
-    words = r"scores of shape \(6,\), one for each pair, got \(6, 1\)"
-    refusal(ValueError, words, task.evaluate, lambda queries, items: queries * 1.0, pairs=True)
-    dtypes = iter([np.float32, np.float64])
-    refusal(
-        TypeError,
-        "scores of one dtype, got float64 after float32",
-        task.evaluate,
-        lambda queries, items: items.astype(next(dtypes)),
-        pairs=True,
-        batch_size=3,
-    )
-    refusal(TypeError, "pairs: expected a bool", task.evaluate, len, pairs="yes")
-
-
-@pytest.mark.parametrize("direction", ["left_to_right", "right_to_left"])
-def test_pairs_of_alignment(direction: str) -> None:
-    scores = np.random.default_rng(1).integers(0, 4, (4, 5)).astype(np.float32)
-    task = alignment.Task([(0, 2), (1, 1), (0, 3)], left=4, right=5, candidates="test")
-    found = task.evaluate(
-        lambda queries, others: scores[queries[:, 0], others],
-        lambda queries, others: scores[others, queries[:, 0]],
-        pairs=True,
-    )
-    expected = task.evaluate_scores(scores)
-    assert found[f"{direction}.mr"] == expected[f"{direction}.mr"]
-    assert found.ranks == expected.ranks
-
-
-@pytest.mark.parametrize("device", ["cpu"])
-def test_pairs_on_a_device(device: str) -> None:
-    torch = pytest.importorskip("torch")
-    task = retrieval.Task({0: [0, 4], 1: [2]}, entities=5, candidates={0: [0, 1, 4], 1: [2, 3]})
-    scores = torch.tensor([[1.0, 2, 3, 4, 5], [5, 4, 3, 2, 1]], device=device)
-    found = task.evaluate(
-        lambda queries, items: scores[queries[:, 0], items],
-        pairs=True,
-        device=device,
-        batch_size=2,
-    )
-    assert found.ranks == task.evaluate_scores(scores.cpu().numpy()).ranks

@@ -271,7 +271,7 @@ def test_no_tasks_make_an_empty_report() -> None:
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
     task = BaseTask[tr.Report]({"tail": side}, tr.Protocol())
     assert len(task._evaluate({"tail": never}).ranks) == 0
-    assert len(task._evaluate({"tail": never}, pairs=True, nan="omit").ranks) == 0
+    assert len(task._evaluate({"tail": never}, nan="omit").ranks) == 0
     assert len(task._evaluate_scores({"tail": np.zeros((0, 3))}, audit=True).ranks) == 0
 
 

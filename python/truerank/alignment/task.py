@@ -350,7 +350,7 @@ class Task(tasks.Task[Report]):
                 ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
         return self._make_report(ranks)
 
-    @with_options(BatchOptions, pairs=False)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,

@@ -35,7 +35,6 @@ def size_text(nbytes: float) -> str:
     return f"{number:.3g} {unit}"
 
 
-@public("truerank.inputs.progress_listeners")
 class BoundedPairs(NamedTuple):
     """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
 

@@ -69,14 +69,9 @@ class BatchOptions(RuleOptions, total=False):
     Parameters
     ----------
     batch_size : int, optional
-        The number of queries per batch. Default: as many as have about 64 MB of scores. Of
-        pairs: their number; default: 65,536.
+        The number of queries per batch. Default: as many as have about 64 MB of scores.
     device : str or torch.device, optional
         Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-    pairs : bool
-        Whether a callable scores pairs: f(queries, candidates) -> scores, with queries
-        (p, ...) and candidates (p,) int64, and scores (p,). It is asked for each pair of a
-        query and one of its candidates once, and for nothing else.
     order, nan, dtype, threads, audit : optional
         As in `truerank.rank`.
     progress : callable or bool, optional
@@ -85,7 +80,6 @@ class BatchOptions(RuleOptions, total=False):
 
     batch_size: int | None
     device: Any
-    pairs: bool
 
 
 @dataclass(frozen=True)

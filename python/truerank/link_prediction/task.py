@@ -262,7 +262,7 @@ class Task(SidedTask[Report]):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @with_options(BatchOptions, pairs=False)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,

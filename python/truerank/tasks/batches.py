@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -82,11 +82,17 @@ def rank_batches(
     """
     queries_of_side = side.queries  # The attribute makes a copy each time.
     height, columns = len(queries_of_side), side.columns
-    usual = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    size, as_input, rules = read_batch_options(options, usual)
+    others = dict(options)
+    size = others.pop("batch_size", None)
+    if size is None:
+        size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    size = integer("batch_size", size, least=1)
+    as_input = _as_input_on(others.pop("device", None))
+    rules = cast("RuleOptions", others)
     report_progress(0)
     if not height:
-        return rank_no_tasks(columns, rules)
+        rules["dtype"] = None
+        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
@@ -129,62 +135,17 @@ def rank_batches(
     return ranks[np.argsort(ordered, kind="stable")]
 
 
-def rank_no_tasks(columns: int, rules: RuleOptions) -> Ranks:
-    """Return the ranks of a part of no tasks, for which nobody is asked.
-
-    Examples
-    --------
-    >>> len(rank_no_tasks(3, {"nan": "worst"}))
-    0
-    """
-    others: RuleOptions = {**rules, "progress": None, "dtype": None}
-    return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **others)
-
-
-class ReadBatchOptions(NamedTuple):
-    """Options of scoring by a callable.
-
-    Attributes
-    ----------
-    size : int
-        How many queries, or pairs, are scored at a time.
-    as_input : callable
-        Makes of an array what the callable wants: the array, or a tensor on a device.
-    rules : RuleOptions
-        All other options.
-    """
-
-    size: int
-    as_input: Callable[[IntArray], Any]
-    rules: RuleOptions
-
-
-def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
-    """Read `batch_size`, whose default is the usual one, and `device`.
-
-    Examples
-    --------
-    >>> read_batch_options({"nan": "worst"}, 64).size
-    64
-    """
-    others = dict(options)
-    batch_size = others.pop("batch_size", None)
-    device = others.pop("device", None)
-    size = usual if batch_size is None else integer("batch_size", batch_size, least=1)
-    if device is not None:
-        torch = import_extra("torch", "device=")
-        try:
-            device = torch.device(device)
-        except (RuntimeError, TypeError, ValueError) as error:
-            got = f"{device!r} ({error})"
-            raise InputValueError("device", expected="a device of torch", got=got) from None
-
-    def as_input(values: IntArray) -> Any:
-        if device is None:
-            return values
-        return copy_to_device(values, device)
-
-    return ReadBatchOptions(size, as_input, cast("RuleOptions", others))
+def _as_input_on(device: Any) -> Callable[[IntArray], Any]:
+    """Return what makes of an array what a callable wants: the array, or a tensor on a device."""
+    if device is None:
+        return lambda values: values
+    torch = import_extra("torch", "device=")
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = f"{device!r} ({error})"
+        raise InputValueError("device", expected="a device of torch", got=got) from None
+    return lambda values: copy_to_device(values, device)
 
 
 def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:

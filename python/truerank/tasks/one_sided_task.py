@@ -21,7 +21,7 @@ class OneSidedTask(Task[AnyReport]):
 
     answers: SideTasks
 
-    @with_options(BatchOptions, pairs=False)
+    @with_options(BatchOptions)
     def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
         """Evaluate a model by a callable that scores batches of queries.
 

@@ -26,7 +26,6 @@ from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
 from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import CandidateLists, as_lists
-from ..inputs.checks import flag
 from ..inputs.frames import by_position
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import (
@@ -44,7 +43,6 @@ from ..reporting import Report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
-from .pair_batches import rank_pairs
 from .query_rows import (
     look_at_stored_rows,
     mismatched_stored_rows,
@@ -218,16 +216,11 @@ class Task(Generic[AnyReport]):
     def _evaluate(
         self, scorers: BySide, name: str = "", **options: Unpack[BatchOptions]
     ) -> AnyReport:
-        """Evaluate callables f(queries (b, c)) -> scores (b, columns), or of pairs.
-
-        With `pairs` they are f(queries (p, c), candidates (p,)) -> scores (p,).
+        """Evaluate callables f(queries (b, c)) -> scores (b, columns).
 
         `progress` counts the queries of all sides.
         """
         progress = read_rules(options, BatchOptions).progress
-        rank_side: Callable[..., Ranks] = (
-            rank_pairs if flag("pairs", options.pop("pairs", False)) else rank_batches
-        )
         scorer_of_side = self._by_side(scorers, "a callable", name)
         for key, scorer in scorer_of_side.items():
             if not callable(scorer):
@@ -238,7 +231,7 @@ class Task(Generic[AnyReport]):
         counted = []
         for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
             side = self.sides[key]
-            counted.append(rank_side(scorer, side, name or key, tell, **options))
+            counted.append(rank_batches(scorer, side, name or key, tell, **options))
         self._check_columns()  # This comes after the loop, because a callable may read the order.
         return self._make_report(counted)
 
