@@ -8,6 +8,7 @@ import pickle
 import sys
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank import InputTypeError, InputValueError, Table
-from truerank.alignment import AlignmentData, Graph
+from truerank.alignment import AlignmentData
 from truerank.metrics import UnknownKeyError
 from truerank.naming import import_extra, printable, terminal_text
 
@@ -89,8 +90,9 @@ def evil_ranks(above: int = 1) -> tr.Ranks:
 
 def evil_data() -> AlignmentData:
     """Pairs with a split of a hostile name."""
-    graph = Graph([[0, 0, 1]], 2, entities=[EVIL, "b"], relations=[EVIL])
-    return AlignmentData(graph, graph, np.array([[0, 1]]), splits={EVIL: np.array([[0, 1]])})
+    entities, triples, pairs = (EVIL, "b"), np.array([[0, 0, 1]]), np.array([[0, 1]])
+    sides: list[Any] = [entities, entities, None, None, (EVIL,), (EVIL,), triples, triples]
+    return AlignmentData(*sides, pairs, {EVIL: pairs})
 
 
 def evil_task() -> tr.link_prediction.Task:

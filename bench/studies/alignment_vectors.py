@@ -36,11 +36,13 @@ def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> list[Array]:
     known = np.random.default_rng(seed).standard_normal((len(train), WIDTH), dtype=np.float32)
     known = normalise(known)
     sides = []
-    for graph, ids in zip((data.left, data.right), np.asarray(train).T, strict=True):
-        start = np.zeros((graph.size, WIDTH), np.float32)
+    all_triples = (data.left_triples, data.right_triples)
+    sizes = (len(data.left), len(data.right))
+    for triples, size, ids in zip(all_triples, sizes, np.asarray(train).T, strict=True):
+        start = np.zeros((size, WIDTH), np.float32)
         start[ids] = known
-        views = list(propagate(graph, start))
-        views += relation_views(graph, start)
+        views = list(propagate(triples, start))
+        views += relation_views(triples, start)
         sides.append(np.hstack([normalise(view) for view in views]))
     moments = sum((side.T @ side).astype(np.float64) for side in sides)
     variances, directions = np.linalg.eigh(moments)
@@ -63,11 +65,11 @@ def incidence(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
     return matrix
 
 
-def propagate(graph: Any, start: Array) -> list[Array]:
+def propagate(triples: Array, start: Array) -> list[Array]:
     """Return the vectors after one step, after two, ... along the triples."""
-    head, _, tail = graph.triples.T
+    head, _, tail = triples.T
     ends = np.concatenate([head, tail]), np.concatenate([tail, head])
-    adjacency = incidence(*ends, (graph.size, graph.size))
+    adjacency = incidence(*ends, (len(start), len(start)))
     scale = sp.diags_array(np.maximum(np.diff(adjacency.indptr), 1).astype(np.float32) ** -0.5)
     step = (scale @ adjacency @ scale).astype(np.float32).tocsr()
     views = []
@@ -77,12 +79,12 @@ def propagate(graph: Any, start: Array) -> list[Array]:
     return views
 
 
-def relation_views(graph: Any, start: Array) -> list[Array]:
+def relation_views(triples: Array, start: Array) -> list[Array]:
     """Return the views of the relations: what other triples of a relation have at its other end."""
-    head, relation, tail = graph.triples.T
+    head, relation, tail = triples.T
     count = int(relation.max()) + 1
     rarity = np.log1p(len(head) / np.maximum(np.bincount(relation, minlength=count), 1))
-    heads, tails = (incidence(relation, ends, (count, graph.size)) for ends in (head, tail))
+    heads, tails = (incidence(relation, ends, (count, len(start))) for ends in (head, tail))
     return [
         own.T @ (normalise(other @ start) * rarity[:, None].astype(np.float32))
         for own, other in ((heads, tails), (tails, heads))

@@ -312,12 +312,12 @@ def sizes_of_alignments(data: Path) -> Iterator[Figure]:
     """Sizes of the graphs of alignments; those of DBP15k's zh-en are counted."""
     read = tr.alignment.read_dbp15k(data / "dbp15k_zh_en")
     counted = {}
-    for language, graph, ids in zip(
-        ("zh", "en"), (read.left, read.right), read.pairs.T, strict=True
-    ):
+    graphs = {"zh": (read.left, read.left_triples), "en": (read.right, read.right_triples)}
+    for (language, (labels, triples)), ids in zip(graphs.items(), read.pairs.T, strict=True):
         aligned = len(np.unique(ids))
-        relations = len(np.unique(graph.triples[:, 1]))
-        numbers = (graph.size, relations, len(graph.triples), aligned, graph.size - aligned)
+        relations = len(np.unique(triples[:, 1]))
+        size = len(labels)
+        numbers = (size, relations, len(triples), aligned, size - aligned)
         counted[language] = dict(zip(GRAPH_SIZES, numbers, strict=True))
     for row in read_table("reproduce_alignment.tsv"):
         for name in filter(row.get, GRAPH_SIZES):

@@ -1,8 +1,7 @@
-"""Pairs are read by the names of their columns at every door of alignment."""
+"""Pairs are read by the names of their columns by a task of alignment."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
-from truerank.alignment import Task, five_folds, split_pairs
+from truerank.alignment import Task
 
 pytestmark = pytest.mark.python_only
 TEST = [[0, 3, 1, 2], [1, 2, 4, 0]]
@@ -66,34 +65,9 @@ def test_what_has_no_names_is_in_the_order_of_the_roles(kind: str) -> None:
 def test_two_columns_of_two_are_columns() -> None:
     for two in (([0, 1], [2, 3]), (np.array([0, 1]), np.array([2, 3])), ((0, 1), (2, 3))):
         assert Task(two, left=4, right=4).pairs.tolist() == [[0, 2], [1, 3]]
-        assert split_pairs(two, {"a": 1.0}, seed=0)["a"].tolist() == [[0, 2], [1, 3]]
     for wrong in ([np.array([0, 1]), np.array([2, 3])], [(np.array([0, 1]), np.array([2, 3]))]):
         words = r"columns \(left, right\) or rows \[\(left, right\), \.\.\.\] of scalars"
         refusal(TypeError, words, Task, wrong, left=4, right=4)
-        refusal(TypeError, words, five_folds, wrong, seed=0)
-
-
-def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
-    rows = UNNAMED["rows"](TEST)
-    frame = NAMED["frame"](["right", "left"], TEST[::-1])
-    other = NAMED["frame"](["b", "a"], TEST[::-1])
-    columns = {"left": "a", "right": "b"}
-
-    def folds(pairs: Any, **options: Any) -> Any:
-        return [
-            {name: part.tolist() for name, part in fold.items()}
-            for fold in five_folds(pairs, seed=3, folds=2, **options)
-        ]
-
-    def parts(pairs: Any, **options: Any) -> Any:
-        halves = {"train": 0.5, "test": 0.5}
-        dealt = split_pairs(pairs, halves, seed=3, **options)
-        return {name: part.tolist() for name, part in dealt.items()}
-
-    for door in (folds, parts):
-        assert door(frame) == door(other, columns=columns) == door(rows)
-        refusal(ValueError, r"columns=\{", door, other)
-    refusal(TypeError, "^pairs: expected ids, and no file", five_folds, tmp_path / "x", seed=0)
 
 
 def test_known_pairs_that_share_no_entity_are_in_the_audit() -> None:

@@ -287,7 +287,7 @@ def test_findings(align: Align) -> None:
             "expected no files beside --scores and --data or --test",
         ),
         ("o1.npy o2.npy --data oea --fold 1 --train train.tsv", 2, "--fold cannot stand beside"),
-        ("o1.npy o2.npy --data oea --train train.tsv", 1, 'pairs["train"]: train.tsv: '),
+        ("o1.npy o2.npy --data oea --train train.tsv", 1, "--train: train.tsv: expected"),
         (f"{MODEL} --test test.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy test.tsv"),
         ("o1.npy o2.npy --data oea --left-labels left.txt", 2, "--left-labels cannot apply"),
         (f"{MODEL} --fold 1", 2, "--fold cannot apply to vectors"),

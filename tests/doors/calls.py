@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
-RESULTS = """CSLS PairAudit Comparison
+RESULTS = """AlignmentData CSLS PairAudit Comparison
 Interval Intervals Predictions SplitFinding TaskAudit
 Triples Adjusted Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK Preset NamedLists Qrels Comparisons CompatReport

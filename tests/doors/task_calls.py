@@ -103,33 +103,16 @@ def alignment_calls(folder: Path) -> list[Call]:
     """Return the calls of alignment."""
     alignment = tr.alignment
     name = "alignment"
-    graph = alignment.Graph([[0, 0, 1], [1, 0, 2]], size=3)
     vectors = {"left": VECTORS, "right": VECTORS[::-1]}
     made = alignment.Task(PAIRS, left=3, right=3)
-    data = alignment.AlignmentData(graph, graph, PAIRS, {"train": PAIRS[:1], "test": PAIRS[1:]})
-    many = np.arange(40).reshape(20, 2)
-    shares = {"train": 0.5, "test": 0.5}
     matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
     calls = [
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
         Call(f"{name}.Task.evaluate", made.evaluate, matrices),
         Call(f"{name}.Task.evaluate_embeddings", made.evaluate_embeddings, vectors),
         Call(f"{name}.Task.evaluate_scores", made.evaluate_scores, {"scores": MATRIX}),
-        Call(f"{name}.Graph", alignment.Graph, {"triples": [[0, 0, 1]], "size": 3}),
-        Call(
-            f"{name}.AlignmentData",
-            alignment.AlignmentData,
-            {"left": graph, "right": graph, "pairs": PAIRS},
-        ),
-        Call(f"{name}.AlignmentData.known", data.known, {"split": "test"}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
-        Call(f"{name}.five_folds", alignment.five_folds, {"pairs": many, "seed": 0}),
         Call(f"{name}.infer", alignment.infer, vectors),
-        Call(
-            f"{name}.split_pairs",
-            alignment.split_pairs,
-            {"pairs": PAIRS, "shares": shares, "seed": 0},
-        ),
     ]
     return calls + folder_calls(folder)
 
@@ -145,11 +128,7 @@ def folder_calls(folder: Path) -> list[Call]:
     openea = fill_folder(folder / "openea", OPENEA)
     alignment = tr.alignment
     name = "alignment"
-    texts = {"pairs": openea / "ent_links", "left_triples": openea / "rel_triples_1"}
-    texts["right_triples"] = openea / "rel_triples_2"
-    read_openea = {"folder": openea, "fold": 1, "folds": "721_5fold"}
     return [
         Call(f"{name}.read_dbp15k", alignment.read_dbp15k, {"folder": dbp15k}),
-        Call(f"{name}.read_openea", alignment.read_openea, read_openea),
-        Call(f"{name}.read_pairs", alignment.read_pairs, texts),
+        Call(f"{name}.read_openea", alignment.read_openea, {"folder": openea, "fold": 1}),
     ]

@@ -17,9 +17,6 @@ TESTED_BY = {
     "adapters/test_pykeen_evaluator.py": """
         adapters/pykeen
     """,
-    "alignment/datasets/test_splits.py": """
-        alignment/datasets/graphs
-    """,
     "alignment/test_both_directions.py": """
         alignment/local_scaling
     """,

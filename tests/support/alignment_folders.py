@@ -74,7 +74,7 @@ def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
         entities = labels_of(read.get(f"ent_ids_{k}"), used)
         relations = labels_of(read.get(f"rel_ids_{k}"), {triple[1] for triple in triples})
         found |= {f"names_{k}": entities.names, f"ids_{k}": entities.ids}
-        found |= {f"relations_{k}": relations.names, f"relation_ids_{k}": relations.ids}
+        found[f"relations_{k}"] = relations.names
         order = entities.order
         found[f"triples_{k}"] = positions(triples, order, relations.order, order)
         orders.append(order)
@@ -89,7 +89,7 @@ class Labels(NamedTuple):
     """What entities or relations are called in triples, in order; their names and their ids."""
 
     order: list[str]
-    names: tuple[str, ...] | None
+    names: tuple[str, ...]
     ids: list[int] | None
 
 
@@ -99,7 +99,7 @@ def labels_by_id(listed: list[list[str]] | None, used: set[str]) -> Labels:
         names = tuple(row[1] for row in listed)
         return Labels([row[0] for row in listed], names, [int(row[0]) for row in listed])
     order = sorted(used, key=int)
-    return Labels(order, None, [int(label) for label in order])
+    return Labels(order, tuple(order), None)
 
 
 def labels_by_name(listed: list[list[str]] | None, used: set[str]) -> Labels:
@@ -131,12 +131,10 @@ def plain_data(data: Any) -> dict[str, Any]:
         "pairs": data.pairs.tolist(),
         "splits": {name: pairs.tolist() for name, pairs in data.splits.items()},
     }
-    for k, graph in ((1, data.left), (2, data.right)):
-        for name, ids in (("ids", graph.ids), ("relation_ids", graph.relation_ids)):
-            found[f"{name}_{k}"] = ids
-            if ids is not None:
-                found[f"{name}_{k}"] = ids.tolist()
-        found[f"names_{k}"] = graph.entities
-        found[f"relations_{k}"] = graph.relations
-        found[f"triples_{k}"] = graph.triples.tolist()
+    for k, graph in ((1, "left"), (2, "right")):
+        ids = getattr(data, f"{graph}_ids")
+        found[f"ids_{k}"] = ids if ids is None else ids.tolist()
+        found[f"names_{k}"] = getattr(data, graph)
+        found[f"relations_{k}"] = getattr(data, f"{graph}_relations")
+        found[f"triples_{k}"] = getattr(data, f"{graph}_triples").tolist()
     return found

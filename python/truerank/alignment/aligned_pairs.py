@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import _core
 from ..arrays.row_keys import distinct, without
 from ..embeddings.vectors import QUERIES, VectorNames
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import index_array, read_only
 from ..inputs.checks import choice
 from ..naming import public
 from ..records.column_ids import encode_columns
-from ..records.column_roles import FACTS, PAIRS
+from ..records.column_roles import PAIRS
 from ..records.split_audit import SplitAudit
 from ..records.split_columns import SplitReader, stack_splits
-from ..records.text import TRIPLE, RowForm, is_path
+from ..records.text import RowForm
 from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import name_of_sets
 
@@ -47,21 +45,6 @@ FORWARD = _names_of_direction("left", "right", "left {row} and right {column}")
 BACKWARD = _names_of_direction("right", "left", "left {column} and right {row}")
 
 
-def check_ids(name: str, ids: IntArray, size: int, kind: str, place: str) -> None:
-    """Refuse ids of anything that is not among `size`, by the first place that has one.
-
-    Examples
-    --------
-    >>> check_ids("pairs", np.array([0, 7]), 3, "left ids", "in pair")
-    Traceback (most recent call last):
-    truerank.errors.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
-    """
-    wrong = _core.first_outside(np.ascontiguousarray(ids), size)
-    if wrong >= 0:
-        expected = f"{kind} from 0 to {size - 1}"
-        raise InputValueError(name, expected=expected, got=f"{ids[wrong]} {place} {wrong}")
-
-
 def as_ids(name: str, value: Any, size: int) -> IntArray:
     """Check ids of one graph, and return them ascending and distinct; None stands for all.
 
@@ -80,7 +63,7 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
 
     Examples
     --------
-    >>> as_ids("left_ids", [3, 1, 3], 4)
+    >>> as_ids("candidates", [3, 1, 3], 4)
     array([1, 3])
     """
     if value is None:
@@ -89,58 +72,6 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
 
 
 PAIR_FORM = RowForm(GRAPHS, (0, 1), door=PAIRS)
-GRAPH_FORM = RowForm(TRIPLE, (0, 1, 0), door=FACTS)
-
-
-def as_rows(name: str, value: Any, form: RowForm, columns: Any = None) -> IntArray:
-    """Check rows of integers in any form, and return them as new, read-only int64.
-
-    Examples
-    --------
-    >>> as_rows("triples", {"tail": [1], "head": [0], "relation": [3]}, GRAPH_FORM)
-    array([[0, 3, 1]])
-    """
-    if is_path(value):
-        raise InputTypeError(name, expected="ids, and no file", got=repr(value))
-    read = [index_array(name, column) for column in SplitReader(form, columns).columns(name, value)]
-    if not read:
-        return read_only(np.zeros((0, len(form.columns)), np.int64))
-    return read_only(np.stack(read, axis=1))
-
-
-def as_pairs(name: str, value: Any, sizes: Iterable[int] = (), *, columns: Any = None) -> IntArray:
-    """Check pairs of a left and a right id, and return them as new, read-only int64.
-
-    Examples
-    --------
-    >>> as_pairs("pairs", [(0, 3)])
-    array([[0, 3]])
-    """
-    pairs = as_rows(name, value, PAIR_FORM, columns)
-    for graph, column, size in zip(GRAPHS, pairs.T, sizes, strict=False):
-        check_ids(name, column, size, f"{graph} ids", "in pair")
-    return pairs
-
-
-def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray]:
-    """Check ids of both graphs; None stands for all of a graph, or of both.
-
-    Examples
-    --------
-    >>> as_ids_of_both(([1, 0], None), (2, 3))
-    (array([0, 1]), array([0, 1, 2]))
-    """
-    if value is None:
-        value = (None, None)
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        got = type(value).__name__
-        raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
-    left_size, right_size = sizes
-    left_ids = as_ids("candidates[0]", value[0], left_size)
-    right_ids = as_ids("candidates[1]", value[1], right_size)
-    return left_ids, right_ids
-
-
 CANDIDATE_NAMES = ("all", "test", "unaligned")
 
 

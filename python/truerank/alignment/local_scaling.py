@@ -13,11 +13,11 @@ from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import listener_of, watch_of_part, watching
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import positive_integer
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
-from .aligned_pairs import BACKWARD, FORWARD, as_ids_of_both
+from .aligned_pairs import BACKWARD, FORWARD, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -111,8 +111,15 @@ def csls_means(
     pairs = Embeddings(
         left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
     )
-    among = as_ids_of_both(candidates, pairs.shape)
+    both: Any = (None, None) if candidates is None else candidates
+    if not isinstance(both, (tuple, list)) or len(both) != 2:
+        got = type(both).__name__
+        raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
+    left_size, right_size = pairs.shape
+    left_ids = as_ids("candidates[0]", both[0], left_size)
+    right_ids = as_ids("candidates[1]", both[1], right_size)
     with watching(rules.progress, pairs.nbytes) as watch:
+        among = left_ids, right_ids
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, block_size, watch)
 
 

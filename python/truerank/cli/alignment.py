@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from ..alignment import Task, read_dbp15k, read_openea, read_pairs
-from ..alignment.aligned_pairs import as_pairs
-from ..alignment.datasets.readers import find_file
-from ..arrays.npy_files import is_npy, read_npy
+from ..alignment import Task, read_dbp15k, read_openea
+from ..alignment.aligned_pairs import read_pair_splits
+from ..alignment.readers import find_file
+from ..arrays.npy_files import is_npy
 from ..arrays.row_keys import are_among, row_keys
 from ..errors import InputValueError
 from ..records.elements import is_integer_text
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..alignment import AlignmentData, Graph
+    from ..alignment import AlignmentData
 
 TESTED = "test"  # Of a user's own files, the pairs of this one are ranked.
 
@@ -112,7 +112,7 @@ def align(given: Given) -> None:
     With --data, the pairs and names are those of a data set in the layout of DBP15k or OpenEA. Rows
     of vectors are then in the order of its entities: those of DBP15k belong to the lines of
     ent_ids_1 and ent_ids_2, not to the ids there (of a matrix E indexed by id, LEFT is
-    E[data.left.ids], with data = read_dbp15k(folder)). One's own splits of its pairs have these
+    E[data.left_ids], with data = read_dbp15k(folder)). One's own splits of its pairs have these
     ids, or names.
 
     \b
@@ -221,7 +221,7 @@ def read_data_set(
     of_fold = "" if fold is None else f"of fold {fold} "
     return entities | {
         "pairs": data.splits[split],
-        "known": data.known(split),
+        "known": {name: pairs for name, pairs in data.splits.items() if name != split},
         "source": f"split {split} {of_fold}of {folder}",
     }
 
@@ -245,22 +245,12 @@ def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
 
     A .npy file has rows already.
     """
+    sides: Any = _entities(data.left), _entities(data.right)
     if is_npy(path):
-        pairs = read_npy(f"--{name}", path)
-        return as_pairs(f"--{name}", pairs, (data.left.size, data.right.size))
-    left = _entities(data.left)
-    right = _entities(data.right)
-    has_ids = data.left.ids is not None and data.right.ids is not None
-    if has_ids and holds_integers(f"--{name}", path):
-        left = _rows_by_id(data.left)
-        right = _rows_by_id(data.right)
-    return read_pairs({name: path}, left=left, right=right).splits[name]
-
-
-def _rows_by_id(graph: Graph) -> dict[int, int]:
-    """Return the row of each entity by the id that the files of the data set have."""
-    ids: Any = graph.ids
-    return {label: row for row, label in enumerate(ids.tolist())}
+        sides = len(data.left), len(data.right)
+    elif data.left_ids is not None and holds_integers(f"--{name}", path):
+        sides = data.left_ids, data.right_ids
+    return read_pair_splits({name: (f"--{name}", path)}, sides).pairs
 
 
 def holds_integers(argument: str, path: str) -> bool:
@@ -273,9 +263,6 @@ def holds_integers(argument: str, path: str) -> bool:
     return True
 
 
-def _entities(graph: Graph) -> Any:
+def _entities(names: tuple[str, ...]) -> Any:
     """Return the names of a graph's entities if they are unique, or else their number."""
-    names = graph.entities
-    if names is None or len(set(names)) < graph.size:
-        return graph.size
-    return names
+    return names if len(set(names)) == len(names) else len(names)

@@ -1,1 +1,0 @@
-"""Data sets of entity alignment: read, split, described and written."""
