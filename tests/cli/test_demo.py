@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,16 +74,13 @@ def test_what_is_printed() -> None:
         assert line.removeprefix(row).split()[:3] == ["4.5", "0.454", "0.131"]
     optimistic, realistic, pessimistic = table["mr"][-3:]
     assert optimistic < realistic < pessimistic
-    assert any("81 of 81 published figures agree" in line for line in lines)
-    assert any("In bfloat16 1,245 of 2,148 tasks tie" in line for line in lines)
-    assert any(re.search(r"^2,048 x 16,384 .* scores/s \(", line) for line in lines)
+    assert lines[-1] == "81 of 81 published figures agree."
     assert max(map(len, lines)) <= 100
 
 
 def test_demo_ends_with_one_where_a_figure_differs(
     run: Run, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(demo, "measure_speed", list)
     content = json.loads(run("demo", "--metrics", "mrr,hits@10", "--json").out)
     assert content["columns"][1:] == ["mrr", "hits@10"]
     shutil.copytree(demo.FOLDER, tmp_path, dirs_exist_ok=True)
