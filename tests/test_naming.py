@@ -137,7 +137,8 @@ def test_no_text_has_them(what: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_line_break_in_a_name_makes_no_line() -> None:
-    made = Table([EVIL, "value"], [[EVIL, 1]], before=[EVIL], notes=[EVIL])
+    made = Table([EVIL, "value"], [[EVIL, 1]], notes=[EVIL])
+    made.before = (EVIL,)
     assert made.to_markdown().count("\n") == 6
     assert made.to_latex(notes=True).startswith(f"% {ESCAPED}\n")
     assert made.to_latex(notes=True).count("\n") == 8

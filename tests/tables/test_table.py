@@ -22,6 +22,7 @@ from truerank.naming import printable
 from truerank.tables import Column, Table
 from truerank.tables.cells import cell
 from truerank.tables.forms import json_value
+from truerank.tables.pivot import Lines, pivot
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
 CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()
@@ -180,7 +181,8 @@ ROWS = [
     ["B", 0.4600001, math.nan, 357.25, 0.314, 2, (1.0, 1.0)],
     ["C", None, None, math.nan, 1.0, 3, None],
 ]
-TABLE = Table(COLUMNS, ROWS, before=["x"], notes=["few units"])
+TABLE = Table(COLUMNS, ROWS, notes=["few units"])
+TABLE.before = ("x",)
 
 
 def test_a_table_as_a_paper_prints_it() -> None:
@@ -231,24 +233,24 @@ def test_papers_have_no_notes_unless_asked() -> None:
 
 
 def test_people_read_so_many_rows() -> None:
-    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], shown=range(1))
-    assert table.to_text() == "x              n\na              1\n2 more in CSV"
-    assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
-
-
-def test_people_read_rows_from_the_first_on() -> None:
-    rows = [["a", 1], ["b", 2], ["c", 3], ["d", 4]]
-    table = Table(["x", "n"], rows, shown=range(1, 3))
-    assert (
-        table.to_text()
-        == "x              n\n1 more\nb              2\nc              3\n1 more in CSV"
-    )
-    assert table.to_csv().count("\n") == 5
-    ends = {"lower": "", "higher": "*"}  # The best of all rows is marked where it is shown.
-    for better, mark in ends.items():
-        columns: list[Any] = ["x", Column("n", better=better)]  # type: ignore[arg-type]
-        marked = Table(columns, rows[:2], shown=range(1, 9)).to_text(notes=False)
-        assert marked.split("\n")[2].split() == ["b", f"2{mark}"]
+    lines = Lines()
+    lines.add_columns({}, {"x": ["a", "b", "c"], "n": [1, 2, 3]})
+    for better, mark in {"lower": "*", "higher": ""}.items():
+        column = Column("n", better=better)  # type: ignore[arg-type]
+        table = pivot(lines, [Column("x")], [column], most_shown=1)
+        # The best of all rows is marked where it is shown.
+        assert table.to_text(notes=False).split() == [
+            "x",
+            "n",
+            "a",
+            f"1{mark}",
+            "2",
+            "more",
+            "in",
+            "CSV",
+        ]
+        assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
+    assert "more" not in pivot(lines, [Column("x")], [Column("n")], most_shown=9).to_text()
 
 
 def test_intervals_stand_in_brackets() -> None:
@@ -347,7 +349,8 @@ def test_names_are_at_the_left() -> None:
 
 
 def test_lines_table_and_notes_are_apart() -> None:
-    table = Table(["metric", "value"], [["mr", 4.5]], before=["x", "y"], notes=["note\x1b"])
+    table = Table(["metric", "value"], [["mr", 4.5]], notes=["note\x1b"])
+    table.before = ("x", "y")
     assert table.to_text() == "x\ny\n\nmetric  value\nmr        4.5\n\nnote\\x1b"
     assert table.to_text(notes=False) == "metric  value\nmr        4.5"
 

@@ -160,11 +160,13 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     columns += [metric_column(metric, percent=percent) for metric in METRICS]
 
     tasks = len(exact.ranks)
-    before = [
+    line = (
         f"{published['model']} on {published['dataset']}: head and tail of {tasks // 2:,} test "
         f"triples, {tasks:,} filtered tasks."
-    ]
+    )
     wrong = disagreements(exact, figures)
     notes = [f"{len(figures) - len(wrong)} of {len(figures)} published figures agree."]
     notes += wrong
-    return Table(columns, rows, before=before, notes=notes), wrong
+    table = Table(columns, rows, notes=notes)
+    table.before = (line,)
+    return table, wrong

@@ -131,7 +131,9 @@ class Findings(list[Finding], AsTable):
             columns += [Column("threshold"), Column("message")]
         else:
             before.append("Nothing was found that makes the numbers suspect.")
-        return Table(columns, self, names=len(columns), before=before).table(metrics, **options)
+        table = Table(columns, self, names=len(columns))
+        table.before = tuple(before)
+        return table.table(metrics, **options)
 
 
 def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:

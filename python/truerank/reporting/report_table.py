@@ -71,10 +71,10 @@ def table_of_report(
     lines = Lines()
     _add_means(lines, report, keys, of_all, MICRO, brackets)
     labels = list(form.labels)
-    shown = None
+    most_shown = None
     if report.by is not None:
         _add_means(lines, report, keys, of_groups, MACRO, brackets)
-        shown = range(len(lines["kind"]) + GROUPS_SHOWN)
+        most_shown = len(lines["kind"]) + GROUPS_SHOWN
         for side, kind in of_groups:
             of_side = {"side": side, "kind": kind}
             of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
@@ -99,7 +99,7 @@ def table_of_report(
         plain_kind=form.default_kind if is_auto(kinds) else None,
         before=report._lines(),
         notes=notes,
-        shown=shown,
+        most_shown=most_shown,
     )
 
 
@@ -140,7 +140,7 @@ def table_of_keys(
         [metric_column(name, key, percent=percent) for name, key in read.items()],
         before=report._lines(),
         notes=brackets.notes(),
-        shown=range(1 + GROUPS_SHOWN),
+        most_shown=1 + GROUPS_SHOWN,
     )
 
 

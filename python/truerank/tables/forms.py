@@ -61,8 +61,8 @@ class Grid(NamedTuple):
         How many columns, from the left, hold names rather than numbers.
     before, notes : sequence of str
         Lines above and below.
-    skipped, more : int
-        The numbers of rows that are left out at the beginning and at the end.
+    more : int
+        The number of rows that are left out at the end.
     legend : str
         What text says of the meaning of an asterisk; empty where it says nothing.
     """
@@ -74,7 +74,6 @@ class Grid(NamedTuple):
     names: int = 1
     before: Sequence[str] = ()
     notes: Sequence[str] = ()
-    skipped: int = 0
     more: int = 0
     legend: str = ""
 
@@ -87,8 +86,6 @@ class Grid(NamedTuple):
             rows[i][j] = bold.format(rows[i][j])
         for i, j in self.significant:
             rows[i][j] += dagger
-        if self.skipped:
-            rows.insert(0, self._remark(write(f"{self.skipped:,} more")))
         if self.more:
             rows.append(self._remark(write(f"{self.more:,} more in CSV")))
         return rows

@@ -56,6 +56,8 @@ def pivot(
     number: Column | None = None,
     plain_kind: str | None = None,
     significant: Iterable[Position] = (),
+    before: Iterable[str] = (),
+    most_shown: int | None = None,
     **options: Any,
 ) -> Table:
     """Return the table of lines: columns of labels, of the number, and of each metric.
@@ -73,6 +75,10 @@ def pivot(
         the values prints otherwise.
     significant : iterable of (int, str)
         The line, from 0, and the metric of values that have a dagger.
+    before : iterable of str
+        Lines above the table.
+    most_shown : int, optional
+        How many lines people read. Default: all.
     **options
         As `Table` takes them.
 
@@ -93,7 +99,10 @@ def pivot(
         columns += _columns_of_metric(column, lines)
     cells = {column: lines[column.name] for column in columns}
     table = Table(cells, names=len(labels), **options)
+    table.before = tuple(before)
     table._significant = significant
+    if most_shown is not None:
+        table._shown = min(most_shown, len(table))
     if "part" in lines:
         table._blocks = list(zip(lines["part"], lines["kind"], strict=True))
     if plain_kind is not None:

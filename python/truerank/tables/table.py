@@ -76,18 +76,17 @@ class Table(AsTable):
         a range.
     names : int
         How many columns, from the left, hold names rather than numbers.
-    before, notes : iterable of str
-        Lines above the table; and what limits the trust in the numbers, below it.
+    notes : iterable of str
+        What limits the trust in the numbers, below the table.
     digits : int
         How precise numbers are; see `Column`.
-    shown : range, optional
-        The rows that people read; programs read all. Default: all.
 
     Attributes
     ----------
     columns : tuple of Column
     rows : tuple of tuples
     before, notes : tuple of str
+        Lines above the table, and below it.
 
     Examples
     --------
@@ -114,10 +113,8 @@ class Table(AsTable):
         rows: Iterable[Sequence[Any]] | None = None,
         *,
         names: int = 1,
-        before: Iterable[str] = (),
         notes: Iterable[str] = (),
         digits: int = DIGITS,
-        shown: range | None = None,
     ) -> None:
         self.columns = _checked_columns(columns)
         if isinstance(columns, Mapping):
@@ -127,16 +124,17 @@ class Table(AsTable):
         else:
             cells = _transposed(self.columns, () if rows is None else rows)
         self._cells = dict(zip((column.name for column in self.columns), cells, strict=True))
-        self.before = tuple(_checked_lines("before", before))
-        self.notes = tuple(_checked_lines("notes", notes))
+        self.before: tuple[str, ...] = ()
+        self.notes = tuple(
+            instance("notes", line, str) for line in several("notes", notes, "lines")
+        )
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
         self._digits = integer("digits", digits, least=0, most=MOST_DIGITS)
-        self._shown = range(len(self))
-        if shown is not None:
-            self._shown = self._shown[instance("shown", shown, range).start : shown.stop]
         self._notes_shown: bool | None = None
-        # `pivot` sets these: the cells that have a dagger, the row that each row is a variant of,
-        # and the block of each row, within which the best of a column is sought.
+        # `pivot` sets these: how many rows people read, the cells that have a dagger, the row that
+        # each row is a variant of, and the block of each row, within which the best of a column is
+        # sought.
+        self._shown = len(self)
         self._significant: Iterable[Position] = ()
         self._variants: Mapping[int, int] = {}
         self._blocks: Sequence[Hashable] = ()
@@ -199,10 +197,10 @@ class Table(AsTable):
         """Return the texts that people read; `notes` says whether the form has lines by default."""
         around = {name for column in self.columns for name in column.around}
         columns = [c for c in self.columns if c.only != "data" and c.name not in around]
-        numbers = {column.name: self._texts(column, self._shown) for column in columns}
+        numbers = {column.name: self._texts(column, range(self._shown)) for column in columns}
         texts = {column.name: self._full_texts(column, numbers[column.name]) for column in columns}
         names = [column for column in columns if column in self.columns[: self._names]]
-        rows = list(self._shown)
+        rows = list(range(self._shown))
         if self._variants:
             of_metrics = [texts[column.name] for column in columns[len(names) :]]
             rows = self._rows_that_differ(of_metrics)
@@ -226,8 +224,7 @@ class Table(AsTable):
             best,
             significant,
             names=len(names),
-            skipped=self._shown.start,
-            more=len(self) - self._shown.stop,
+            more=len(self) - self._shown,
         )
         if self._has_notes(notes):
             legend = forms.BEST_OF_BLOCK if len(set(self._blocks)) > 1 else forms.BEST
@@ -244,7 +241,7 @@ class Table(AsTable):
     def _rows_that_differ(self, texts: Sequence[TextOfRow]) -> list[int]:
         """Leave out the variants of other rows that print like these."""
         found = []
-        for i in self._shown:
+        for i in range(self._shown):
             other = self._variants.get(i)
             if other is None or any(cells[i] != cells[other] for cells in texts):
                 found.append(i)
@@ -320,10 +317,6 @@ class Table(AsTable):
 
 
 # -- checks ----------------------------------------------------------------------------------------
-
-
-def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
-    return [instance(name, line, str) for line in several(name, lines, "lines")]
 
 
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
