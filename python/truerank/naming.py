@@ -15,7 +15,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -64,17 +64,9 @@ def public(package: str) -> Callable[[T], T]:
     return show
 
 
-class NamesWhenUsed(NamedTuple):
-    """What a package has for names that it imports when they are first used (PEP 562)."""
-
-    all: list[str]
-    getattr: Callable[[str], Any]
-    dir: Callable[[], list[str]]
-
-
 def names_when_used(
     package: str, names: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
-) -> NamesWhenUsed:
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Make `__all__`, `__getattr__` and `__dir__` of a package that loads its modules when used.
 
     This is the one way in which anything of truerank is loaded later than its importer. Who needs a
@@ -94,7 +86,7 @@ def names_when_used(
 
     Examples
     --------
-    >>> names_when_used("json", {".decoder": ["JSONDecoder"]}).all
+    >>> names_when_used("json", {".decoder": ["JSONDecoder"]})[0]
     ['JSONDecoder']
     """
     module_of = {name: module for module, offered in names.items() for name in offered}
@@ -110,7 +102,7 @@ def names_when_used(
         setattr(sys.modules[package], name, found)
         return found
 
-    return NamesWhenUsed(every, find, lambda: every)
+    return every, find, lambda: every
 
 
 def printable(text: str, keep: str = "") -> str:

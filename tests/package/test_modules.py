@@ -32,17 +32,11 @@ TESTED_BY = {
     "cli/test_line.py": """
         cli/commands
     """,
-    "cli/test_numbers.py": """
-        cli/adjust
-    """,
     "cli/test_saved_ranks.py": """
         cli/compare cli/output
     """,
     "compat/test_conventions.py": """
-        compat/evaluation compat/reports
-    """,
-    "compat/test_presets.py": """
-        cli/compat
+        compat/reports
     """,
     "compat/test_toolkits.py": """
         compat/interpreter

@@ -5,6 +5,7 @@ Standard output has only the result; an error is one line on standard error.
 
 from __future__ import annotations
 
+import math
 import platform
 import warnings
 from typing import Any
@@ -13,17 +14,29 @@ import click
 import numpy as np
 
 from .. import __version__, _core
+from ..compat.presets import PRESETS
 from ..errors import InputError
+from ..metrics.published import adjust
 from ..naming import printable
 from ..tables import Table
-from .adjust import adjust_value
+from ..tables.cells import format_count
 from .alignment import align
 from .compare import compare_files
-from .compat import compare_conventions
 from .evaluate import evaluate
 from .link_prediction import predict_links
 from .merge import merge
-from .options import MEASURED, PRINTING, Given, command
+from .options import (
+    ARRAY,
+    COLUMNS,
+    MEASURED,
+    POSITIVE,
+    PRINTING,
+    WORD,
+    Given,
+    command,
+    option,
+    take,
+)
 from .output import show
 from .retrieval import retrieve
 from .words import in_words_of
@@ -83,6 +96,68 @@ def commands() -> None:
 
     Each command has examples: truerank evaluate --help.
     """
+
+
+@command("adjust", PRINTING, short_help="Adjust a published number for chance.")
+@click.argument("metric", type=WORD)
+@click.argument("value", type=float)
+@option(
+    "--candidates",
+    COLUMNS,
+    "Number of candidates of every task, or a .npy file with a number for each task.",
+    required=True,
+)
+@option("--tasks", POSITIVE, "Number of tasks. The head and the tail of a triple are two tasks.")
+def adjust_value(given: Given) -> None:
+    """Adjust a published number for chance, without its model.
+
+    METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number, such as 0.46, not
+    as a percentage.
+
+    \b
+    truerank adjust mr 7000 --candidates 40943 --tasks 6268
+    """
+    printing = take(given, PRINTING)
+    adjusted = adjust(given.pop("metric"), given.pop("value"), **given)
+    numbers = {
+        "published": adjusted.value,
+        "expected by chance": adjusted.expectation,
+        "standard deviation": math.sqrt(adjusted.variance),
+        "ratio (1 is chance)": adjusted.ratio,
+        "index (0 is chance, 1 perfect)": adjusted.index,
+        "z (in standard deviations)": adjusted.z,
+    }
+    rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
+    heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
+    show(Table(heading, rows), printing, adjusted._asdict())
+
+
+@command(
+    "compat",
+    f"filter rows candidates order dtype metrics {PRINTING}",
+    short_help="Show what other toolkits make of the same scores.",
+)
+@click.argument("scores", type=ARRAY)
+@click.argument("targets", type=COLUMNS)
+@option("--preset", click.Choice(list(PRESETS)), "Show one toolkit, step by step.")
+@option("--side", ARRAY, "Side of each task, head or tail: .npy. OpenKE averages both sides.")
+def compare_conventions(given: Given) -> None:
+    """Show the numbers that other toolkits get from the same scores, beside the exact ones.
+
+    SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
+    candidate, as for evaluate. NaN is not an error here, because each toolkit has a rule for it.
+
+    \b
+    truerank compat scores.npy targets.npy --filter filter.npz
+    truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
+    """
+    from ..compat import report, table  # Other commands do not need them.
+
+    printing = take(given, f"metrics {PRINTING}")
+    if "preset" in given:
+        show(report(**given), printing)
+    else:
+        show(table(**given), printing)
 
 
 @command("demo", MEASURED, short_help="Evaluate a published model, which ships with truerank.")

@@ -6,10 +6,9 @@ number departs from the exact one. `table` shows the numbers of several toolkits
 scores.
 """
 
-from .evaluation import report, table
 from .interpreter import Figure
 from .presets import PRESETS, Convention, Metric, Preset, describe
-from .reports import CompatReport, CompatTable, Step
+from .reports import CompatReport, CompatTable, Step, report, table
 
 __all__ = [
     "PRESETS",

@@ -256,12 +256,16 @@ def count(block: Block, convention: Convention) -> IntArray:
     array([1, 2, 3, 0])
     """
     block = _as_read(block, convention)
-    bounds = _bound(block, convention)
+    bounds_of = TRANSFORMS[convention.transform]
+    low, high = bounds_of(block.values)
+    true_low, true_high = bounds_of(block.true_scores)
+    if convention.filter != "left out":  # Filtered candidates that stay have other scores.
+        low = np.where(block.filtered, _filler(convention.filter, low, true_low), low)
+        high = np.where(block.filtered, _filler(convention.filter, high, true_high), high)
     others = block.others
-    # A score is also NaN where a transform or a filter made a number of it.
-    is_nan = np.isnan(bounds.low) | (np.isnan(block.values) & ~block.filtered)
     true_is_nan = np.isnan(block.true_scores)
-    above, equal, is_open = _compare(block, bounds, is_nan, true_is_nan, convention)
+    is_nan = np.isnan(low) | (np.isnan(block.values) & ~block.filtered)
+    above, equal, is_open = _compare(block, (low, high), (true_low, true_high), convention)
     if convention.rank.endswith("column") and block.is_true.any():
         comes_before = ~np.logical_or.accumulate(block.is_true, axis=1)
         if convention.rank == "lowest column":
@@ -280,38 +284,25 @@ def count(block: Block, convention: Convention) -> IntArray:
         tied -= true_is_nan[:, 0]
     candidates = others.sum(axis=1) + 1
     if convention.candidates == "finite":
-        candidates = (np.isfinite(bounds.low) & others).sum(axis=1)
-        candidates += np.isfinite(bounds.true_low)[:, 0]
+        candidates = (np.isfinite(low) & others).sum(axis=1)
+        candidates += np.isfinite(true_low)[:, 0]
     return np.stack(
         [(above & others).sum(axis=1), tied, candidates, (is_open & others).sum(axis=1)]
     )
 
 
-class Bounds(NamedTuple):
-    """The scores of a block after a transform, as far as is known of them."""
-
-    low: Values
-    high: Values
-    true_low: Values
-    true_high: Values
-
-
-def _bound(block: Block, convention: Convention) -> Bounds:
-    """Transform the scores of a block; filtered candidates that stay have those of a convention."""
-    bounds_of = TRANSFORMS[convention.transform]
-    low, high = bounds_of(block.values)
-    true_low, true_high = bounds_of(block.true_scores)
-    if convention.filter != "left out":
-        low = np.where(block.filtered, _filler(convention.filter, low, true_low), low)
-        high = np.where(block.filtered, _filler(convention.filter, high, true_high), high)
-    return Bounds(low, high, true_low, true_high)
-
-
 def _compare(
-    block: Block, bounds: Bounds, is_nan: Flags, true_is_nan: Flags, convention: Convention
+    block: Block,
+    bounds: tuple[Values, Values],
+    true_bounds: tuple[Values, Values],
+    convention: Convention,
 ) -> tuple[Flags, Flags, Flags]:
     """Return which scores are above the true one, which equal it, and whose order is open."""
-    low, high, true_low, true_high = bounds
+    low, high = bounds
+    true_low, true_high = true_bounds
+    # A score is also NaN where a transform or a filter made a number of it.
+    is_nan = np.isnan(low) | (np.isnan(block.values) & ~block.filtered)
+    true_is_nan = np.isnan(block.true_scores)
     level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
     levels = is_nan * np.int8(level)
     true_levels = true_is_nan * np.int8(true_level)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -132,13 +132,6 @@ class Field(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Meaning(NamedTuple):
-    """What the name of a metric means: "amri" is the metric mr with the adjustment index."""
-
-    adjustment: str
-    metric: str
-
-
 class ParameterForm(NamedTuple):
     """What follows a mark: its name in messages, what is expected, and how it is read."""
 
@@ -171,6 +164,8 @@ PARAMETERS = {
 _PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
 
 K = TypeVar("K", bound=Key)
+# What the name of a metric means, as the adjustment and the metric: ("index", "mr") for "amri".
+Meaning: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -205,9 +200,9 @@ class Grammar:
     def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
         if name in self.metrics:
-            return Meaning(NO_ADJUSTMENT, name)
+            return NO_ADJUSTMENT, name
         if name in self.synonyms:
-            return Meaning(*self.synonyms[name])
+            return self.synonyms[name]
         return None
 
     def is_taken(self, word: str) -> bool:
@@ -255,14 +250,15 @@ class Grammar:
         if meaning is None:
             why = self.refused.get(name) or self._suggest(name, text)
             fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
+        _, metric = meaning
         parameter: Parameter = 0
-        if mark or self.metrics[meaning.metric].needed:
+        if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
         fields = self._read_fields(key, before.split(".")[:-1], meaning)
-        return make(meaning.metric, parameter, **fields)
+        return make(metric, parameter, **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
-        row = self.metrics[meaning.metric]
+        row = self.metrics[meaning[1]]
         name = self._short_name(meaning)
         if mark not in row.parameter:
             why = f"{name} takes no {PARAMETERS[mark].name}"
@@ -283,7 +279,8 @@ class Grammar:
         if is_macro:
             words = words[1:]
         # A name such as "amri" implies its adjustment.
-        implied = [] if meaning.adjustment == NO_ADJUSTMENT else [meaning.adjustment]
+        adjustment, _ = meaning
+        implied = [] if adjustment == NO_ADJUSTMENT else [adjustment]
         words = words + implied
         values = self.defaults()
         for each in self.fields:
@@ -299,19 +296,19 @@ class Grammar:
 
     def _suggest(self, name: str, cutoff: str) -> str:
         """Name the metrics that were probably meant by an unknown name, with its cutoff."""
-        meanings = {metric: Meaning(NO_ADJUSTMENT, metric) for metric in self.metrics}
+        meanings = {metric: (NO_ADJUSTMENT, metric) for metric in self.metrics}
         for synonym, meaning in self.synonyms.items():
-            meanings[synonym] = Meaning(*meaning)
+            meanings[synonym] = meaning
         for metric, row in self.metrics.items():
             in_words = row.description.lower().replace(" ", "_")
-            meanings[in_words] = Meaning(NO_ADJUSTMENT, metric)
-            if Meaning("index", metric) in self.titles:
-                meanings[f"adjusted_{metric}"] = Meaning("index", metric)
+            meanings[in_words] = NO_ADJUSTMENT, metric
+            if ("index", metric) in self.titles:
+                meanings[f"adjusted_{metric}"] = "index", metric
         stem = name.rstrip("0123456789")
         cutoff = cutoff or name.removeprefix(stem)
         forms = {}
         for word, each in meanings.items():
-            row = self.metrics[each.metric]
+            row = self.metrics[each[1]]
             parameter = row.parameter.strip("[]") if cutoff.isdecimal() else row.needed
             forms[word] = self._short_name(each) + parameter
         near = [forms[word] for word in near_words(stem.strip("_"), forms)]
@@ -322,9 +319,10 @@ class Grammar:
 
     def _short_name(self, meaning: Meaning) -> str:
         """Write an adjusted metric for messages, as "mr", "amri" and "index.gmr"."""
-        if meaning.adjustment == NO_ADJUSTMENT:
-            return meaning.metric
-        return self.titles.get(meaning, f"{meaning.adjustment}.{meaning.metric}").lower()
+        adjustment, metric = meaning
+        if adjustment == NO_ADJUSTMENT:
+            return metric
+        return self.titles.get(meaning, f"{adjustment}.{metric}").lower()
 
 
 # Tables print these names, which the literature gives adjusted metrics.

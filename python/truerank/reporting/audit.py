@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..inputs.checks import unique_keys
 from ..metrics.keys import UNPOOLED_SIDES, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..naming import public
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..ranks.protocol import Protocol
-    from .base_report import BaseReport
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
@@ -154,21 +152,7 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     return lines
 
 
-def audit_of_report(report: BaseReport, names: Sequence[str]) -> Findings:
-    """Return the findings of some checks of a report, or of all; see `Report.audit`.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> len(audit_of_report(tr.report(tr.Ranks([0, 3], [1, 1], 100)), ["ties"]))
-    0
-    """
-    asked = unique_keys(names, "names")
-    source = report._source
-    return Findings(report._find(asked), source.protocol, source.summary)
-
-
-def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
+def findings(counted: Counted, names: Collection[str] = ()) -> list[Finding]:
     """List what makes the numbers of a report suspect; with names, only by these checks.
 
     Examples
@@ -182,8 +166,7 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     """
     asked = names or MESSAGES
     measured = _measured(counted, asked)
-    found = findings_of(check for check in measured if check[0] in asked)
-    return Findings(found, counted.protocol, counted.summary)
+    return list(findings_of(check for check in measured if check[0] in asked))
 
 
 def findings_of(measured: Iterable[tuple[str, float, str]]) -> Iterator[Finding]:
