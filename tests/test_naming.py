@@ -111,7 +111,7 @@ TEXTS: dict[str, Callable[[], object]] = {
     "protocol": lambda: evil_ranks().protocol,
     "report": lambda: tr.report(evil_ranks()),
     "findings": lambda: "\n".join(map(str, tr.report(evil_ranks()).audit())),
-    "interval": lambda: tr.report(evil_ranks()).interval("mrr", by="relation"),
+    "interval": lambda: tr.report(evil_ranks()).interval("mrr", unit="relation"),
     "comparison": lambda: tr.compare({EVIL: evil_ranks(), "b": evil_ranks(3)}),
     "table": lambda: tr.table({EVIL: tr.report(evil_ranks())}),
     "task": evil_task,

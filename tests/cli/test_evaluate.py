@@ -153,7 +153,7 @@ def test_keys_and_intervals(run: Run) -> None:
         "value",
         *(repr(x) for x in (interval.value, interval.low, interval.high)),
     ]
-    assert "not enough to say" in run(*line, "--interval").out.lower()
+    assert "few units: 2 tasks" in run(*line, "--interval").out.lower()
 
 
 @pytest.mark.parametrize("style", ["text", "markdown", "latex", "html", "csv"])

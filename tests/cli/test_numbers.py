@@ -43,7 +43,7 @@ def models() -> dict[str, tr.Ranks]:
         ("one.npz two.npz three.npz --metric mrr,hits@10", {"metric": ["mrr", "hits@10"]}),
         (
             "one.npz two.npz --metrics random.amri --seed 4 --level 0.9",
-            {"metric": "random.amri", "draw_seed": 4, "level": 0.9},
+            {"metric": "random.amri", "seed": 4, "level": 0.9},
         ),
     ],
 )

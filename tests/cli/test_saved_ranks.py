@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -115,8 +116,9 @@ def test_groups_and_intervals(run: Run) -> None:
         ["even", "6", "value"],
         ["odd", "6", "value"],
     ]
-    found = [expected.interval(key) for key in keys]
-    assert rows[1][3:] == [repr(x) for of in found for x in (of.value, of.low, of.high)]
+    whole = expected.interval("mrr")
+    cells = [*map(repr, (whole.value, whole.low, whole.high, expected["macro.map"])), "", ""]
+    assert rows[1][3:] == cells
     interval = expected.groups["odd"].interval("mrr")
     assert rows[3][3:] == [*map(repr, (interval.value, interval.low, interval.high)), "", "", ""]
     assert run("evaluate", "a.npz", "--by", "group", *words[9:], "--format", "csv").out == out
@@ -210,21 +212,19 @@ def test_runs_are_compared_by_query(run: Run, names: list[str]) -> None:
     assert all(pair.p_holm >= pair.p_value for pair in expected)
 
 
-def test_macro_averages_are_compared_over_groups(run: Run) -> None:
+def test_macro_averages_are_not_compared_and_by_names_groups_of_the_page(run: Run) -> None:
     for name in "ab":
         words = [*LINE.split(), "--lists", f"{name}.run", "--by", "groups.tsv"]
         assert run(*words, "--save", f"{name}.npz").code == 0
-    models = {name: tr.retrieval.report(tr.load(f"{name}.npz"), by="group") for name in "ab"}
-    expected = tr.compare(models, metric="macro.map")
-    words = ["compare", "a.npz", "b.npz", "--metrics", "macro.map"]
-    assert run(*words, "--groups", "group") == (0, expected.to_text() + "\n", "")
-    run(*words).refuses(1, "a macro average is over groups")
-    tr.Ranks([0, 3], [1, 2], 10, relation=["r", "s"]).save("one.npz")
-    tr.Ranks([2, 3], [1, 2], 10, relation=["r", "s"]).save("two.npz")
-    words = ["compare", "one.npz", "two.npz", "--metrics", "macro.mrr", "--groups", "relation"]
-    ranks = {name: tr.load(f"{name}.npz") for name in ("one", "two")}
-    direct = tr.compare(ranks, metric="macro.mrr", groups="relation")
-    assert run(*words, "--json") == (0, direct.to_json() + "\n", "")
+    words = ["compare", "a.npz", "b.npz", "--metrics"]
+    run(*words, "macro.map").refuses(1, "macro.map is a mean over fixed groups")
+    run(*words, "map", "--by", "group").refuses(2, "--by has groups on the page of --html")
+    models = {name: tr.retrieval.report(tr.load(f"{name}.npz")) for name in "ab"}
+    expected = tr.compare(models, metric=["map"], unit="group")
+    assert run(*words, "map", "--unit", "group") == (0, expected.to_text() + "\n", "")
+    if importlib.util.find_spec("matplotlib") is not None:
+        run(*words, "map", "--by", "group", "--html", "page.html")
+        assert "odd" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_kinds(run: Run) -> None:

@@ -86,7 +86,6 @@ def metric_calls(folder: Path) -> list[Call]:
         Call("adjust", tr.adjust, published),
         Call("chance", tr.chance, of_metric),
         Call("compare", tr.compare, {"a": ranks, "b": ranks, "metric": "mrr"}),
-        Call("inference.correct_pvalues", tr.inference.correct_pvalues, {"p_values": [0.5, 0.01]}),
         Call("inference.interval", tr.inference.interval, {"ranks": ranks, "metric": "mrr"}),
     ]
     calls += table_calls("inference.Comparisons", comparisons, folder)

@@ -12,21 +12,16 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.inference.influences import (
-    FEW_CARRIERS,
-    _quantile,
+    Influences,
+    check_bases,
     count_carriers,
-    degrees_of_freedom,
     influences_of,
     influences_of_sums,
-    notes_on_carriers,
+    is_mean,
+    note_on,
     standard_error,
 )
-from truerank.inference.units import (
-    FEW_UNITS,
-    LARGE_SHARE,
-    notes_on_units,
-    units_of,
-)
+from truerank.inference.units import RankedTasks, as_model
 from truerank.metrics.keys import parse
 
 SMOOTH = (
@@ -45,6 +40,7 @@ SMOOTH = (
     "index.mr",
     "ratio.mrr",
     "index.hits@3",
+    "index.gmr",
 )
 
 
@@ -61,6 +57,10 @@ def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.R
     relation = rng.integers(0, 3, n)
     made = tr.Ranks(above, tied, candidates, side=side, relation=relation, weights=weights)
     return made.with_labels(unit=np.arange(n) // 2, **labels)
+
+
+def influences_on(ranks: tr.Ranks, key: str) -> Influences:
+    return influences_of(RankedTasks(ranks).units(parse(key)))
 
 
 def weights_of(ranks: tr.Ranks) -> np.ndarray[Any, Any]:
@@ -86,203 +86,92 @@ def numerical(ranks: tr.Ranks, key: str) -> np.ndarray[Any, Any]:
     st.sampled_from(SMOOTH), st.sampled_from(["", "expected.", "tail.", "random."]), st.booleans()
 )
 def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> None:
+    if name == "index.gmr" and weighted:
+        return  # Its chance hangs on the weights, too, and is taken as it is.
     ranks = drawn(1, weighted=weighted)
     key = kind + name
     if kind == "tail.":
         ranks = ranks[ranks.side == "tail"]
-    units = units_of(ranks, key)
-    found = influences_of(units)
-    assert found is not None
+    found = influences_on(ranks, key)
     assert found.value == pytest.approx(tr.report(ranks)[key], rel=1e-13)
-    expected = numerical(ranks, key)
+    step = 1e-5 * (1 + abs(found.mean))
+    slope = (found.at(found.mean + step) - found.at(found.mean - step)) / (2 * step)
     counted = np.unique(ranks.unit.codes[weights_of(ranks) > 0])
-    np.testing.assert_allclose(found.on_value_scale(), expected[counted], rtol=2e-5, atol=1e-7)
-    assert found.tops.sum() == pytest.approx(found.inner)
-    assert found.shares.sum() == pytest.approx(1)
+    if name != "index.gmr":
+        expected = numerical(ranks, key)[counted]
+        np.testing.assert_allclose(found.moved * slope, expected, rtol=1e-4, atol=1e-7)
+    assert found.at(found.mean) == pytest.approx(found.value, rel=1e-12)
+    assert found.tops.sum() / found.bases.sum() == pytest.approx(found.mean)
     assert found.moved.sum() == pytest.approx(0, abs=1e-9 * np.abs(found.moved).max())
 
 
-@pytest.mark.parametrize("name", ["mrr", "hits@3", "gmr", "std"])
-def test_macro_averages_have_fixed_groups(name: str) -> None:
-    ranks = drawn(2, 60)
-    key = f"macro.{name}"
-    units = units_of(ranks, key, groups="relation")
-    found = influences_of(units)
-    assert found is not None
-    assert found.value == pytest.approx(tr.report(ranks, by="relation")[key], rel=1e-12)
-    plain = found.tops - found.value * found.shares  # without the correction for small groups
-    unit = ranks.unit.codes
-    weights = np.ones(60)
-    step = 1e-5
-    for u in range(30):
-        ends = [
-            tr.report(ranks, by="relation", weights=weights * np.where(unit == u, 1 + x, 1))[key]
-            for x in (step, -step)
-        ]
-        within = (ends[0] - ends[1]) / (2 * step)
-        groups = np.unique(ranks.relation.codes, return_inverse=True)[1]
-        values = tr.report(ranks, by="relation").group_values(name)
-        shares = np.bincount(groups[unit == u], minlength=3) / np.bincount(groups)
-        level = (
-            sum((values[g] - found.value) * s for g, s in zip(range(3), shares, strict=True)) / 3
-        )
-        assert plain[u] - level == pytest.approx(within, rel=1e-4, abs=1e-7)
-
-
-def test_groups_of_one_unit_are_drawn() -> None:
-    ranks = drawn(3, 40)
-    units = units_of(ranks, "macro.mrr", by="relation")
-    found = influences_of(units)
-    values = np.array(list(tr.report(ranks, by="relation").group_values("mrr").values()))
-    assert found is not None
-    assert found.error == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
-
-
-def test_macro_averages_allow_for_the_sizes_of_groups_alone() -> None:
-    ranks = drawn(4, 40, weighted=True)
-    found = influences_of(units_of(ranks, "macro.mrr", groups="relation"))
-    assert found is not None
-    assert found.shares.max() > 1.5 * found.shares.min()
-    units = len(found.moved)
-    assert found.error**2 == pytest.approx((found.moved**2).sum() * units / (units - 1))
-
-
-def test_median_moves_with_the_share_below_it() -> None:
-    rng = np.random.default_rng(0)
-    ranks = tr.Ranks(np.exp(rng.normal(8, 1, 4000)).astype(int), np.ones(4000, int), 10**6)
-    found = influences_of(units_of(ranks, "median"))
-    assert found is not None
-    # the error of the logarithm of a median of a log-normal law
-    assert found.error == pytest.approx(math.sqrt(math.pi / 2 / 4000), rel=0.1)
-    assert found.value == tr.report(ranks)["median"]
-
-
-@pytest.mark.parametrize("key", ["mad", "power_mean:inf", "power_mean:-inf", "count"])
+@pytest.mark.parametrize("key", ["mad", "median", "power_mean:inf", "power_mean:-11", "count"])
 def test_metrics_without_influences(key: str) -> None:
-    assert influences_of(units_of(drawn(0), key)) is None
+    assert not is_mean(parse(key))
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30))
 def test_a_ratio_of_sums_of_any_numbers(values: list[float]) -> None:
-    found = influences_of_sums(np.array(values), np.ones(len(values)))
-    assert found.value == pytest.approx(np.mean(values))
-    assert found.error == pytest.approx(
+    mean, moved = influences_of_sums(np.array(values), np.ones(len(values)))
+    assert mean == pytest.approx(np.mean(values))
+    assert standard_error(moved) == pytest.approx(
         np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9 * (1 + np.abs(values).max())
     )
 
 
-def test_degrees_of_freedom_count_the_units_that_carry_the_variance() -> None:
-    assert degrees_of_freedom(np.array([1.0, -1.0] * 10)) == 19
-    assert degrees_of_freedom(np.array([1e3, -1e3] + [1e-6] * 50)) == pytest.approx(1)
-    assert degrees_of_freedom(np.zeros(5)) == 1
+def test_what_is_rounding_is_no_influence() -> None:
+    assert not influences_of_sums(np.full(7, 0.1), np.ones(7))[1].any()
+    weights = np.array([0.1, 0.2, 0.7])
+    assert not influences_of_sums(0.3 * weights, weights)[1].any()
     assert math.isnan(standard_error(np.zeros(1)))
 
 
 def test_units_are_the_label_that_tasks_write() -> None:
     ranks = drawn(0)
-    assert units_of(ranks, "mrr").by == "unit"
-    assert units_of(ranks, "mrr").number == 12
-    assert units_of(ranks.with_labels(unit=None), "mrr").by == "task"
-    for by, name, number in ((None, "task", 24), ("task", "task", 24), ("relation", "relation", 3)):
-        found = units_of(ranks, "mrr", by=by)
-        assert (found.by, found.number) == (name, number)
-    assert units_of(ranks, "mrr", by=np.arange(24) // 8).number == 3
-
-
-def test_notes_say_the_design_in_one_clause() -> None:
-    ranks = tr.Ranks(np.zeros(300, int), np.ones(300, int), 90)
-    assert notes_on_units(units_of(ranks, "mr")) == ()
-    assert notes_on_units(units_of(ranks[:FEW_UNITS], "mrr")) == ()
-    assert notes_on_units(units_of(ranks[: FEW_UNITS - 1], "mrr")) == ("few units: 4 tasks",)
-    for key in ("mr", "gmr", "hits@10", "median", "power_mean:2"):
-        assert notes_on_units(units_of(ranks[:FEW_UNITS], key)) == ()
-
-
-@pytest.mark.parametrize("key", ["mr", "imr", "index.mr", "std", "variance", "power_mean:1"])
-def test_mean_ranks_say_that_few_units_carry_them(key: str) -> None:
-    parsed = parse(key)
-    even = np.array([1.0, -1.0] * (FEW_CARRIERS // 2))
-    assert count_carriers(even) == FEW_CARRIERS
-    assert notes_on_carriers(parsed, even, "task") == ()
-    note = f"{parsed} hangs on few triples: {FEW_CARRIERS - 2} of {FEW_CARRIERS - 2} carry it"
-    assert notes_on_carriers(parsed, even[2:], "triple") == (note,)
-    # however many units there are
-    far = np.concatenate([np.full(7, 1e3), np.full(9993, -7e3 / 9993)])
-    note = f"{parsed} hangs on few units: 7 of 10,000 carry it"
-    assert notes_on_carriers(parsed, far, "unit") == (note,)
-    assert notes_on_carriers(parsed, np.zeros(9), "task") == ()  # nothing varies
-    for other in ("gmr", "mrr", "hits@10", "median", "power_mean:0.5"):
-        assert notes_on_carriers(parse(other), far, "unit") == ()
-
-
-def test_notes_say_that_one_unit_is_large() -> None:
-    weights = np.full(300, (1 - LARGE_SHARE) / 299)
-    weights[0] = LARGE_SHARE - 1e-9
-    ranks = tr.Ranks(np.zeros(300, int), np.ones(300, int), 90, weights=weights)
-    assert notes_on_units(units_of(ranks, "mrr")) == ()
-    weights[0] = 0.4 / 0.6 * weights[1:].sum()
-    heavy = ranks.with_weights(weights)
-    note = "large unit: one task has 40 % of the weight"
-    assert notes_on_units(units_of(heavy, "mrr")) == (note,)
-    both = ranks.with_weights([2.0, 1.0, 1.0] + [0.0] * 297)
-    note = "few units: 3 tasks, one with 50 % of the weight"
-    assert notes_on_units(units_of(both, "mr")) == (note,)
-    # units of equal weight have a large share each, but none is larger than the others
-    assert notes_on_units(units_of(ranks[1:6].with_weights(None), "mrr")) == ()
-
-
-@given(st.integers(2, 40), st.sampled_from(["mr", "mrr", "median"]), st.integers(0, 2**32 - 1))
-def test_notes_do_not_hang_on_ranks(n: int, key: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    weights = rng.pareto(1, n) + 0.1
-    unit = rng.integers(0, 9, n)
-    notes = set()
-    for above in (np.zeros(n, int), rng.integers(0, 900, n), rng.geometric(0.01, n) % 900):
-        ranks = tr.Ranks(above, np.ones(n, int), 900, weights=weights)
-        notes.add(notes_on_units(units_of(ranks.with_labels(unit=unit), key)))
-    assert len(notes) == 1
-    assert len(notes.pop()) <= 1
-
-
-@given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=20), st.integers(0, 2**32 - 1))
-def test_standard_errors_allow_for_what_the_mean_takes(weights: list[float], seed: int) -> None:
-    shares = np.array(weights) / sum(weights)
-    values = np.random.default_rng(seed).normal(size=len(shares))
-    moved = shares * (values - shares @ values)
-    # the slow twin: the matrix that takes the mean off, and the variances that it leaves
-    residual = np.eye(len(shares)) - np.outer(np.ones(len(shares)), shares)
-    left = np.diag(residual @ residual.T)
-    expected = math.sqrt((moved**2 / left).sum())
-    assert standard_error(moved, shares) == pytest.approx(expected, rel=1e-6)
-    # without bias for units that vary alike: the variance of their mean is the sum of shares^2
-    variances = shares**2 * left
-    assert (variances / left).sum() == pytest.approx((shares**2).sum())
-
-
-@given(st.lists(st.floats(-9, 9), min_size=2, max_size=20))
-def test_standard_errors_of_equal_shares_are_those_of_a_mean(values: list[float]) -> None:
-    shares = np.full(len(values), 1 / len(values))
-    moved = shares * (np.array(values) - np.mean(values))
-    expected = np.std(values, ddof=1) / math.sqrt(len(values))
-    for found in (standard_error(moved, shares), standard_error(moved)):
-        assert found == pytest.approx(expected, abs=1e-12)
+    mrr = parse("mrr")
+    model = RankedTasks(ranks)
+    assert (model.units(mrr).name, model.units(mrr).number) == ("unit", 12)
+    assert RankedTasks(ranks.with_labels(unit=None)).units(mrr).name == "task"
+    for unit, name, number in (
+        (None, "task", 24),
+        ("task", "task", 24),
+        ("relation", "relation", 3),
+        (np.arange(24) // 8, "group", 3),
+    ):
+        found = model.units(mrr, unit=unit)
+        assert (found.name, found.number) == (name, number)
+    assert as_model("a", ranks, 3).units(parse("random.mrr")).sample.ranks.tolist() == (
+        tr.report(ranks, seed=3).model.units(parse("random.mrr")).sample.ranks.tolist()
+    )
 
 
 @pytest.mark.parametrize(
-    ("units", "largest", "is_large"),
-    [(20, 0.155, True), (20, 0.145, False), (6, 0.21, True), (6, 0.195, False)],
+    ("units", "large", "weight", "words"),
+    [
+        (199, 1.0, 1.0, "few units: 199 tasks"),
+        (200, 1.0, 1.0, ""),
+        (20_000, 1e4, 1.0, "few units carry it: mr rests on about 1 of 20,000 tasks"),
+        (1000, 1.0, 1000.0, "few units carry it: mr rests on about 4 of 1,000 tasks"),
+        (1000, 1.0, 100.0, ""),
+    ],
 )
-def test_a_unit_is_large_by_its_share_of_the_weight(
-    units: int, largest: float, is_large: bool
-) -> None:
-    """A share of 15 %, and a fifth more than that of even units."""
-    weights = np.full(units, (1 - largest) / (units - 1))
-    weights[0] = largest
-    ranks = tr.Ranks([0] * units, [1] * units, 10, weights=weights)
-    assert bool(notes_on_units(units_of(ranks, "mrr"))) == is_large
+def test_the_note_names_its_number(units: int, large: float, weight: float, words: str) -> None:
+    moved = np.tile([1.0, -1.0], units)[:units]
+    moved[0] = large
+    bases = np.ones(units)
+    bases[0] = weight
+    assert note_on(parse("mr"), "task", moved, bases) == ((words,) if words else ())
+    of_share = note_on(parse("hits@1"), "task", moved, bases, is_share=True)
+    assert bool(of_share) == (units < 200 or weight == 1000)
 
 
-@pytest.mark.parametrize(("more", "rank"), [(-5e-12, 8), (5e-13, 8), (5e-12, 9)])
-def test_a_quantile_allows_for_rounding_alone(more: float, rank: int) -> None:
-    units = units_of(tr.Ranks(np.arange(10), np.ones(10, int), 10), "median")
-    assert _quantile(units.sample, units.weights, 0.8 + more) == rank
+@given(st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30))
+def test_carriers_are_between_one_and_all(numbers: list[float]) -> None:
+    assert 1 - 1e-9 <= count_carriers(np.array(numbers)) <= len(numbers) + 1e-9
+    assert count_carriers(np.full(len(numbers), numbers[0])) == pytest.approx(len(numbers))
+
+
+def test_units_that_weigh_unlike_are_refused() -> None:
+    one, two = (influences_on(drawn(0, weighted=weighted), "mrr") for weighted in (False, True))
+    with pytest.raises(tr.InputValueError, match="units that weigh as those of the other model"):
+        check_bases([one, two], "b")

@@ -14,7 +14,7 @@ import truerank as tr
 from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import compare
-from truerank.inference.pairing import groups_of, have_same_tasks, match_tasks
+from truerank.inference.pairing import align_runs, match_tasks
 from truerank.inference.units import as_model
 from truerank.retrieval import report
 
@@ -52,10 +52,10 @@ def matched_by_definition(a: tr.Ranks, b: tr.Ranks) -> list[int]:
 def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
     a = labelled(seed, n, names=names, units=False)
     b = a[np.random.default_rng(seed).permutation(n)]
-    found = match_tasks(a, b)
-    assert found.order.tolist() == matched_by_definition(a, b)
-    assert (found.labels, found.differences) == (LABELLED, ())
-    assert have_same_tasks(a, b)
+    order, labels, differences = match_tasks(a, b)
+    assert order.tolist() == matched_by_definition(a, b)
+    assert (labels, differences) == (LABELLED, [])
+    assert align_runs([as_model("a", a), as_model("b", b)]) is not None
 
 
 @examples(30)
@@ -82,7 +82,7 @@ def test_names_pair_whatever_their_vocabulary() -> None:
     found = compare(a, b, metric="mr")
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
     assert found.pairing == "query ids"
-    assert found.notes[0] == "few units: 3 tasks"
+    assert found.notes == ("no interval: 1 task differs",)
 
 
 def test_numbers_of_queries_alone_do_not_tell_test_sets_apart() -> None:
@@ -109,9 +109,9 @@ def test_repeats_are_paired_by_their_units() -> None:
     a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, queries=[5] * 4)
     order = [3, 0, 2, 1]  # heads of the second unit first, tails of the first one first
     b = a[order]
-    found = match_tasks(a, b)
-    assert found.differences == ()
-    assert len(set(zip(a.unit.codes, b.unit[found.order].codes, strict=True))) == 2
+    order, _, differences = match_tasks(a, b)
+    assert differences == []
+    assert len(set(zip(a.unit.codes, b.unit[order].codes, strict=True))) == 2
 
 
 def test_units_that_do_not_agree_are_refused() -> None:
@@ -131,7 +131,7 @@ def test_unlike_sets_are_refused_and_shown() -> None:
         r"\(relation likes, query y against relation likes, query w\); allow_unlike=True"
     )
     refusal(ValueError, words, compare, a, b)
-    assert not have_same_tasks(a, b)
+    assert align_runs([as_model("a", a), as_model("b", b)]) is None
 
 
 def test_models_of_unequal_numbers_of_tasks_are_told_which_are_alone() -> None:
@@ -185,7 +185,7 @@ def test_weights_and_candidates_go_with_their_tasks() -> None:
     refusal(ValueError, "weights", compare, a, b[order].with_weights(weights))
 
 
-@pytest.mark.parametrize("key", ["map", "ndcg@5", "macro.map"])
+@pytest.mark.parametrize("key", ["map", "ndcg@5"])
 def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     rng = np.random.default_rng(1)
     names = [f"query {x}" for x in np.arange(60) // 3]
@@ -193,28 +193,12 @@ def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     gains = rng.integers(1, 4, 60).astype(float)
     a, b = (tr.Ranks(x, np.ones(60, int), 100, queries=names, targets=np.arange(60)) for x in above)
     order = np.concatenate([3 * q + np.arange(3) for q in rng.permutation(20)])
-    groups = np.arange(60) // 30
-    plain = compare(report(a, gains), report(b, gains), metric=key, groups=groups)
-    mixed = compare(report(a, gains), report(b[order], gains[order]), metric=key, groups=groups)
+    plain = compare(report(a, gains), report(b, gains), metric=key)
+    mixed = compare(report(a, gains), report(b[order], gains[order]), metric=key)
     assert mixed.p_value == pytest.approx(plain.p_value)
     assert mixed[1:6] == pytest.approx(plain[1:6])
     assert (mixed.wins, mixed.losses) == (plain.wins, plain.losses)
     assert mixed.pairing == "query and target ids"
-
-
-def test_the_groups_are_those_given_else_those_of_the_report() -> None:
-    ranks = tr.Ranks([0, 3, 1, 2], [1] * 4, 9, relation=["x", "x", "y", "y"])
-    by_relation = tr.report(ranks, by="relation")
-    given = [0, 1, 1, 1]
-    assert groups_of(by_relation, given) is given
-    assert groups_of(as_model("a", ranks), given) is given
-    assert groups_of(as_model("a", ranks), None) is None
-    other = tr.Ranks([1, 1, 4, 0], [1] * 4, 9, relation=["x", "x", "y", "y"])
-    for model in (ranks, by_relation):
-        found = compare(model, other, metric="macro.mrr", groups=given)
-        expected = tr.report(ranks, by=given)["macro.mrr"]
-        assert found.value_a == pytest.approx(expected)
-    assert compare(by_relation, other, metric="macro.mrr").value_a == by_relation["macro.mrr"]
 
 
 def test_relations_by_names_and_by_ids_are_no_difference() -> None:

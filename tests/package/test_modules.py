@@ -69,9 +69,6 @@ TESTED_BY = {
     "embeddings/test_scores.py": """
         embeddings/scoring
     """,
-    "inference/test_comparing.py": """
-        inference/comparisons inference/corrections
-    """,
     "inference/test_influences.py": """
         inference/units
     """,

@@ -138,7 +138,7 @@ def test_groups_of_several_models() -> None:
     assert page.cells.count("group 2") == 2
     assert page.cells.count("macro") == 2
     assert words not in text
-    for options in ({"metrics": ["macro.mrr"]}, {"by": [0, 0, 1] * 2}):
+    for options in ({"metrics": ["macro.mrr"]}, {"unit": [0, 0, 1] * 2}):
         text, page = saved(models_of(3), **options)
         assert ("group 2" in page.cells, words in text) == (False, True)
     text, page = saved(models_of(21))

@@ -443,8 +443,8 @@ def test_values_and_their_intervals() -> None:
         assert cell in [text.get_text() for text in ax.texts]
     assert names(ax) == ["MRR", "Hits@3"]
     assert legend(ax) == ["A", "B"]
-    by = plot.values(models["A"], "mr", by=GROUPS)
-    assert whiskers(*by.collections) == [ends_of(models["A"].interval("mr", by=GROUPS))]
+    by = plot.values(models["A"], "mr", unit=GROUPS)
+    assert whiskers(*by.collections) == [ends_of(models["A"].interval("mr", unit=GROUPS))]
     assert by.get_legend() is None
 
 

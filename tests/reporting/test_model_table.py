@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report, table
-from truerank.inference import correct_pvalues
+from truerank.inference.comparing import corrected
 
 VALID = Protocol(split="valid")
 
@@ -272,7 +272,8 @@ def test_intervals_of_models_are_those_of_their_reports() -> None:
     keys = ["mr", "hits@3", "macro.mrr"]
     made = table(models, keys, interval=True, level=0.9)
     for i, measured in enumerate(models.values()):
-        for key in keys:
+        assert made["macro.mrr low"] == [None] * 2
+        for key in keys[:2]:
             found = measured.interval(key, level=0.9)
             assert (made[key][i], made[f"{key} low"][i], made[f"{key} high"][i]) == found[1:4]
     assert "Brackets hold 90 % intervals over 45 units." in made.notes
@@ -280,8 +281,8 @@ def test_intervals_of_models_are_those_of_their_reports() -> None:
     heading = made.to_csv().split("\n")[0].split(",")
     assert heading[:4] == ["model", "mr", "mr low", "mr high"]
     assert heading[-2:] == ["macro.mrr low", "macro.mrr high"]
-    by_task = table(models, ["mr"], interval=True, by=None)
-    assert by_task["mr low"][0] == models["model 0"].interval("mr", by=None).low
+    by_task = table(models, ["mr"], interval=True, unit=None)
+    assert by_task["mr low"][0] == models["model 0"].interval("mr", unit=None).low
     assert any("over 90 tasks" in note for note in by_task.notes)
 
 
@@ -293,7 +294,7 @@ def test_intervals_of_runs_are_those_of_their_mean() -> None:
     assert made["mrr low"][1] == runs[0].interval("mrr").low
     assert made["mrr std"][0] == report(runs).std("mrr")
     assert "\u00b1" not in made.to_text()
-    assert "Few runs: 3 of one model." in made.notes
+    assert "Few units: 40 tasks." in made.notes
 
 
 def test_groups_have_rows_of_all_models() -> None:
@@ -308,9 +309,12 @@ def test_groups_have_rows_of_all_models() -> None:
         if group in measured.groups:
             found = measured.groups[group].interval("mrr")
         else:
-            found = measured.interval({"micro": "mrr", "macro": "macro.mrr"}[group])
-        assert value == pytest.approx(found.value, rel=1e-12)
-        assert made["mrr low"][i] == pytest.approx(found.low, rel=1e-12, nan_ok=True)
+            found = measured.interval("mrr")
+        if group == "macro":
+            assert (value, made["mrr low"][i]) == (measured["macro.mrr"], None)
+        else:
+            assert value == pytest.approx(found.value, rel=1e-12)
+            assert made["mrr low"][i] == pytest.approx(found.low, rel=1e-12, nan_ok=True)
         rows = [row[2] for row in made if row[0] == group]
         if f"{value:.3f}" == f"{max(rows):.3f}":
             best.add((i, 2))
@@ -318,9 +322,10 @@ def test_groups_have_rows_of_all_models() -> None:
     assert {place for place in grid.best if place[1] == 2} == best
     assert grid.columns[:3] == ["kind", "model", "MRR \u2191"]
     assert made["zmr"][3:6] == [None] * 3  # no mean over groups
-    assert "Not enough to say: 1 group (small)." in made.notes
-    assert "over 27 comparisons." in " ".join(made.notes)  # 3 pairs, 5 blocks of mrr, 4 of z
-    refusal(TypeError, "by: .*name of a label", table, models, groups=True, by=np.arange(90))
+    assert "Few units: 2 groups (large, middle)." in made.notes
+    assert "No interval: 1 group (small)." in made.notes
+    assert "over 12 comparisons." in " ".join(made.notes)  # 3 pairs of all tasks and of 3 groups
+    refusal(TypeError, "unit: .*name of a label", table, models, groups=True, unit=np.arange(90))
     plain = {"a": report(ranks_of(0, 4))}
     refusal(
         ValueError,
@@ -349,13 +354,11 @@ def test_marks_within_groups_are_corrected_together() -> None:
     made = table(models, ["mrr"], groups=True, against="model 0")
     sides = [[models[name] for name in models]]
     sides += [[models[name].groups[group] for name in models] for group in models["model 0"].groups]
-    p_values = [compare(*sides[0], metric="mrr").p_value]
-    p_values.append(compare(*sides[0], metric="macro.mrr").p_value)
-    p_values += [compare(a, b, metric="mrr").p_value for a, b in sides[1:]]
-    holm = correct_pvalues(p_values)["holm"]
-    expected = {(2 * i + 1, 2) for i, p in enumerate(holm) if p <= 0.05}
+    pairs = corrected([compare(a, b, metric="mrr") for a, b in sides])
+    rows = [1, 5, 7, 9]  # those of macro averages are not tested
+    expected = {(row, 2) for row, pair in zip(rows, pairs, strict=True) if pair.p_holm <= 0.05}
     assert made.grid(notes=False).significant == expected
-    assert f"over {len(p_values)} comparisons" in made.notes[0]
+    assert f"over {len(pairs)} comparisons" in made.notes[0]
 
 
 def test_kinds_of_models_appear_where_they_print_otherwise() -> None:
@@ -416,8 +419,8 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
     for key in keys:
         for one_name, other_name in combinations:
             compared = compare(models[one_name], models[other_name], metric=key)
-            pairs[key, one_name, other_name] = compared.p_value
-    corrected = dict(zip(pairs, correct_pvalues(pairs.values())["holm"], strict=True))
+            pairs[key, one_name, other_name] = compared
+    holm = {names: x.p_holm for names, x in zip(pairs, corrected([*pairs.values()]), strict=True)}
     assert f"over {len(pairs)} comparison" in made.notes[0]
     grid = made.grid(notes=False)
     for i, name in enumerate(models):
@@ -427,7 +430,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
             if given_one:
                 other = against
             pair = (key, min(name, other), max(name, other))
-            differs = corrected.get(pair, 1.0) <= round(1 - level, 12)
+            differs = holm.get(pair, 1.0) <= round(1 - level, 12)
             assert ((i, j) in grid.significant) == differs, (name, key)
 
 
@@ -463,9 +466,8 @@ def test_columns_that_cannot_be_tested_are_said() -> None:
     assert made.notes == ("No column has values that can be tested.",)
     assert DAGGER not in made.to_text()
     macro = {n: report(found.ranks, by=np.arange(40) % 2) for n, found in models_of(4, 50).items()}
-    drawn = table(macro, ["macro.mrr"], against="best", by=np.arange(40) % 4)
-    assert "Few units: 4 " in " ".join(drawn.notes)
-    assert "Few units" not in " ".join(table(macro, ["macro.mrr"], against="best").notes)
+    made = table(macro, ["macro.mrr", "mrr"], against="best")
+    assert "Not tested, as no means over units: macro.mrr." in made.notes
 
 
 def test_several_runs_have_their_own_test() -> None:
@@ -474,7 +476,7 @@ def test_several_runs_have_their_own_test() -> None:
         for start, (name, most) in enumerate({"a": 4, "b": 50}.items())
     }
     made = table(runs, ["mrr"], against="best")
-    assert any("two-level t, p" in note for note in made.notes)
+    assert any("t of runs and units, p" in note for note in made.notes)
     assert (1, 1) in made.grid(notes=False).significant
 
 
@@ -483,7 +485,7 @@ def test_the_units_are_those_that_are_asked_for() -> None:
     models = {
         str(most): report(ranks_of(most, most).with_labels(relation=group)) for most in (4, 50)
     }
-    made = table(models, ["mrr"], against="4", by="relation")
+    made = table(models, ["mrr"], against="4", unit="relation")
     assert "Few units: 4 relations" in " ".join(made.notes)
 
 

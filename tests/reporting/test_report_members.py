@@ -98,13 +98,13 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: isinstance(r.model, HasUnits),
         lambda r: reversed_model(r).tasks.above.tolist(),
         lambda r: r.model.units(r.read_key("mrr")).unit.tolist(),
-        lambda r: r.model.units(r.read_key("mrr"), by="relation").number,
+        lambda r: r.model.units(r.read_key("mrr"), unit="relation").number,
     ],
     "interval": [
         lambda r: but_for_the_worst(r.interval("mrr")),
-        lambda r: r.interval(["mrr", "ratio.mrr"], by="query", level=0.5)["mrr"].units,
-        lambda r: but_for_the_worst(r.interval("macro.mrr")),
-        lambda r: but_for_the_worst(r.interval("mrr", by="relation", level=0.5, seed=3)),
+        lambda r: r.interval(["mrr", "ratio.mrr"], unit="query", level=0.5)["mrr"].units,
+        lambda r: r.interval("macro.mrr"),
+        lambda r: but_for_the_worst(r.interval("mrr", unit="relation", level=0.5, seed=3)),
         lambda r: r.interval("mrr", level=2),
     ],
     "macro_left_out": [lambda r: r.macro_left_out("mrr"), lambda r: r.macro_left_out("macro.mrr")],
@@ -218,8 +218,6 @@ def test_without_groups_their_values_are_an_error() -> None:
             (report.macro_left_out, ["mrr"]),
         ):
             refusal(KeyError, NO_GROUPS, call, *arguments)
-        interval = make(RANKS).interval
-        refusal(KeyError, NO_GROUPS, interval, "macro.mrr", by="relation")
 
 
 def test_reports_of_unlike_kinds_are_unlike() -> None:

@@ -159,31 +159,31 @@ def test_tables_hold_the_values(ranks: Ranks, grouped: bool, kinds: list[str] | 
 
 
 def test_intervals_stand_behind_the_values(grouped: Report) -> None:
-    made = grouped.table(["mr", "hits@2", "zmr"], interval=True, level=0.8, by=None, kinds="all")
+    made = grouped.table(["mr", "hits@2", "zmr"], interval=True, level=0.8, unit=None, kinds="all")
     names = [column.name for column in made.columns]
     for row in made:
         cells = dict(zip(names, row, strict=True))
         of = grouped
         if cells["average"] == "group":
             of = {str(label): part for label, part in grouped.groups.items()}[cells["group"]]
-        prefix = {"macro": "macro."}.get(cells["average"], "")
-        for key in ("mr", "hits@2", "zmr"):
-            if prefix and key == "zmr":
-                assert (cells["zmr"], cells["zmr low"]) == (None, None)
+        assert cells["zmr low"] is None
+        for key in ("mr", "hits@2"):
+            if cells["average"] == "macro":
+                assert (cells[f"{key} low"], cells[f"{key} high"]) == (None, None)
                 continue
-            full = f"{prefix}{cells['side']}.{cells['kind']}.{key}"
-            found = of.interval(full, level=0.8, by=None)
+            full = f"{cells['side']}.{cells['kind']}.{key}"
+            found = of.interval(full, level=0.8, unit=None)
             ends = (cells[f"{key} low"], cells[f"{key} high"])
             if math.isnan(found.value):
                 assert ends == (None, None)
             else:
                 assert ends == pytest.approx((found.low, found.high), rel=1e-9, nan_ok=True)
     assert "Brackets hold 80 % intervals over 5 tasks." in made.notes
-    assert any(note.startswith("Not enough to say: 2 groups (knows, ") for note in made.notes)
-    assert "enough" not in grouped.to_latex(interval=True)
-    assert "enough" in grouped.to_latex(interval=True, notes=True)
+    assert any(note.startswith("Few units: ") for note in made.notes)
+    assert "Few units" not in grouped.to_latex(interval=True)
+    assert "Few units" in grouped.to_latex(interval=True, notes=True)
     labels = np.array([0, 0, 1, 1, 2])
-    by_label = grouped.table(["mr"], interval=True, by=labels, sides="both")
+    by_label = grouped.table(["mr"], interval=True, unit=labels, sides="both")
     assert any("over 3 groups" in note for note in by_label.notes)
     refusal(TypeError, "interval: expected a bool", grouped.table, interval=1)
 

@@ -13,7 +13,6 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank import compat, retrieval
-from truerank.inference import correct_pvalues
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(6, 9))
@@ -34,7 +33,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "repeats": lambda: tr.report(list(models().values())),
     "table": lambda: tr.table(models(), against="best"),
     "comparisons": lambda: tr.compare(models(), metric=["mr", "mrr"]),
-    "p-values": lambda: correct_pvalues({"mr": 0.01, "mrr": float("nan")}),
     "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),

@@ -360,7 +360,10 @@ def test_options_that_there_are_not(form: str) -> None:
     one = tr.report(tr.Ranks([0, 3, 1, 0], [1] * 4, 9))
     results: list[tuple[Any, str]] = [
         (Table(["a"], [[1]]), "Table.table; known are digits, notes$"),
-        (one, "Report.table; known are sides, kinds, percent, interval, level, by, digits, notes$"),
+        (
+            one,
+            "Report.table; known are sides, kinds, percent, interval, level, unit, digits, notes$",
+        ),
         (tr.report([one, one]), "Repeats.table; known are digits, percent, notes, .*, against, "),
         (one.interval(["mrr"]), "Intervals.table; known are digits, notes$"),
     ]
@@ -375,7 +378,7 @@ def test_help_lists_the_options_of_a_form(form: str) -> None:
     of_reports = ["sides", "kinds", "percent", "interval", "level"]
     for kind in (tr.Report, tr.retrieval.RetrievalReport):
         write = getattr(kind, form)
-        described = re.findall(r"^(\w+)(?: :|, by$)", inspect.getdoc(write) or "", re.MULTILINE)
+        described = re.findall(r"^(\w+)(?: :|, unit$)", inspect.getdoc(write) or "", re.MULTILINE)
         assert {"metrics", "digits", "notes"} <= set(described)
         for name in of_reports:
             assert name in described

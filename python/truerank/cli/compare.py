@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @command(
     "compare",
-    f"order nan relevance_level by seed html metrics {PRINTING}",
+    f"order nan relevance_level seed html metrics {PRINTING}",
     short_help="Compare models: difference, interval, p-value.",
 )
 @click.argument("ranks", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -48,11 +48,12 @@ if TYPE_CHECKING:
     "Confidence level of the interval of the difference. Default: 0.95.",
 )
 @option(
-    "--groups",
+    "--unit",
     LABEL,
-    "The groups of a macro average among --metrics, as macro.mrr: a label of the ranks (relation, "
-    "group, ...), or a .npy file with a label for each task of the first file.",
+    "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
+    ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
+@option("--by", LABEL, "The groups that have rows on the page of --html: a label of the ranks.")
 @option("--qrels", INPUT, "Right answers, of which the files are runs, as those of TREC.")
 @option(
     "--candidates",
@@ -71,12 +72,12 @@ def compare_files(given: Given) -> None:
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
-    truerank compare a.npz b.npz c.npz --metrics hits@10 --by relation --format markdown
+    truerank compare a.npz b.npz c.npz --metrics hits@10 --unit relation --format markdown
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
     truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
 
     The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
-    pairs, queries), or tasks where they have none; --by names another label.
+    pairs, queries), or tasks where they have none; --unit names another label.
     """
     paths = given.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):
@@ -95,11 +96,11 @@ def compare_files(given: Given) -> None:
         refuse(rules, "ranks of tasks with one right answer each")
     else:
         models = {name: report_of(each, rules) for name, each in ranks.items()}
-    compared = compare(models, metric=metrics, draw_seed=seed, **given)
+    grouping = rules | take(given, "by")
+    if "by" in grouping and page is None:
+        raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    compared = compare(models, metric=metrics, seed=seed, **given)
     if page is not None:
-        grouping = rules | take(dict(given), "by")
-        if "groups" in given:
-            grouping["by"] = given.pop("groups")
         reports = {name: report_of(each, grouping) for name, each in ranks.items()}
         save_page(page, reports, metrics=metrics, command=command_line(), **given)
     show(compared, printing)

@@ -127,7 +127,7 @@ def check_units(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> Non
         is_missing = np.ones(units, np.bool_)
         is_missing[found] = False
         got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
-    counted = describe_units(units, unit_codes(ranks, UNIT).name)
+    counted = describe_units(units, unit_codes(ranks, UNIT)[1])
     expected = f"all {counted} of the whole, or --incomplete"
     raise InputValueError("parts", expected=expected, got=got)
 
@@ -161,7 +161,7 @@ def check_sides(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> Non
     if ranks.side is None:
         return
     sides_of = {path: part.side.values for path, part in parts.items() if part.side is not None}
-    name = unit_codes(ranks, UNIT).name
+    name = unit_codes(ranks, UNIT)[1]
     for side in map(str, ranks.side.counts()):
         of_side = unit[ranks.side.values == side]
         if not len(of_side):

@@ -16,6 +16,7 @@ import numpy as np
 from .. import Report, report
 from ..arrays.row_keys import codes_of
 from ..errors import InputValueError
+from ..inference.intervals import why_no_interval
 from ..metrics.keys import ALL_SIDES
 from ..naming import import_extra, printable
 from ..page import save as save_page
@@ -214,21 +215,21 @@ def show_report(
 def content_of(made: BaseReport, asked: Asked) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
-    The intervals are those of the keys, or of the metrics that tables show, and of groups the same
-    without macro averages.
+    The intervals are those of the keys, or of the metrics that tables show, without macro averages
+    and z, which have none; and of groups the same.
     """
     content: dict[str, Any] = json.loads(made.to_json(asked.keys or None))
     if asked.has_intervals:
         keys = asked.keys or list(made.few)
+        keys = [key for key in keys if not why_no_interval(made.read_key(key))]
         content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
         if made.by is not None:
-            of_groups = (key for key in keys if not made.read_key(key).macro)
             content["groups"]["intervals"] = {
                 key: [
                     None if math.isnan(group[key]) else group.interval(key).to_dict()
                     for group in made.groups.values()
                 ]
-                for key in of_groups
+                for key in keys
             }
     return content
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from . import runs as runs
+    from . import intervals as intervals
     from . import units as units
+    from .comparing import Comparison as Comparison
+    from .comparing import Comparisons as Comparisons
     from .comparing import compare as compare
-    from .comparisons import Comparison as Comparison
-    from .comparisons import Comparisons as Comparisons
-    from .corrections import correct_pvalues as correct_pvalues
     from .intervals import Interval as Interval
     from .intervals import Intervals as Intervals
     from .intervals import interval as interval
@@ -20,11 +19,8 @@ else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            ".comparing": ("compare",),
-            ".comparisons": ("Comparison", "Comparisons"),
-            ".corrections": ("correct_pvalues",),
+            ".comparing": ("Comparison", "Comparisons", "compare"),
             ".intervals": ("Interval", "Intervals", "interval"),
-            ".runs": (),
             ".units": (),
         },
     )

@@ -4,51 +4,31 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
 
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics import METRICS
-from ..metrics.averages import arithmetic, power
-from ..metrics.keys import Key, table_name
-from ..naming import public
+from ..metrics.averages import arithmetic
+from ..metrics.keys import NO_ADJUSTMENT, Key, table_name
+from ..naming import printable, public
 from ..ranks.container import Ranks
-from .comparisons import Comparison, Comparisons
-from .corrections import holm
-from .influences import Influences, notes_on_carriers
-from .paired_tests import PairedTest
-from .pairing import (
-    HasReports,
-    are_alike,
-    groups_of,
-    have_same_tasks,
-    is_model,
-    pair_ranks,
-    reader_of,
-    runs_of,
+from ..tables import AsTable, Column, Table
+from ..tables.cells import format_count
+from .influences import FEW, Influences, check_bases, influences_of, influences_of_sums, note_on
+from .intervals import OF_FOLDS, OF_RUNS, decimals_within, why_no_interval
+from .paired_tests import (
+    FLIPS,
+    bounds_of_difference,
+    differences,
+    p_of_difference,
+    t_test,
 )
-from .runs import (
-    NO_MEAN_OF_UNITS,
-    TWO_LEVEL,
-    crossed_runs,
-    influences_of_run,
-    nested_runs,
-    notes_on_runs,
-)
-from .units import (
-    COUNT,
-    COUNT_MESSAGE,
-    UNIT,
-    HasRanks,
-    Units,
-    as_model,
-    group_of_tasks,
-    notes_on_units,
-    unit_codes,
-)
+from .pairing import align_runs, is_model, pair_ranks, reader_of, runs_of
+from .units import COUNT, UNIT, HasRanks, HasUnits, as_model, describe_units, unit_codes
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -57,19 +37,259 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
-Tests = TypeVar("Tests", "Comparison", "Verdict")
-Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
-NO_MEAN_OF_GROUPS = (
-    "{0} is a mean over groups of what is no mean over units; compare {1}, or macro.mrr and "
-    "macro.hits@k, or look at the interval of {0} of each model"
-)
+# A list holds several runs of one model.
+Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks]
+Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks]
+DIFFERENCE = "difference"
+RATIO = "ratio"
+# Printed tables have no columns of these fields.
+_FOR_PROGRAMS = "level", "effect", "method", "units", "unit", "pairing"
+MORE_DECIMALS = 4  # Bounds have at most so many decimals more than their metric.
+# What is compared in the place of a function of it.
+_INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr", "imedian": "mrr, hits@k or gmr"}
+
+
+@public("truerank.inference")
+class Comparison(NamedTuple):
+    """How far two models are apart by a metric.
+
+    Attributes
+    ----------
+    metric : str
+        The key.
+    value_a, value_b : float
+    estimate : float
+        The difference a - b, or the ratio a / b, as `effect` says.
+    low, high : float
+        Its interval. The models are equal within it exactly if the p-value exceeds 1 - level. nan
+        where all units that differ do so by the same, and where none does.
+    level : float
+    p_value : float
+        The two-sided p-value.
+    wins, ties, losses : int
+        The numbers of tasks in which the rank of a is better than that of b, as good, and worse;
+        for hits@k those that a alone hits, and so on.
+    method : str
+        "exact sign flips", where at most 30 units differ, or all by one size; otherwise "t"; for
+        several runs "t of runs and units", for folds "t of folds".
+    units : int
+    unit : str
+        The name of a unit, as that of an interval: "triple", "pair", "query", "task", ...
+    pairing : str
+        How the tasks were matched: "query and target ids", "query ids", "target ids" or
+        "position".
+    effect : str
+        "difference", or "ratio" for gmr.
+    notes : tuple of str
+        How the tasks were matched, where labels cannot tell; that few units carry the result, or
+        why there is no interval.
+    name_a, name_b : str
+    runs_a, runs_b : int
+        The number of runs of each model; values are the means over them.
+    p_holm : float or None
+        The p-value corrected for several comparisons by Holm's rule.
+    title : str
+        The metric as tables print it.
+    decimals : int
+        How many are printed, or more where the bounds are close.
+    """
+
+    metric: str
+    value_a: float
+    value_b: float
+    estimate: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    wins: int
+    ties: int
+    losses: int
+    method: str
+    units: int
+    unit: str
+    pairing: str
+    effect: str = DIFFERENCE
+    notes: tuple[str, ...] = ()
+    name_a: str = "a"
+    name_b: str = "b"
+    runs_a: int = 1
+    runs_b: int = 1
+    p_holm: float | None = None
+    title: str = ""
+    decimals: int = 3
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, compare
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> compare(ranks, ranks).to_dict()["estimate"]
+        0.0
+        """
+        return self._asdict() | {"notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        decimals = self.printed_decimals()
+        p = f"p {self.p_value:.3g}"
+        if self.p_holm is not None:
+            p += f" (Holm {self.p_holm:.3g})"
+        counts = ", ".join(
+            [
+                format_count(self.wins, "win"),
+                format_count(self.ties, "tie"),
+                format_count(self.losses, "loss", "losses"),
+            ]
+        )
+        lines = [
+            f"{self.metric}: {self.name_a} {self.value_a:.{decimals}f}, "
+            f"{self.name_b} {self.value_b:.{decimals}f}; "
+            f"{self.effect} {self.estimate:.{decimals}f} "
+            f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %), "
+            f"{p} ({self.method}, {self.describe_units()}); {counts}"
+        ]
+        lines += self.notes
+        return "\n".join(map(printable, lines))
+
+    def printed_decimals(self) -> int:
+        """How many decimals tell the bounds apart; not many more than the metric has."""
+        decimals = decimals_within(self.decimals, self.low, self.high)
+        return min(decimals, self.decimals + MORE_DECIMALS)
+
+    def describe_units(self) -> str:
+        """Write the runs, where there are several, and the number of units."""
+        units = describe_units(self.units, self.unit)
+        if self.runs_a == 1 and self.runs_b == 1:
+            return f"{units}, one run each"
+        if self.method == OF_FOLDS:
+            return f"{self.runs_a} folds, {units}"
+        return f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, {units}"
+
+
+@public("truerank.inference")
+class Comparisons(Sequence[Comparison], AsTable):
+    """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, compare
+    >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
+    >>> [pair.p_value for pair in compare({"a": a, "b": b})]
+    [0.5]
+    """
+
+    def __init__(self, pairs: Sequence[Comparison]) -> None:
+        self._pairs = tuple(pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Comparison]: ...
+
+    def __getitem__(self, index: int | slice) -> Comparison | Sequence[Comparison]:
+        return self._pairs[index]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
+
+    @property
+    def metrics(self) -> list[str]:
+        """The keys of the metrics, each once."""
+        return list(dict.fromkeys(pair.metric for pair in self._pairs))
+
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
+        """Return a row for each pair, how the pairs were compared, and the notes."""
+        first = self._pairs[0]
+        decimals = [pair.printed_decimals() for pair in self._pairs]
+        effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
+        columns = [Column("metric", only="data")]
+        if len(self.metrics) == 1:  # The heading of the values names it.
+            decimals = [max(decimals)] * len(self)
+            heading = f"{first.title.partition(' ')[0]} of a"
+        else:
+            columns.append(Column("title", "metric", only="print"))
+            heading = "of a"
+        columns.append(Column("name_a", "a"))
+        columns.append(Column("name_b", "b"))
+        names = len(columns)
+        columns += [
+            Column("value_a", heading, decimals),
+            Column("value_b", "of b", decimals),
+            Column("estimate", effects, decimals),
+            Column("low", f"{100 * first.level:g} % from", decimals),
+            Column("high", "to", decimals),
+            Column("p_value", "p"),
+            Column("p_holm", "p (Holm)"),
+        ]
+        columns += [Column(name) for name in ("wins", "ties", "losses")]
+        columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
+        rows = []
+        for pair in self._pairs:
+            fields = pair._asdict()
+            rows.append([fields[column.name] for column in columns])
+        methods = " and ".join(dict.fromkeys(pair.method for pair in self._pairs))
+        notes = [f"Tested by {methods}, over {first.describe_units()}."]
+        if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self._pairs):
+            notes = [f"{notes[0][:-1]}: other seeds are not in it."]
+        notes += format_notes(self._pairs)
+        return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
+
+
+def format_notes(pairs: Sequence[Comparison]) -> list[str]:
+    """List each note once; a note on some of the pairs names them, but that on few units.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, compare
+    >>> format_notes(compare({"a": Ranks([0, 3], [1, 1], 10), "b": Ranks([1, 2], [1, 1], 10)}))
+    ['paired by position only', 'few units: 2 tasks']
+    """
+    metrics = {pair.metric for pair in pairs}
+    notes = {}
+    on_units: dict[str, str] = {}
+    for pair in pairs:
+        models = f"{pair.name_a} - {pair.name_b}"
+        name = f"{pair.metric}, {models}" if len(metrics) > 1 else models
+        notes[name] = [note for note in pair.notes if not note.startswith(FEW)]
+        for note in pair.notes:
+            if note.startswith(FEW):
+                on_units.setdefault(note.partition(":")[0], note)
+    return gather_notes(notes) + list(on_units.values())
+
+
+def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """List each note once; a note that some of the names lack is preceded by those that have it.
+
+    Examples
+    --------
+    >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
+    ['few units: 9 tasks', 'mr: long tail']
+    """
+    names_by_note: dict[str, list[str]] = {}
+    for name, notes_of_name in notes.items():
+        for note in notes_of_name:
+            names_by_note.setdefault(note, []).append(name)
+    gathered = []
+    for note, names in names_by_note.items():
+        if len(names) < len(notes):
+            note = f"{', '.join(names)}: {note}"
+        gathered.append(note)
+    return gathered
+
+
+# -- comparing -------------------------------------------------------------------------------------
 
 
 class _Keywords(TypedDict, total=False):
-    by: LabelsLike | None
+    unit: LabelsLike | None
     level: float
-    groups: LabelsLike | None
-    draw_seed: int
+    seed: int
     allow_unlike: bool
 
 
@@ -77,45 +297,33 @@ class _Keywords(TypedDict, total=False):
 def compare(
     a: Model, b: Model, metric: str | Key = ..., **options: Unpack[_Keywords]
 ) -> Comparison: ...
-
-
 @overload
 def compare(a: Model, b: Model, metric: Metrics, **options: Unpack[_Keywords]) -> Comparisons: ...
-
-
 @overload
 def compare(
-    a: Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
-    b: None = None,
-    metric: str | Key | Metrics = ...,
-    **options: Unpack[_Keywords],
+    a: Models, b: None = None, metric: str | Key | Metrics = ..., **options: Unpack[_Keywords]
 ) -> Comparisons: ...
-
-
 @public("truerank")
 def compare(
-    a: Model | Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
+    a: Model | Models,
     b: Model | None = None,
     metric: str | Key | Metrics = "mrr",
     *,
-    by: LabelsLike | None = UNIT,
+    unit: LabelsLike | None = UNIT,
     level: float = 0.95,
-    groups: LabelsLike | None = None,
-    draw_seed: int = 0,
+    seed: int = 0,
     allow_unlike: bool = False,
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, unit by unit.
 
-    The test depends on how many units differ between the models:
+    Where at most 30 units differ, the test flips the signs of their differences in all ways: the
+    p-value is the share by which the difference is as large. Of more it is the paired t test,
+    `scipy.stats.ttest_rel` over the values of the units. The interval holds the differences that
+    the test does not reject.
 
-    - at most 30: exact sign flips, the share of all ways to swap the results of the models in some
-      of the units by which the difference is as large;
-    - more, all by one size, as by hits@k of one side: McNemar's exact test;
-    - else a paired t test, and for several runs of each model a t test over runs and units.
-
-    The interval holds the differences that the test does not reject. Functions of a mean (gmr, hmr,
-    imr, ...) are compared by their ratio. What is no mean over units (medians, std, mad, ...) is
-    refused. The how-to page "Compare models" has the details.
+    Of several runs of each model, the variance over runs (Welch) and that over units add, with
+    Satterthwaite's degrees of freedom. Of runs over unlike tasks, as folds, it is the paired t test
+    over the values of the folds.
 
     Parameters
     ----------
@@ -124,21 +332,19 @@ def compare(
         compared query by query. A list, or Repeats, has several runs of one model, such as training
         seeds. Of a mapping all pairs are compared, and p-values are corrected by Holm's rule.
     b : Ranks, Report, a list of those, or Repeats
-        The same tasks. They are paired by the labels that both models have (side, relation, time,
+        The same tasks. They are paired by the labels that both models have (side, relation,
         query, target), repeats in the order in which they occur; without labels, by position.
         Several runs where a has several; if the runs of a have unlike tasks, they are folds, and b
         has the same. Not given with a mapping.
     metric : str or Key, or several of them
-        Keys of a report that are means over units, or a function of one. For several keys, p-values
-        are corrected by Holm's rule.
-    by : str, labels or None
+        Keys of a report that are means over units; and gmr, whose effect is a ratio. For several
+        keys, p-values are corrected by Holm's rule.
+    unit : str, labels or None
         The units, as in `interval`.
     level : float
         The level of the interval.
-    groups : str or labels, optional
-        The groups of a macro average, as in `interval`.
-    draw_seed : int
-        The seed of the kind "random"; the seeds of Reports are ignored.
+    seed : int
+        The seed of the kind "random" of Ranks; a Report has its own.
     allow_unlike : bool
         Also compare ranks whose protocols, candidates or ids differ; a note says what differs.
         Tasks that labels cannot pair are paired by position. The numbers of tasks and the weights
@@ -154,12 +360,12 @@ def compare(
     ValueError
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or ids
         differ; the message lists all differences. For ranks of a report of retrieval, if a query
-        has several right answers: compare its report. For metrics that tell no units apart (count,
-        mad, power_mean:inf), and for those whose own metric is to be compared (index.gmr, z.gmr).
+        has several right answers: compare its report. For metrics that are no means over units:
+        compare mrr for hmr, mr for imr, and any mean for medians and spreads.
     KeyError
         For an unknown key.
     TypeError
-        For anything but Ranks and Reports.
+        For anything but Ranks and Reports, and one run against several.
 
     Examples
     --------
@@ -174,9 +380,12 @@ def compare(
     """
     several = isinstance(metric, (list, tuple))
     keys = _read_keys(metric, reader_of(a))
-    level = confidence(level)
-    draw_seed = integer("draw_seed", draw_seed, least=0)
-    options = Options(by, level, groups, draw_seed, flag("allow_unlike", allow_unlike))
+    options: dict[str, Any] = {
+        "unit": unit,
+        "level": confidence(level),
+        "seed": integer("seed", seed, least=0),
+        "allow_unlike": flag("allow_unlike", allow_unlike),
+    }
     if isinstance(a, Mapping) and not is_model(a):
         if b is not None:
             expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
@@ -185,63 +394,53 @@ def compare(
     elif b is None:
         expected = "a mapping of names to Ranks or Reports, as there is no b"
         raise InputTypeError("a", expected=expected, got=type(a).__name__)
-    elif several:
-        models = {"a": a, "b": b}
     else:
-        return _compare_pair(a, b, keys[0], options, ("a", "b"))
+        models = {"a": a, "b": b}
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
-    pairs = []
-    for key in keys:
-        for one, two in itertools.combinations(models, 2):
-            pairs.append(_compare_pair(models[one], models[two], key, options, (one, two)))
-    return Comparisons(corrected(pairs))
+    of_pairs = []
+    for names in itertools.combinations(models, 2):
+        of_pairs.append(compare_pair(models, names, keys, **options))
+    if models is not a and not several:
+        return of_pairs[0][0]
+    return Comparisons(
+        corrected([pair for of_key in zip(*of_pairs, strict=True) for pair in of_key])
+    )
 
 
 def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
     """The keys of one metric or of several, each once."""
     if not isinstance(metric, (list, tuple)):
         metric = [metric]
-    keys: dict[Key, None] = {}
-    for key in metric:
-        if not isinstance(key, Key):
-            key = read(key)
-        keys[key] = None
+    keys = list(dict.fromkeys(key if isinstance(key, Key) else read(key) for key in metric))
     if not keys:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in keys:
-        check_comparable(key)
-    return list(keys)
+        problem = why_incomparable(key)
+        if problem:
+            raise InputValueError("metric", problem)
+    return keys
 
 
-def corrected(pairs: Sequence[Tests]) -> list[Tests]:
-    """Correct the p-values of comparisons by Holm's rule over all of them.
+def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
+    """Correct m p-values by Holm's rule: the i-th smallest is multiplied by m - i + 1.
+
+    nan stays nan and is not counted.
 
     Examples
     --------
     >>> ranks = Ranks([0], [1], 10)
-    >>> corrected([compare(ranks, ranks)])[0].p_holm
-    1.0
+    >>> pair = compare(ranks, ranks)
+    >>> [x.p_holm for x in corrected([pair._replace(p_value=p) for p in (0.01, 0.04, 0.03)])]
+    [0.03, 0.06, 0.06]
     """
-    adjusted = holm([pair.p_value for pair in pairs])
-    return [pair._replace(p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
-
-
-def check_comparable(key: Key) -> None:
-    """Raise an error for keys that are no function of a mean over units, and say what to take.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> check_comparable(parse("amri"))
-    >>> check_comparable(parse("index.gmr"))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: metric: index.gmr differs where gmr does; ...
-    """
-    problem = why_incomparable(key)
-    if problem:
-        raise InputValueError("metric", problem)
+    p = np.array([pair.p_value for pair in pairs])
+    known = ~np.isnan(p)
+    order = np.argsort(p[known], kind="stable")
+    holm = p[known]
+    holm[order] = np.maximum.accumulate(holm[order] * np.arange(len(holm), 0, -1))
+    p[known] = np.minimum(holm, 1.0)
+    return [pair._replace(p_holm=float(x)) for pair, x in zip(pairs, p, strict=True)]
 
 
 def why_incomparable(key: Key) -> str:
@@ -250,301 +449,208 @@ def why_incomparable(key: Key) -> str:
     Examples
     --------
     >>> from truerank.metrics.keys import parse
-    >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.gmr")]
+    >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.mrr")]
     [False, False, True, True]
     """
-    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
+    if key.macro:
+        return why_no_interval(key)
     if key.metric == COUNT:
-        return COUNT_MESSAGE
-    if metric.mean not in (arithmetic, power):
-        return NO_MEAN_OF_UNITS.format(key)
-    if key.macro and (metric.single is None or key.adjustment == "z"):
-        return NO_MEAN_OF_GROUPS.format(key, key._replace(macro=False, adjustment="none"))
-    if key.adjustment in ("index", "z") and metric.single is None:
-        plain = key._replace(adjustment="none")
-        return f"{key} differs where {plain} does; compare {plain}, by its ratio"
-    return ""
+        return (
+            "count is the number of tasks, which is the same for two models over the same tasks; "
+            "take a metric of their ranks"
+        )
+    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
+    plain = key._replace(adjustment=NO_ADJUSTMENT)
+    if key.adjustment == "z" or (key.adjustment != NO_ADJUSTMENT and key.metric == "gmr"):
+        return f"{key} differs where {plain} does; compare {plain}"
+    if metric.mean is arithmetic and (metric.is_mean or key.metric == "gmr"):
+        return ""
+    instead = _INSTEAD.get(key.metric, "mrr, hits@k or gmr")
+    return f"{key} is no mean over units; compare {instead}"
 
 
-class Options(NamedTuple):
-    """The keywords that pairs of models have in common."""
-
-    by: LabelsLike | None
-    level: float
-    groups: LabelsLike | None
-    draw_seed: int
-    allow_unlike: bool
-
-
-class Pair(NamedTuple):
-    """The tasks of two models in the same units, how they were matched, and notes on this."""
-
-    one: Units
-    two: Units
-    pairing: str
-    notes: tuple[str, ...]
-
-
-def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
-    """Gather the tasks of two models in the units of the first."""
-    paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
-    groups = groups_of(paired.models[0], options.groups)
-    drawn = unit_codes(paired.a, options.by)
-    macro = group_of_tasks(paired.a, key, options.by, groups)
-    one, two = (
-        model.units(key, by=drawn, groups=macro, draw_seed=options.draw_seed)
-        for model in paired.models
-    )
-    return Pair(one, two, paired.pairing, paired.notes)
-
-
-def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Comparison:
-    runs_a = runs_of(names[0], a)
-    runs_b = runs_of(names[1], b)
-    if runs_a is not None and runs_b is not None:
-        return _compare_runs(runs_a, runs_b, key, options, names)
-    if runs_a is not None or runs_b is not None:
-        single = names[0] if runs_a is None else names[1]
-        raise InputTypeError(single, expected="several runs, as the other model has", got="one")
-    pair = gather_pair(a, b, key, options, names)
-    measured = _measure(pair.one, options.level)
-    first = measured.influences
-    second = influences_of_run(pair.two, options.level)
-    found = PairedTest(first, second, key, options.level)
-    low, high = found.bounds()
-    return _comparison(
-        [pair],
-        [pair.one.merits(), pair.two.merits()],
-        names,
-        value_a=first.value,
-        value_b=second.value,
-        estimate=found.estimate,
-        low=low,
-        high=high,
-        level=options.level,
-        p_value=found.p_value,
-        method=found.method,
-        units=len(first.shares),
-        effect=found.effect,
-        notes=_notes(measured, second, found),
-    )
-
-
-class _Measured(NamedTuple):
-    """How much each unit moves a metric of a model, the name of a unit, and notes on the units."""
-
-    influences: Influences
-    by: str
-    notes: tuple[str, ...]
-
-
-def _measure(units: Units, level: float) -> _Measured:
-    return _Measured(influences_of_run(units, level), units.by, notes_on_units(units))
-
-
-def _notes(measured: _Measured, second: Influences, tested: PairedTest) -> tuple[str, ...]:
-    """What limits the trust in a comparison: its units, else the few that carry it; the test."""
-    moved = measured.influences.moved - second.moved
-    notes = measured.notes or notes_on_carriers(tested.key, moved, measured.by)
-    return notes + tested.notes
-
-
-def _comparison(
-    pairs: Sequence[Pair],
-    merits: Sequence[FloatArray],
-    names: tuple[str, str],
-    *,
-    notes: tuple[str, ...],
-    **measured: Any,
-) -> Comparison:
-    """Add to what was measured what is known of every comparison, and count wins by the merits."""
-    key = pairs[0].one.key
-    one, two = merits
-    # Means over unlike runs may be equal, but for rounding.
-    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
-    wins = int((one - two > slack).sum())
-    losses = int((two - one > slack).sum())
-    notes_of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
-    return Comparison(
-        metric=str(key),
-        wins=wins,
-        ties=len(one) - wins - losses,
-        losses=losses,
-        by=pairs[0].one.by,
-        pairing=pairs[-1].pairing,
-        notes=tuple(notes_of_pairs) + notes,
-        name_a=names[0],
-        name_b=names[1],
-        title=table_name(key),
-        decimals=key.decimals,
-        **measured,
-    )
-
-
-# -- p-values alone, of many pairs -----------------------------------------------------------------
-
-
-class Verdict(NamedTuple):
-    """What a table says of two models: fields of their `Comparison`, without its interval."""
-
-    metric: str
-    name_a: str
-    name_b: str
-    p_value: float
-    method: str
-    notes: tuple[str, ...]
-    p_holm: float | None = None
-
-
-def verdicts(
+def compare_pair(
     models: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
-    metrics: Sequence[str],
+    names: tuple[str, str],
+    keys: Sequence[Key],
     *,
-    by: LabelsLike | None,
+    unit: LabelsLike | None,
     level: float,
-    allow_unlike: bool,
-) -> list[Verdict]:
-    """Test pairs of models by several metrics, as `compare` does, without intervals.
-
-    What each unit moves is found once for each model, not for each pair, where the tasks of the
-    models are the same in the same order.
+    seed: int = 0,
+    allow_unlike: bool = False,
+    has_bounds: bool = True,
+) -> list[Comparison]:
+    """Compare two of several models by some keys; without bounds, which take longer, if asked.
 
     Examples
     --------
     >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
-    >>> found = verdicts(models, [("a", "b")], ["mrr"], by=UNIT, level=0.95, allow_unlike=False)
-    >>> found[0].p_value == compare(models)[0].p_value
+    >>> from truerank.metrics.keys import parse
+    >>> found = compare_pair(models, ("a", "b"), [parse("mrr")], unit=UNIT, level=0.95)
+    >>> found == [compare(*models.values())]
     True
     """
-    options = Options(by, level, None, 0, allow_unlike)
-    keys = _read_keys(list(metrics), reader_of(models))
-    repeated = {name for name, model in models.items() if runs_of(name, model) is not None}
-    single = {name: model for name, model in models.items() if name not in repeated}
-    alike = _with_the_same_tasks(single)
-    notes: dict[tuple[str, str], tuple[str, ...]] = {}
-    found = {}
+    runs_a, runs_b = (_read_runs(name, models[name]) for name in names)
+    for name, runs, others in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
+        if len(runs) == 1 < len(others):
+            raise InputTypeError(name, expected="several runs, as the other model has", got="one")
+    are_folds = False
+    if len(runs_a) > 1:
+        are_folds = align_runs([as_model(*run, seed) for run in runs_a.items()]) is None
+    if are_folds and len(runs_a) != len(runs_b):
+        expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
+        raise InputValueError(names[1], expected=expected, got=len(runs_b))
+    one, *others_of_one = runs_a.items()
+    runs_beside = [(one, run) for run in (*others_of_one, *runs_b.items())]
+    if are_folds:
+        runs_beside = list(zip(runs_a.items(), runs_b.items(), strict=True))
+    pairs = []
+    for (name, run), (other_name, other) in runs_beside:
+        both = (name, other_name)
+        pairs.append(pair_ranks(run, other, both, seed=seed, allow_unlike=allow_unlike))
+    models_a = [pair.models[0] for pair in pairs]
+    models_b = [pair.models[1] for pair in pairs]
+    if not are_folds:
+        models_a = [models_a[0], *models_b[: len(runs_a) - 1]]
+        models_b = models_b[len(runs_a) - 1 :]
+    notes = tuple(dict.fromkeys(note for pair in pairs for note in pair.notes))
+    compare_models = _compare_folds if are_folds else _compare_runs
+    comparisons = []
     for key in keys:
-        # Values are kept for one key at a time, because models may have many units.
-        known: dict[str, _Measured] = {}
-        for names in pairs:
-            one, two = names
-            if repeated.intersection(names):
-                comparison = _compare_pair(models[one], models[two], key, options, names)
-                fields = {name: getattr(comparison, name) for name in Verdict._fields}
-                found[names, key] = Verdict(**fields)
-                continue
-            if alike.issuperset(names) and known.keys() >= set(names):
-                if names not in notes:
-                    paired = pair_ranks(models[one], models[two], names, allow_unlike=allow_unlike)
-                    notes[names] = paired.notes
-                measured = known
-            else:
-                pair = gather_pair(models[one], models[two], key, options, names)
-                notes[names] = pair.notes
-                measured = {one: _measure(pair.one, level), two: _measure(pair.two, level)}
-                if alike.issuperset(names):
-                    known |= measured
-            second = measured[two].influences
-            tested = PairedTest(measured[one].influences, second, key, level)
-            all_notes = notes[names] + _notes(measured[one], second, tested)
-            found[names, key] = Verdict(
-                str(key), one, two, tested.p_value, tested.method, all_notes
+        fields = compare_models(key, models_a, models_b, unit, level, has_bounds)
+        fields["notes"] = notes + fields["notes"]
+        comparisons.append(
+            Comparison(
+                **fields,
+                level=level,
+                pairing=pairs[-1].pairing,
+                name_a=names[0],
+                name_b=names[1],
+                runs_a=len(runs_a),
+                runs_b=len(runs_b),
             )
-    return [found[names, key] for names in pairs for key in keys]
+        )
+    return comparisons
 
 
-def _with_the_same_tasks(models: Mapping[str, Any]) -> set[str]:
-    """The models whose tasks are those of the first in all that is known of them, in their order.
-
-    Then it does not matter for the units of a model with which other one it is compared.
-    """
-    tasks = {name: as_model(name, model).tasks for name, model in models.items()}
-    alike = set()
-    for name, ranks in tasks.items():
-        if are_alike(next(iter(tasks.values())), ranks):
-            alike.add(name)
-    return alike
+def _read_runs(name: str, model: Any) -> dict[str, Any]:
+    """The runs of a model by their names in messages."""
+    runs = runs_of(model)
+    if not runs:
+        raise InputValueError(name, expected="at least one run", got="none")
+    if len(runs) == 1:
+        return {name: runs[0]}
+    return {f"{name}[{i}]": run for i, run in enumerate(runs)}
 
 
-# -- several runs of each model --------------------------------------------------------------------
+def _compare_folds(
+    key: Key,
+    models_a: Sequence[HasUnits],
+    models_b: Sequence[HasUnits],
+    unit: LabelsLike | None,
+    level: float,
+    has_bounds: bool,
+) -> dict[str, Any]:
+    """Compare the values of two models over folds, each of which has tasks of its own."""
+    units_a = [model.units(key, unit=unit) for model in models_a]
+    units_b = [model.units(key, unit=unit) for model in models_b]
+    folds_a = [influences_of(units) for units in units_a]
+    folds_b = [influences_of(units) for units in units_b]
+    apart = np.array([[one.mean - two.mean for one, two in zip(folds_a, folds_b, strict=True)]])
+    _, p_value, low, high = t_test([apart], np.ones(len(folds_a)), level)
+    fields = _fields(key, folds_a, folds_b, low, high)
+    one = np.concatenate([units.merits() for units in units_a])
+    two = np.concatenate([units.merits() for units in units_b])
+    number = sum(units.number for units in units_a)
+    counts = _count_wins(one, two) | {"units": number, "unit": units_a[0].name}
+    return fields | counts | {"p_value": p_value, "method": OF_FOLDS, "notes": ()}
 
 
 def _compare_runs(
-    runs_a: list[Any], runs_b: list[Any], key: Key, options: Options, names: tuple[str, str]
-) -> Comparison:
-    """Compare the means over the runs of two models, over the same tasks or over folds."""
-    a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
-    b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
-    ranks = [as_model(name, run).tasks for name, run in a.items()]
-    crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
-    if crossed:
-        pairs = _pair_with_first(a, b, key, options)
-        units_a = [pairs[0].one]
-        units_a += [pair.two for pair in pairs[: len(a) - 1]]
-        units_b = [pair.two for pair in pairs[len(a) - 1 :]]
-    else:
-        pairs = _pair_folds(a, b, key, options, names)
-        units_a = [pair.one for pair in pairs]
-        units_b = [pair.two for pair in pairs]
-    found_a = [influences_of_run(units_of_run, options.level) for units_of_run in units_a]
-    found_b = [influences_of_run(units_of_run, options.level) for units_of_run in units_b]
-    value_a = math.fsum(found.value for found in found_a) / len(a)
-    value_b = math.fsum(found.value for found in found_b) / len(b)
-    merits_a = [units_of_run.merits() for units_of_run in units_a]
-    merits_b = [units_of_run.merits() for units_of_run in units_b]
-    numbers = {names[0]: len(a), names[1]: len(b)}
-    if crossed:
-        test = crossed_runs([found_a, found_b])
-        merits = [np.mean(merits_a, axis=0), np.mean(merits_b, axis=0)]
-        number = units_a[0].number
-        notes = notes_on_runs(numbers)
-    else:
-        test = nested_runs([found_a, found_b])
-        merits = [np.concatenate(merits_a), np.concatenate(merits_b)]
-        number = sum(units_of_fold.number for units_of_fold in units_a)
-        notes = notes_on_runs(numbers, folds=len(a))
-    low, high = test.bounds(options.level)
-    notes += notes_on_units(units_a[0]) or notes_on_carriers(key, test.moved, units_a[0].by)
-    return _comparison(
-        pairs,
-        merits,
-        names,
-        value_a=value_a,
-        value_b=value_b,
-        estimate=value_a - value_b,
-        low=low,
-        high=high,
-        level=options.level,
-        p_value=test.p_value(),
-        method=TWO_LEVEL,
-        units=number,
-        notes=notes,
-        runs_a=len(a),
-        runs_b=len(b),
-    )
+    key: Key,
+    models_a: Sequence[HasUnits],
+    models_b: Sequence[HasUnits],
+    unit: LabelsLike | None,
+    level: float,
+    has_bounds: bool,
+) -> dict[str, Any]:
+    """Compare one run or several of two models over the same tasks."""
+    codes, name = unit_codes(models_a[0].tasks, unit)
+    units_a = [model.units(key, unit=codes) for model in models_a]
+    units_b = [model.units(key, unit=codes) for model in models_b]
+    runs_a = [influences_of(units) for units in units_a]
+    runs_b = [influences_of(units) for units in units_b]
+    check_bases([*runs_a, *runs_b], "b")
+    bases = runs_a[0].bases
+    tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
+    apart = differences(tops[0].mean(axis=0), tops[1].mean(axis=0))
+    notes: tuple[str, ...] = ()
+    method = FLIPS
+    p_value = low = high = math.nan
+    if len(runs_a) > 1:
+        method = OF_RUNS
+    if not math.isnan(sum(run.value for run in (*runs_a, *runs_b))):
+        if len(runs_a) > 1:
+            _, p_value, low, high = t_test(tops, bases, level)
+        else:
+            p_value, method = p_of_difference(apart, bases)
+            if has_bounds:
+                low, high = bounds_of_difference(apart, bases, level)
+        if has_bounds and math.isnan(low):
+            notes = (f"no interval: {_why_unbounded(apart, name)}",)
+        else:
+            _, moved = influences_of_sums(apart, bases)
+            notes = note_on(key, name, moved, bases, is_share=runs_a[0].is_share)
+    fields = _fields(key, runs_a, runs_b, low, high)
+    one = np.mean([units.merits() for units in units_a], axis=0)
+    two = np.mean([units.merits() for units in units_b], axis=0)
+    counts = _count_wins(one, two) | {"units": units_a[0].number, "unit": name}
+    return fields | counts | {"p_value": p_value, "method": method, "notes": notes}
 
 
-def _pair_with_first(
-    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
-) -> list[Pair]:
-    """The first run of a beside each other run of a, and each of b, in the units of the first."""
-    models = list(a.items()) + list(b.items())
-    first_name, first = models[0]
-    pairs = []
-    for name, run in models[1:]:
-        pairs.append(gather_pair(first, run, key, options, (first_name, name)))
-    return pairs
+def _why_unbounded(apart: FloatArray, name: str) -> str:
+    """Say why a difference has no interval, by those of the units."""
+    differ = int(np.count_nonzero(apart))
+    if not differ:
+        return f"no {name} differs"
+    if differ == 1:
+        return f"1 {name} differs"
+    return f"the {describe_units(differ, name)} that differ do so by the same"
 
 
-def _pair_folds(
-    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options, names: tuple[str, str]
-) -> list[Pair]:
-    """Each run of a beside the run of b over the same fold."""
-    if len(a) != len(b):
-        expected = f"{len(a)} runs, one for each fold of {names[0]}"
-        raise InputValueError(names[1], expected=expected, got=len(b))
-    pairs = []
-    for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True):
-        pairs.append(gather_pair(run_a, run_b, key, options, (name_a, name_b)))
-    return pairs
+def _fields(
+    key: Key, runs_a: Sequence[Influences], runs_b: Sequence[Influences], low: float, high: float
+) -> dict[str, Any]:
+    """The values of two models, their difference or ratio, and its bounds, cut to the range."""
+    value_a = math.fsum(run.value for run in runs_a) / len(runs_a)
+    value_b = math.fsum(run.value for run in runs_b) / len(runs_b)
+    least, most = runs_a[0].ends
+    estimate = value_a - value_b
+    effect = DIFFERENCE
+    if not math.isnan(low):
+        low = max(low, least - most)
+        high = min(high, most - least)
+    if key.metric == "gmr":
+        effect = RATIO
+        means = [sum(run.mean for run in runs) / len(runs) for runs in (runs_a, runs_b)]
+        estimate, low, high = (math.exp(x) for x in (means[0] - means[1], low, high))
+    return {
+        "metric": str(key),
+        "value_a": value_a,
+        "value_b": value_b,
+        "estimate": estimate,
+        "low": low,
+        "high": high,
+        "effect": effect,
+        "title": table_name(key),
+        "decimals": key.decimals,
+    }
+
+
+def _count_wins(one: FloatArray, two: FloatArray) -> dict[str, int]:
+    """Count the tasks by the merits of two models in them."""
+    # Means over unlike runs may be equal, but for rounding.
+    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
+    wins = int((one - two > slack).sum())
+    losses = int((two - one > slack).sum())
+    return {"wins": wins, "ties": len(one) - wins - losses, "losses": losses}

@@ -1,37 +1,30 @@
-"""Confidence intervals of a metric, in closed form but for metrics that no mean tells."""
+"""Confidence intervals of a metric, of one model and of its runs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..errors import InputValueError
 from ..inputs.checks import confidence, integer
-from ..metrics.kinds import take
-from ..metrics.values import compute
+from ..metrics.keys import NO_ADJUSTMENT, Key
+from ..metrics.values import adjusted, compute, moments
 from ..naming import printable, public
 from ..tables import AsTable, Column, Table
 from .influences import (
-    ROUNDING,
-    SHARE,
-    VARIANCE,
     Influences,
-    degrees_of_freedom,
+    check_bases,
     influences_of,
-    notes_on_carriers,
+    influences_of_sums,
+    is_mean,
+    note_on,
 )
-from .units import (
-    COUNT,
-    GROUP,
-    TASK,
-    UNIT,
-    Units,
-    describe_units,
-    notes_on_sizes,
-    notes_on_units,
-    units_of,
-)
+from .paired_tests import T, t_test
+from .pairing import align_runs
+from .units import COUNT, TASK, UNIT, as_model, describe_units, unit_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,38 +32,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray
-    from ..metrics.keys import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .units import HasRanks, HasUnits
+    from .units import HasRanks, HasUnits, Units
 
-UNSEEN = "unseen"
-# With fewer effective hits, or misses, bounds are those of the binomial law.
-FEW_HITS = 10
 RESAMPLES = 1000
-MOST_UNITS_DRAWN = 2000
-NOT_ENOUGH = "not enough to say"
-# The interval of a share leaves this part of its range open over 5 even units, but not over 6.
-NEARLY_ALL = 0.8
-
-
-def error_rate(level: float) -> float:
-    """Return 1 - level, without the rounding of a difference.
-
-    Examples
-    --------
-    >>> error_rate(0.95)
-    0.05
-    """
-    return round(1 - level, 12)
-
-
-class IntervalBounds(NamedTuple):
-    """The ends of an interval, and the method."""
-
-    low: float
-    high: float
-    method: str
+NONE = "none"
+OF_RUNS = "t of runs and units"
+OF_FOLDS = "t of folds"
 
 
 @public("truerank.inference")
@@ -86,17 +55,16 @@ class Interval(NamedTuple):
     level : float
         The share of such intervals that should contain the value of the population.
     method : str
-        "t", "wilson", "clopper-pearson", "order" (of a median), "bootstrap", "two-level t" (several
-        runs), "unseen" (nothing varies), "t, unseen" (unseen units may move the value further than
-        t says), or "none" where there are no bounds.
+        "t", "wilson", "bootstrap"; of several runs "t of runs and units", of folds "t of folds"; or
+        "none" where there are no bounds.
     units : int
         The number of units.
-    by : str
+    unit : str
         What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
         units of your own, and "group" for labels without a name.
     notes : tuple of str
-        What limits the trust in it: units that are not enough to say anything, few units, a large
-        one, sides without units, or mean ranks that few units carry. Mostly none.
+        At most one: that fewer than 200 units, or a few of them, carry the result, or why there is
+        no interval.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -113,7 +81,7 @@ class Interval(NamedTuple):
     level: float
     method: str
     units: int
-    by: str = TASK
+    unit: str = TASK
     notes: tuple[str, ...] = ()
     decimals: int = 3
 
@@ -122,7 +90,7 @@ class Interval(NamedTuple):
         lines = [
             f"{self.metric} {self.value:.{decimals}f} "
             f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %, "
-            f"{self.method}, {describe_units(self.units, self.by)})"
+            f"{self.method}, {describe_units(self.units, self.unit)})"
         ]
         lines += self.notes
         return "\n".join(map(printable, lines))
@@ -161,7 +129,7 @@ class Intervals(dict[str, Interval], AsTable):
     >>> from truerank import Ranks, report
     >>> ranks = Ranks([0, 3, 1, 0, 2] * 40, [1] * 200, 9)
     >>> print(report(ranks).interval(["mrr", "mr"]))
-    metric  value  95 % from     to  units    by  method
+    metric  value  95 % from     to  units  unit  method
     mrr     0.617      0.571  0.662    200  task       t
     mr      2.20       2.04   2.36     200  task       t
     """
@@ -176,7 +144,7 @@ class Intervals(dict[str, Interval], AsTable):
             Column("low", f"{level}from", decimals),
             Column("high", "to", decimals),
             Column("units"),
-            Column("by"),
+            Column("unit"),
             Column("method"),
         ]
         rows = []
@@ -192,41 +160,34 @@ def interval(
     ranks: Ranks | HasRanks | HasUnits,
     metric: str | Key = "mrr",
     *,
-    by: LabelsLike | None = UNIT,
+    unit: LabelsLike | None = UNIT,
     level: float = 0.95,
-    groups: LabelsLike | None = None,
     weights: str | npt.ArrayLike | None = None,
     seed: int = 0,
-    draw_seed: int = 0,
 ) -> Interval:
     """Compute the confidence interval of a metric over other units of the same population.
 
-    Means have a t interval, on the scale where tasks add up; shares that of Wilson, or of Clopper
-    and Pearson where hits or misses are few; medians that of order statistics. What is no function
-    of a mean (mad, extreme power means) is resampled. A metric with a range, which mean ranks do
-    not have, has an interval at least as wide as units of a kind that was not drawn could make it.
+    Means have the t interval with u - 1 degrees of freedom for u units, on the scale where tasks
+    add up (gmr: logarithms; hmr: reciprocals). hits@k has that of Wilson. Medians, mad and extreme
+    power means have the percentiles of 1,000 resamples of the units. Ends are cut to the range of
+    the metric.
 
     Parameters
     ----------
     ranks : Ranks or Report
         A Report stands for its ranks, with the weights of the report.
     metric : str or Key
-        Any key of a report.
-    by : str, labels or None
+        Any key of a report but macro averages, whose groups have intervals, and z.
+    unit : str, labels or None
         What was drawn when the test set was made. "unit": the label "unit", which every Task
         writes (a test triple, an aligned pair, a query of retrieval), or tasks where the ranks have
         none. "task" or None: tasks. "query", "relation", another label, or labels of the tasks.
     level : float
         Between 0 and 1.
-    groups : str or labels, optional
-        The groups of a macro average, which are fixed unless they are those of `by`, too. If not
-        given, the groups of a Report, else those of `by`.
     weights : array_like of float, shape (n,), or str, optional
         Used instead of the weights of the ranks; "query", "relation", ... as in a report.
     seed : int
-        The seed of the resamples, for metrics that need them.
-    draw_seed : int
-        The seed of the kind "random".
+        The seed of the resamples, and of the kind "random" of Ranks. A Report has its own for that.
 
     Returns
     -------
@@ -235,234 +196,272 @@ def interval(
     Raises
     ------
     KeyError
-        For an unknown key, and `macro.X` without groups.
+        For an unknown key.
     TypeError, ValueError
-        For arguments that are no ranks, no level, or no labels of these ranks.
+        For arguments that are no ranks, no level, or no labels of these ranks; for a macro average
+        and z.
 
     Examples
     --------
     >>> from truerank import Ranks
     >>> ranks = Ranks([0, 0, 1, 3, 7, 2, 0, 1], [1] * 8, 100)
     >>> print(interval(ranks, "hits@1"))
-    hits@1 0.375 [0.085, 0.755] (95 %, clopper-pearson, 8 tasks)
-    >>> print(interval(ranks, "mr"))
-    mr 2.8 [1.0, 13.4] (95 %, t, 8 tasks)
-    mr hangs on few tasks: 2 of 8 carry it
+    hits@1 0.375 [0.137, 0.694] (95 %, wilson, 8 tasks)
+    few units: 8 tasks
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
-    units = units_of(
-        ranks,
-        metric,
-        by=by,
-        groups=groups,
-        weights=weights,
-        draw_seed=integer("draw_seed", draw_seed, least=0),
-    )
-    key = units.key
-    number = units.number
-    bounds = IntervalBounds(math.nan, math.nan, "none")
-    found = influences_of(units, level)
-    if found is not None:
-        value = found.value
-        number = len(found.shares)
-        if number > 1:
-            bounds = bounds_of(found, level)
-    elif key.macro or units.ends is not None:  # Without influences such a metric has no value.
-        value = math.nan
+    model = as_model("ranks", ranks, seed)
+    key = metric if isinstance(metric, Key) else model.read_key(metric)
+    check_interval(key)
+    units = model.units(key, unit=unit, weights=weights)
+    if is_mean(key):
+        influences = influences_of(units)
+        value = influences.value
+        low, high = bounds_of(influences, level)
+        method = "wilson" if influences.is_share else T
+        notes = note_on(
+            key, units.name, influences.moved, influences.bases, is_share=influences.is_share
+        )
     else:
         value = compute(key, units.sample)
-        if number > 1 and not math.isnan(value) and key.metric != COUNT:
-            bounds = _bootstrap(units, value, level, seed)
-    are_groups = number != units.number
-    by = GROUP if are_groups else units.by
-    notes: tuple[str, ...] = ()
-    if not math.isnan(value) and key.metric != COUNT:
-        if are_groups:
-            shares = np.full(number, 1 / number)
-        else:
-            shares = units.sums(units.weights) / units.weights.sum()
-        notes = notes_on_interval(units, shares, by, level)
-        if found is not None and not notes:
-            notes = notes_on_carriers(key, found.moved, by)
+        low, high = _bootstrap(units, level, seed)
+        method = "bootstrap"
+        bases = units.sums(units.weights)
+        notes = note_on(key, units.name, np.zeros(units.number), bases)
+    if math.isnan(low):
+        method = NONE
+        notes = () if math.isnan(value) else _why_unbounded(units.number, units.name)
     return Interval(
         metric=str(key),
         value=value,
-        low=bounds.low,
-        high=bounds.high,
+        low=low,
+        high=high,
         level=level,
-        method=bounds.method,
-        units=number,
-        by=by,
+        method=method,
+        units=units.number,
+        unit=units.name,
         notes=notes,
         decimals=key.decimals,
     )
 
 
-def notes_on_interval(units: Units, shares: FloatArray, by: str, level: float) -> tuple[str, ...]:
-    """Say in one clause, if at all, that there are too few units for an interval.
+def check_interval(key: Key, runs: int = 1) -> None:
+    """Raise an error for a key that has no interval, and say what has one.
 
     Examples
     --------
-    >>> from truerank import Ranks
-    >>> few = units_of(Ranks([0, 3, 4], [1, 1, 1], 1000), "mrr")
-    >>> notes_on_interval(few, np.full(3, 1 / 3), "task", 0.95)
-    ('not enough to say: 3 tasks',)
+    >>> from truerank.metrics.keys import parse
+    >>> check_interval(parse("macro.mrr"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: metric: macro.mrr is a mean over fixed groups, which has ...
     """
-    if not leaves_nearly_all_open(shares, level):
-        return notes_on_units(units)
-    notes = notes_on_sizes(units)
-    # A note on the units names a large one, too, where the shares are those of units.
-    are_noted = notes and len(shares) == units.number
-    counted = notes[0].partition(": ")[2] if are_noted else describe_units(len(shares), by)
-    return (f"{NOT_ENOUGH}: {counted}",)
+    problem = why_no_interval(key, runs)
+    if problem:
+        raise InputValueError("metric", problem)
 
 
-def leaves_nearly_all_open(shares: FloatArray, level: float) -> bool:
-    """Whether units with these shares of the weight leave nearly the whole range of a metric open.
-
-    The interval of a share is looked at, of as many effective units, half of which are hits: so the
-    design decides, and never what was ranked how.
+def why_no_interval(key: Key, runs: int = 1) -> str:
+    """Say why a key of one run, or of several, has no interval, and what has; empty where it has.
 
     Examples
     --------
-    >>> [leaves_nearly_all_open(np.full(n, 1 / n), 0.95) for n in (1, 5, 6, 100)]
-    [True, True, False, False]
-    >>> leaves_nearly_all_open(np.array([0.9] + [0.001] * 100), 0.95)
-    True
+    >>> from truerank.metrics.keys import parse
+    >>> [bool(why_no_interval(parse(key))) for key in ("amri", "median", "macro.mrr", "z.mr")]
+    [False, False, True, True]
     """
-    from scipy.special import betaincinv
-
-    if not len(shares):
-        return False
-    half = 0.5 / float(np.square(shares).sum())
-    low = float(betaincinv(half, half + 1, (1 - level) / 2))
-    return 1 - 2 * low >= NEARLY_ALL
-
-
-def bounds_of(found: Influences, level: float) -> IntervalBounds:
-    """Return the bounds of a metric, and the method.
-
-    Examples
-    --------
-    >>> from truerank.inference.influences import influences_of_sums
-    >>> low, high, method = bounds_of(influences_of_sums(np.arange(9.0), np.ones(9)), 0.95)
-    >>> round(low, 3), round(high, 3), method
-    (1.486, 6.514, 't')
-    """
-    if found.bounds is not None:
-        return IntervalBounds(min(found.bounds), max(found.bounds), "order")
-    inner = _inner_bounds(found, level)
-    one = found.at(inner.low)
-    other = found.at(inner.high)
-    return IntervalBounds(min(one, other), max(one, other), inner.method)
-
-
-def _inner_bounds(found: Influences, level: float) -> IntervalBounds:
-    """The bounds on the scale of the mean."""
-    inner = found.inner
-    least, most = found.ends
-    extent = most - least
-    at_end = found.form == SHARE and min(inner - least, most - inner) <= ROUNDING * extent
-    unseen = unseen_share(found.shares, level)
-    reach_low = inner + unseen * (least - inner)
-    reach_high = inner + unseen * (most - inner)
-    if at_end or not found.moved.any():
-        return IntervalBounds(reach_low, reach_high, UNSEEN)
-    bounds = _bounds_of_seen(found, level)
-    if not found.has_range or (bounds.low <= reach_low and reach_high <= bounds.high):
-        return bounds
-    method = f"{bounds.method}, {UNSEEN}"
-    return IntervalBounds(min(bounds.low, reach_low), max(bounds.high, reach_high), method)
-
-
-def _bounds_of_seen(found: Influences, level: float) -> IntervalBounds:
-    """The bounds that the variation of the units gives, on the scale of the mean."""
-    from scipy.special import stdtrit
-
-    inner = found.inner
-    least, most = found.ends
-    extent = most - least
-    quantile = float(stdtrit(degrees_of_freedom(found.moved), (1 + level) / 2))
-    if found.form == SHARE:
-        share = (inner - least) / extent
-        units = len(found.moved)
-        # The variance of u equal trials is p (1 - p) / u, and the squared error has a factor
-        # u / (u - 1) beside it.
-        variance = (found.error / extent) ** 2 * (units - 1) / units
-        trials = share * (1 - share) / variance
-        bounds = share_bounds(share, trials, quantile, level)
-        return IntervalBounds(
-            least + bounds.low * extent, least + bounds.high * extent, bounds.method
+    if key.macro:
+        plain = key._replace(macro=False)
+        return (
+            f"{key} is a mean over fixed groups, which has no interval; each group has one of "
+            f"{plain}, and two models are compared by scipy.stats.ttest_rel over the groups' values"
         )
-    if found.form == VARIANCE:  # Its bounds are even on the scale of its logarithm.
-        factor = math.exp(min(quantile * found.error / inner, 700.0))
-        return IntervalBounds(inner / factor, inner * factor, "t")
-    reach = quantile * found.error
-    return IntervalBounds(max(inner - reach, least), min(inner + reach, most), "t")
+    if key.adjustment == "z":
+        plain = key._replace(adjustment=NO_ADJUSTMENT)
+        return f"{key} says how far {plain} is from chance, and has no interval; {plain} has"
+    if key.metric == COUNT:
+        return "count is the number of tasks, which has no interval; take a metric of their ranks"
+    if runs > 1 and not is_mean(key):
+        return (
+            f"{key} of several runs has no interval, as it is no mean over units; each run has one"
+        )
+    return ""
 
 
-def share_bounds(share: float, trials: float, quantile: float, level: float) -> IntervalBounds:
-    """Return Wilson's bounds of a share, or those of Clopper and Pearson where hits are few.
+def _why_unbounded(number: int, name: str) -> tuple[str]:
+    counted = describe_units(number, name)
+    return (f"no interval: {counted}" if number < 2 else f"no interval: all {counted} are alike",)
+
+
+def bounds_of(influences: Influences, level: float) -> tuple[float, float]:
+    """Return the bounds of a metric; nan for fewer than 2 units, and alike ones but for shares.
+
+    Examples
+    --------
+    >>> tops = np.arange(9.0)
+    >>> mean, moved = influences_of_sums(tops, np.ones(9))
+    >>> low, high = bounds_of(Influences(mean, mean, tops, np.ones(9), moved), 0.95)
+    >>> round(low, 3), round(high, 3)
+    (1.895, 6.105)
+    """
+    least, most = influences.ends
+    if len(influences.moved) < 2 or math.isnan(influences.value):
+        return math.nan, math.nan
+    if influences.is_share and most > least:
+        extent = most - least
+        share = (influences.mean - least) / extent
+        low, high = wilson(share, influences.moved / extent, level)
+        low = least + low * extent
+        high = least + high * extent
+    else:
+        _, _, low, high = t_test([influences.tops[None]], influences.bases, level)
+    return _values_between(influences, low, high)
+
+
+def _values_between(influences: Influences, low: float, high: float) -> tuple[float, float]:
+    """The metric at both bounds of the mean, which are cut to its range; nan stays nan."""
+    if math.isnan(low):
+        return low, high
+    least, most = influences.ends
+    one = influences.at(min(max(low, least), most))
+    other = influences.at(min(max(high, least), most))
+    return min(one, other), max(one, other)
+
+
+def wilson(share: float, moved: FloatArray, level: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share, of as many trials as would vary as much as its units do.
 
     Parameters
     ----------
-    share, trials : float
-        The share of hits, and the number of independent trials that would vary as much.
-    quantile : float
-        That of t, for Wilson's bounds.
+    share : float
+    moved : ndarray of float64, shape (units,)
+        The influences of the units. Where they are 0, each unit is a trial.
     level : float
 
     Examples
     --------
-    >>> low, high, method = share_bounds(0.5, 100, 1.96, 0.95)
-    >>> round(low, 4), round(high, 4), method
-    (0.4038, 0.5962, 'wilson')
+    >>> low, high = wilson(0.5, np.array([0.01] * 50 + [-0.01] * 50) / 2, 0.95)
+    >>> round(low, 4), round(high, 4)
+    (0.4038, 0.5962)
     """
-    from scipy.special import betaincinv
+    from scipy.special import ndtri
 
-    hits = trials * share
-    misses = trials * (1 - share)
-    tail = (1 - level) / 2
-    if min(hits, misses) < FEW_HITS - 1e-9:  # Rounding must not make 10 hits fewer.
-        low = float(betaincinv(hits, misses + 1, tail))
-        high = float(betaincinv(hits + 1, misses, 1 - tail))
-        return IntervalBounds(low, high, "clopper-pearson")
-    square = quantile * quantile / trials
+    share = round(share, 12)  # All hits are 1, whatever their weights were.
+    trials = float(len(moved))
+    if moved.any() and 0 < share < 1:
+        trials = share * (1 - share) / float(moved @ moved)
+    square = float(ndtri((1 + level) / 2)) ** 2 / trials
     middle = (share + square / 2) / (1 + square)
     reach = math.sqrt(share * (1 - share) * square + square * square / 4) / (1 + square)
-    return IntervalBounds(middle - reach, middle + reach, "wilson")
+    return middle - reach, middle + reach
 
 
-def unseen_share(shares: FloatArray, level: float) -> float:
-    """Return the largest share of a population that so many units may have left unseen.
+def _bootstrap(units: Units, level: float, seed: int) -> tuple[float, float]:
+    """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
+    number = units.number
+    sample = units.sample
+    if number < 2 or math.isnan(compute(units.key, sample)):
+        return math.nan, math.nan
+    random = np.random.default_rng(seed)
+    plain = units.key._replace(adjustment=NO_ADJUSTMENT)
+    values = []
+    for _ in range(RESAMPLES):
+        drawn = np.bincount(random.integers(number, size=number), minlength=number)
+        weights = units.weights * drawn[units.unit]
+        values.append(compute(plain, sample._replace(weights=weights)))
+    _, moved = influences_of_sums(
+        units.sums(units.weights * sample.ranks), units.sums(units.weights)
+    )
+    if min(values) == max(values) and not moved.any():
+        return math.nan, math.nan
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    if units.key.adjustment == NO_ADJUSTMENT:
+        return low, high
+    of_chance = moments(units.key.alone, sample.candidates, sample.weights)
+    ends = [adjusted(units.key, end, *of_chance) for end in (low, high)]
+    return min(ends), max(ends)
+
+
+# -- several runs of a model -----------------------------------------------------------------------
+
+
+def interval_over_runs(
+    runs: Sequence[Ranks | HasRanks],
+    metric: str | Key = "mrr",
+    *,
+    unit: LabelsLike | None = UNIT,
+    level: float = 0.95,
+) -> Interval:
+    """Compute the interval of the mean of a metric over runs: over other runs and other units.
+
+    Parameters
+    ----------
+    runs : sequence of Ranks or Reports
+        At least two. If their tasks are unlike, they are folds, whose values have a t interval.
+    metric, unit, level
+        As in `interval`; the kind "random" has the seeds of Reports.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two runs, and for metrics that are no function of a mean.
 
     Examples
     --------
-    >>> round(unseen_share(np.full(10, 0.1), 0.95), 4)  # as Clopper and Pearson have it
-    0.3085
+    >>> from truerank import Ranks
+    >>> runs = [Ranks([0, 3, x], [1, 1, 1], 10) for x in (1, 2, 4)]
+    >>> found = interval_over_runs(runs, "mr")
+    >>> found.method, found.units, round(found.value, 4)
+    ('t of runs and units', 3, 2.7778)
     """
-    effective = 1 / float(np.square(shares).sum())
-    return float(1 - ((1 - level) / 2) ** (1 / effective))
-
-
-def _bootstrap(units: Units, value: float, level: float, seed: int) -> IntervalBounds:
-    """The percentiles of the metric of resampled units.
-
-    Of very many units fewer are drawn, which vary more, by the root of the numbers.
-    """
-    random = np.random.default_rng(seed)
-    drawn = min(units.number, MOST_UNITS_DRAWN)
-    order = np.argsort(units.unit, kind="stable")
-    sizes = np.bincount(units.unit)
-    starts = np.cumsum(sizes) - sizes
-    values = np.empty(RESAMPLES)
-    for i in range(RESAMPLES):
-        chosen = random.integers(units.number, size=drawn)
-        ends = np.cumsum(sizes[chosen])
-        skipped = np.repeat(starts[chosen] - ends + sizes[chosen], sizes[chosen])
-        tasks = order[skipped + np.arange(ends[-1])]
-        values[i] = compute(units.key, take(units.sample, tasks))
-    away = (values[~np.isnan(values)] - value) * math.sqrt(drawn / units.number)
-    low, high = np.quantile(away, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return IntervalBounds(value + low, value + high, "bootstrap")
+    level = confidence(level)
+    if len(runs) < 2:
+        raise InputValueError("runs", expected="at least two", got=len(runs))
+    models = [as_model(f"reports[{i}]", run) for i, run in enumerate(runs)]
+    key = metric if isinstance(metric, Key) else models[0].read_key(metric)
+    check_interval(key, len(runs))
+    aligned = align_runs(models)
+    if aligned is not None:
+        codes, name = unit_codes(models[0].tasks, unit)
+        units = [model.units(key, unit=codes) for model in aligned]
+        number = units[0].number
+    else:
+        units = [model.units(key, unit=unit) for model in models]
+        name = units[0].name
+        number = sum(of_fold.number for of_fold in units)
+    influences = [influences_of(of_run) for of_run in units]
+    first = influences[0]
+    value = math.fsum(of_run.value for of_run in influences) / len(runs)
+    notes: tuple[str, ...] = ()
+    method = NONE
+    low = high = math.nan
+    if math.isnan(value):
+        pass
+    elif aligned is None:
+        means = np.array([[of_fold.mean for of_fold in influences]])
+        _, _, low, high = t_test([means], np.ones(len(runs)), level)
+        method = OF_FOLDS
+    else:
+        check_bases(influences, "runs")
+        tops = np.array([of_run.tops for of_run in influences])
+        _, _, low, high = t_test([tops], first.bases, level)
+        _, moved = influences_of_sums(tops.mean(axis=0), first.bases)
+        notes = note_on(key, name, moved, first.bases)
+        method = OF_RUNS
+    if math.isnan(low):
+        method = NONE
+        notes = () if math.isnan(value) else _why_unbounded(number, name)
+    low, high = _values_between(first, low, high)
+    return Interval(
+        metric=str(key),
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        method=method,
+        units=number,
+        unit=name,
+        notes=notes,
+        decimals=key.decimals,
+    )

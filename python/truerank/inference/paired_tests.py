@@ -1,229 +1,92 @@
-"""The tests of two models over the same units, and the intervals that belong to them.
+"""Tests of means over units: t, of one model or two and of their runs, and exact sign flips.
 
-Of the units that differ, up to 30 have all their signs flipped; more that differ by one size are
-tossed coins, which is McNemar's test; for others there is a t test. An interval holds the shifts
-between the models that are not rejected: a shift x leaves the differences d - x s, where s is what
-a shift of 1 adds to a unit.
+All take what each unit adds to the two sums whose ratio is the mean: tops and bases.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .comparisons import DIFFERENCE, RATIO
-from .influences import DIFFERENCES, LOGARITHM, ROUNDING, degrees_of_freedom, slope, standard_error
-from .intervals import error_rate, unseen_share
+from .influences import ROUNDING, influences_of_sums, standard_error
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
-    from ..metrics.keys import Key
-    from .influences import Influences
 
 FLIPS = "exact sign flips"
-MCNEMAR = "exact McNemar"
 T = "t"
 MOST_FLIPPED = 30  # Each half of so many differences has 2^15 sums.
 SLACK = 1e-9  # Sums that differ by less, relative to the total, are equal.
-LAST_DIGITS = 1e-14  # So small a part of what a unit adds to a model is rounding.
-TOLERANCE = 1e-9  # It is relative to the distance of a bound from the estimate.
-UNBOUNDED = (
-    "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
-)
+TOLERANCE = 1e-9  # It is relative to the distance of a bound from the mean.
 
 
-class PairedTest:
-    """The two-sided test of one metric of two models, whose units are the same.
-
-    Parameters
-    ----------
-    first, second : Influences
-    key : Key
-    level : float
-
-    Attributes
-    ----------
-    effect : str
-        "difference", or "ratio" where the metric is a logarithm's or a power's mean.
-    estimate : float
-        The difference or ratio of the values.
-    p_value : float
-        nan where a value is.
-    method : str
-        "exact sign flips", "exact McNemar" or "t".
-    notes : tuple of str
+def error_rate(level: float) -> float:
+    """Return 1 - level, without the rounding of a difference.
 
     Examples
     --------
-    >>> from truerank.inference.influences import influences_of_sums
-    >>> from truerank.metrics.keys import parse
-    >>> ones = np.ones(6)
-    >>> first, second = (influences_of_sums(x * ones / 8, ones, ends=(0, 1)) for x in (5, 3))
-    >>> found = PairedTest(first, second, parse("mrr"), 0.95)
-    >>> found.estimate, found.p_value, found.method
-    (0.25, 0.03125, 'exact sign flips')
+    >>> error_rate(0.95)
+    0.05
     """
+    return round(1 - level, 12)
 
-    def __init__(self, first: Influences, second: Influences, key: Key, level: float) -> None:
-        self.first = first
-        self.second = second
-        self.key = key
-        self.alpha = error_rate(level)
-        self.level = level
-        self.method = FLIPS
-        self.notes: tuple[str, ...] = ()
-        self.p_value = math.nan
-        self.is_ratio = not key.macro and first.form not in DIFFERENCES
-        if self.is_ratio:
-            self.effect = RATIO
-            self.estimate = first.value / second.value if second.value else math.nan
-        else:
-            self.effect = DIFFERENCE
-            self.estimate = first.value - second.value
-        # A ratio of means is tested as the factor x in first - x second, and other effects as a
-        # shift. Equal models have the factor 1, or no shift.
-        self.is_factor = self.is_ratio and first.form != LOGARITHM
-        self.apart = differences(first.tops, second.tops)
-        self.moves = second.tops if self.is_factor else second.shares
-        self.moved = first.moved - second.moved
-        self.units = len(self.apart)
-        if math.isnan(first.value - second.value):
-            return
-        self.p_value = self._p_of_null()
-        self.has_bounds = bool(self.moves.any())
-        if self.has_bounds and self.are_alike:
-            is_narrow = first.has_range or key.adjustment == "index"
-            self.has_bounds = is_narrow and not self.is_ratio
-            if not self.has_bounds:
-                self.notes = (UNBOUNDED.format(self.effect),)
 
-    @cached_property
-    def shift(self) -> float:
-        """The shift from the null at which the differences add up to 0."""
-        return float(self.apart.sum() / self.moves.sum())
+def t_test(
+    models: Sequence[FloatArray], bases: FloatArray, level: float
+) -> tuple[float, float, float, float]:
+    """Return the mean over runs of one model, or the difference of two; its p-value and interval.
 
-    @cached_property
-    def are_alike(self) -> bool:
-        """Whether all units differ alike; not if they are so few that no shift is rejected."""
-        if math.ldexp(1.0, 1 - self.units) > self.alpha:
-            return False
-        rest = np.abs(self.apart - self.shift * self.moves)
-        scale = np.abs(self.apart) + np.abs(self.moves)
-        return bool(rest.max() <= ROUNDING * scale.max())
+    The squared error is the sum of s^2 / k for each model of several runs (Welch), with the
+    variance s^2 of the values of its k runs, and of u / (u - 1) sum of d^2 over the influences d
+    of the units on the mean over runs. The degrees of freedom are those of Satterthwaite: of one
+    run of each model u - 1, so that it is the paired t test.
 
-    def _p_of_null(self) -> float:
-        """Return the p-value of models that do not differ, and note the method."""
-        apart = self.apart[self.apart != 0]
-        if len(apart) <= MOST_FLIPPED:
-            return SignFlips(apart, np.zeros_like(apart)).p_value()
-        sizes = np.abs(apart)
-        if sizes.max() - sizes.min() <= SLACK * sizes.max():
-            from scipy.stats import binomtest
+    Parameters
+    ----------
+    models : sequence of ndarray of float64, shape (runs, units)
+        The tops of one model, or of two.
+    bases : ndarray of float64, shape (units,)
+    level : float
 
-            self.method = MCNEMAR
-            return float(binomtest(int((apart > 0).sum()), len(apart)).pvalue)
-        from scipy.special import stdtr
+    Returns
+    -------
+    estimate, p_value, low, high : float
+        Bounds are nan where nothing varies; then the p-value is 1 for a difference of 0, else nan.
 
-        self.method = T
-        z = abs(float(apart.sum())) / self.error if self.error else math.inf
-        p = 2 * float(stdtr(self.degrees, -z))
-        return max(p, math.ldexp(1.0, 1 - len(apart)))
+    Notes
+    -----
+    F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components.
+    Biometrics Bulletin 2 (1946).
 
-    def _variance(self, moved: FloatArray) -> float:
-        """The squared standard error of a sum over the units."""
-        shares = None if self.first.is_macro else self.first.shares
-        return standard_error(moved, shares) ** 2
+    Examples
+    --------
+    >>> differences_of_folds = np.array([[0.01, 0.03, 0.02]])
+    >>> [round(x, 4) for x in t_test([differences_of_folds], np.ones(3), 0.95)]
+    [0.02, 0.0742, -0.0048, 0.0448]
+    """
+    from scipy.special import stdtr, stdtrit
 
-    @cached_property
-    def error(self) -> float:
-        """The standard error of the sum of the differences."""
-        return math.sqrt(self._variance(self.moved))
-
-    @cached_property
-    def degrees(self) -> float:
-        """The degrees of freedom of that error."""
-        return degrees_of_freedom(self.moved)
-
-    def bounds(self) -> tuple[float, float]:
-        """The interval of the effect, which holds that of equal models exactly if p > 1 - level."""
-        if math.isnan(self.p_value) or not self.has_bounds:
-            return math.nan, math.nan
-        least, most = self.first.ends
-        ends = (
-            (least / most - 1, most / least - 1) if self.is_factor else (least - most, most - least)
-        )
-        if self.are_alike:
-            unseen = unseen_share(self.first.shares, self.level)
-            shifts = [self.shift + unseen * (end - self.shift) for end in ends]
-        elif self.units <= MOST_FLIPPED:
-            flips = SignFlips(self.apart, self.moves)
-            shifts = [self._last_kept(flips, end) for end in ends]
-        else:
-            shifts = np.clip(self._bounds_of_t(), *ends).tolist()
-        effects = [self.estimate] + [self._effect(shift) for shift in shifts]
-        return self._agreeing(min(effects), max(effects))
-
-    def _effect(self, shift: float) -> float:
-        """The effect that this shift from the null would be."""
-        second = self.second
-        if not self.is_ratio:
-            return shift * slope(second.outward, second.inner)
-        inner = second.inner + shift * (second.inner if self.is_factor else 1.0)
-        return second.at(inner) / second.value
-
-    def _last_kept(self, flips: SignFlips, end: float) -> float:
-        """The last shift towards an end that sign flips do not reject, by bisection."""
-        if end == self.shift or flips.p_value(end) > self.alpha:
-            return end
-        kept = self.shift
-        rejected = end
-        # The p-value falls with the distance, since no unit has a negative share of a shift.
-        while abs(rejected - kept) > TOLERANCE * abs(rejected - self.shift):
-            middle = (kept + rejected) / 2
-            if flips.p_value(middle) > self.alpha:
-                kept = middle
-            else:
-                rejected = middle
-        return kept
-
-    def _bounds_of_t(self) -> tuple[float, float]:
-        """Fieller's bounds: the shifts x whose sum of d - x s is within t standard errors of 0.
-
-        A shift of a mean is a fixed number, so that s adds nothing to the error.
-        """
-        from scipy.special import stdtrit
-
-        square = float(stdtrit(self.degrees, 1 - self.alpha / 2)) ** 2
-        top = float(self.apart.sum())
-        base = float(self.moves.sum())
-        of_top = self.error**2
-        of_base = 0.0
-        of_both = 0.0
-        if self.is_factor:
-            moves = self.second.moved
-            of_base = self._variance(moves)
-            of_both = (self._variance(self.moved + moves) - self._variance(self.moved - moves)) / 4
-        leading = base * base - square * of_base
-        if leading <= 0:  # The base may be 0, so the ratio may be anything.
-            return -math.inf, math.inf
-        middle = top * base - square * of_both
-        spread = base * base * of_top - 2 * top * base * of_both + top * top * of_base
-        spread += square * (of_both * of_both - of_top * of_base)
-        reach = math.sqrt(square * max(spread, 0.0))
-        return (middle - reach) / leading, (middle + reach) / leading
-
-    def _agreeing(self, low: float, high: float) -> tuple[float, float]:
-        """The bounds with the effect of equal models inside, or outside, as the p-value says."""
-        null = 1.0 if self.is_ratio else 0.0
-        if self.p_value > self.alpha:
-            return min(low, null), max(high, null)
-        beside = math.nextafter(null, self.estimate)
-        if self.estimate > null:
-            return max(low, beside), high
-        return low, min(high, beside)
+    tops = models[0].mean(axis=0)
+    if len(models) > 1:
+        tops = differences(tops, models[1].mean(axis=0))
+    estimate, moved = influences_of_sums(tops, bases)
+    parts = [(standard_error(moved) ** 2, len(moved) - 1)]
+    for runs in models:
+        if len(runs) > 1:
+            values = runs.sum(axis=1) / bases.sum()
+            values -= values[0]  # Equal values have no variance, not even a rounded one.
+            parts.append((float(values.var(ddof=1)) / len(runs), len(runs) - 1))
+    variance = sum(part for part, _ in parts)
+    if not variance > 0:
+        return estimate, math.nan if estimate else 1.0, math.nan, math.nan
+    degrees = variance**2 / sum(part**2 / of_part for part, of_part in parts)
+    error = math.sqrt(variance)
+    p_value = 2 * float(stdtr(degrees, -abs(estimate) / error))
+    reach = float(stdtrit(degrees, 1 - error_rate(level) / 2)) * error
+    return estimate, p_value, estimate - reach, estimate + reach
 
 
 def differences(one: FloatArray, two: FloatArray) -> FloatArray:
@@ -235,64 +98,142 @@ def differences(one: FloatArray, two: FloatArray) -> FloatArray:
     array([0.5, 0. ])
     """
     apart = one - two
-    sizes = np.abs(apart)
-    is_rounding = sizes <= ROUNDING * sizes.max(initial=0.0)
-    is_rounding |= sizes <= LAST_DIGITS * np.maximum(np.abs(one), np.abs(two))
-    return np.where(is_rounding, 0.0, apart)
+    return np.where(np.abs(apart) <= ROUNDING * (np.abs(one) + np.abs(two)), 0.0, apart)
 
 
-class SignFlips:
-    """The signs of up to 30 differences d - x s, flipped at random, for any shift x.
-
-    The sums of d and of s with each choice of signs are added up once, those of either half of the
-    units; the sums of d - x s follow from them.
-
-    Parameters
-    ----------
-    apart, moves : ndarray of float64, shape (m,)
-        The differences without a shift, d, and what a shift of 1 takes from them, s.
+def are_alike(apart: FloatArray, bases: FloatArray) -> bool:
+    """Whether all units that differ do so by the same, for their weights.
 
     Examples
     --------
-    >>> flips = SignFlips(np.array([1.0, 1.0, 0.0, 1.0]), np.ones(4))
-    >>> flips.p_value(), flips.p_value(1.0)
-    (0.25, 1.0)
+    >>> are_alike(np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.0, 2.0]))
+    True
     """
+    differ = apart != 0
+    values = apart[differ] / bases[differ]
+    spread = np.ptp(values) if len(values) else 0.0
+    return bool(spread <= ROUNDING * np.abs(values).max(initial=0.0))
 
-    def __init__(self, apart: FloatArray, moves: FloatArray) -> None:
-        self.apart = apart
-        self.moves = moves
-        numbers = np.stack([apart, moves])
-        half = len(apart) // 2
-        self.sums_of_halves = signed_sums(numbers[:, :half]), signed_sums(numbers[:, half:])
 
-    def p_value(self, shift: float = 0.0) -> float:
-        """The share of all signs whose sum is as large as that of the differences.
+def p_of_difference(apart: FloatArray, bases: FloatArray) -> tuple[float, str]:
+    """Return the two-sided p-value of the differences of units, and the test.
 
-        Each sum of one half of them is met with the sorted sums of the other.
-        """
-        apart = self.apart - shift * self.moves
-        total = abs(float(apart.sum()))
-        slack = SLACK * float(np.abs(apart).sum())
-        if total <= slack:
-            return 1.0
-        first, second = [of_d - shift * of_s for of_d, of_s in self.sums_of_halves]
-        first.sort()
-        missing = np.sort(total - slack - second)
-        smaller = np.searchsorted(first, missing).sum()
-        return 2 * float(len(first) - smaller / len(missing)) / len(first)
+    Up to 30 that are not 0 have their signs flipped; of more, or with one size of all, there is the
+    paired t test, which equals `scipy.stats.ttest_rel` where the units weigh alike.
+
+    Examples
+    --------
+    >>> p_of_difference(np.array([1.0, 1.0, 0.0, 1.0]), np.ones(4))
+    (0.25, 'exact sign flips')
+    """
+    nonzero = apart[apart != 0]
+    if len(nonzero) <= MOST_FLIPPED:
+        return flip_probability(*halves_of(nonzero)), FLIPS
+    if len(nonzero) == len(apart) and are_alike(apart, bases):
+        return math.ldexp(1.0, 1 - len(apart)), FLIPS
+    return t_test([apart[None]], bases, 0.95)[1], T
+
+
+def bounds_of_difference(apart: FloatArray, bases: FloatArray, level: float) -> tuple[float, float]:
+    """Return the differences of the mean that `p_of_difference` does not reject.
+
+    They are infinite where so few units differ that nothing is rejected, and nan where none does,
+    or all of them by the same.
+
+    Examples
+    --------
+    >>> low, high = bounds_of_difference(np.arange(0.0, 8.0), np.ones(8), 0.95)
+    >>> round(low, 2), round(high, 2)
+    (1.75, 5.25)
+    """
+    differ = apart != 0
+    if are_alike(apart, bases) and (differ.all() or int(differ.sum()) <= MOST_FLIPPED):
+        return math.nan, math.nan
+    if int(differ.sum()) > MOST_FLIPPED:
+        _, _, low, high = t_test([apart[None]], bases, level)
+        return low, high
+    low, high = flip_bounds(apart[differ], bases[differ], level)
+    share = float(bases[differ].sum() / bases.sum())
+    return low * share, high * share
+
+
+def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[float, float]:
+    """Return the outermost shifts x that sign flips of apart - x bases do not reject, by bisection.
+
+    Examples
+    --------
+    >>> flip_bounds(np.array([1.0, 2.0, 4.0]), np.ones(3), 0.95)
+    (-inf, inf)
+    """
+    alpha = error_rate(level)
+    if math.ldexp(1.0, 1 - len(apart)) > alpha:
+        return -math.inf, math.inf
+    values = apart / bases
+    middle = float(apart.sum() / bases.sum())
+    sums_of_apart = halves_of(apart)
+    sums_of_bases = halves_of(bases)
+
+    def is_kept(shift: float) -> bool:
+        first, second = (
+            of_apart - shift * of_bases
+            for of_apart, of_bases in zip(sums_of_apart, sums_of_bases, strict=True)
+        )
+        return flip_probability(first, second) > alpha
+
+    ends = []
+    # Beyond the outermost values all differences have one sign, which is rejected.
+    for end in (float(values.min()), float(values.max())):
+        kept = middle
+        rejected = end + (end - middle)
+        # The p-value falls with the distance, since no unit has a negative share of a shift.
+        while abs(rejected - kept) > TOLERANCE * abs(rejected - middle):
+            between = (kept + rejected) / 2
+            if is_kept(between):
+                kept = between
+            else:
+                rejected = between
+        ends.append(kept)
+    return ends[0], ends[1]
+
+
+def halves_of(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of either half of the numbers with each choice of signs."""
+    half = len(numbers) // 2
+    return signed_sums(numbers[:half]), signed_sums(numbers[half:])
 
 
 def signed_sums(numbers: FloatArray) -> FloatArray:
-    """The sums of each row of numbers with each choice of signs of the columns.
+    """Return the sums of numbers with each choice of their signs, the numbers' own first.
 
     Examples
     --------
-    >>> signed_sums(np.array([[1.0, 3.0]]))
-    array([[ 4.,  2., -2., -4.]])
+    >>> signed_sums(np.array([1.0, 3.0]))
+    array([ 4.,  2., -2., -4.])
     """
-    sums = np.zeros((len(numbers), 1))
-    for column in numbers.T:
-        sizes = column[:, None]
-        sums = np.concatenate([sums + sizes, sums - sizes], axis=1)
+    sums = np.zeros(1)
+    for number in numbers:
+        sums = np.concatenate([sums + number, sums - number])
     return sums
+
+
+def flip_probability(first: FloatArray, second: FloatArray) -> float:
+    """Return the share of all signs whose sum is as far from 0 as that of the numbers.
+
+    Parameters
+    ----------
+    first, second : ndarray of float64
+        The signed sums of both halves. Each of the one is met with the sorted ones of the other.
+
+    Examples
+    --------
+    >>> flip_probability(*halves_of(np.array([1.0, 1.0, 1.0])))
+    0.25
+    """
+    total = abs(float(first[0] + second[0]))
+    # The largest sum is that of the sizes.
+    slack = SLACK * float(first.max() + second.max())
+    if total <= slack:
+        return 1.0
+    least = np.sort(total - slack - second)
+    smaller = int(np.searchsorted(np.sort(first), least).sum())
+    return 2 * (1 - smaller / (len(first) * len(second)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,32 +19,21 @@ from ..errors import InputTypeError, InputValueError
 from ..metrics.keys import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import describe_task, join_labels
-from .units import HasModel, HasUnits, as_model
+from .units import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..arrays.types import FloatArray, IntArray
     from ..metrics.keys import Key
-    from ..ranks.labels import Labels, LabelsLike
-    from .units import HasRanks
+    from ..ranks.labels import Labels
+    from .units import HasUnits
 
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
-
-
-@runtime_checkable
-class HasReports(Protocol):
-    """An object that has the reports of several runs, such as Repeats."""
-
-    @property
-    def runs(self) -> int: ...
-
-    @property
-    def reports(self) -> Sequence[HasRanks]: ...
 
 
 def is_model(model: object) -> bool:
@@ -55,75 +44,20 @@ def is_model(model: object) -> bool:
     >>> is_model(Ranks([0], [1], 10)), is_model({})
     (True, False)
     """
-    return isinstance(model, (Ranks, HasUnits, HasModel, HasReports))
+    return isinstance(model, Ranks) or hasattr(model, "read_key")
 
 
-def runs_of(name: str, model: object) -> list[Any] | None:
-    """The runs of a model, of which there are at least two; None for a single one.
+def runs_of(model: Any) -> list[Any]:
+    """The runs of a model: of a list, or of several reports in one; else the model alone.
 
     Examples
     --------
-    >>> len(runs_of("a", [Ranks([0], [1], 10), Ranks([2], [1], 10)]))
-    2
-    >>> runs_of("a", Ranks([0], [1], 10))
+    >>> len(runs_of([Ranks([0], [1], 10), Ranks([2], [1], 10)])), len(runs_of(Ranks([0], [1], 10)))
+    (2, 1)
     """
-    if isinstance(model, (Ranks, HasUnits, HasModel)):
-        return None
     if isinstance(model, (list, tuple)):
-        runs = list(model)
-    elif isinstance(model, HasReports):
-        runs = list(model.reports)
-    else:
-        return None
-    if len(runs) < 2:
-        raise InputValueError(name, expected="at least two runs", got=len(runs))
-    return runs
-
-
-def have_same_tasks(a: Ranks, b: Ranks) -> bool:
-    """Whether nothing is known by which the tasks of two Ranks differ, but their order.
-
-    Examples
-    --------
-    >>> have_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9))
-    False
-    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
-    >>> have_same_tasks(a, b)
-    True
-    """
-    if len(a) != len(b):
-        return False
-    match = match_tasks(a, b)
-    alike = a.candidates == b.candidates[match.order]
-    return not match.differences and bool(alike.all())
-
-
-def are_alike(a: Ranks, b: Ranks) -> bool:
-    """Whether all that is known of two Ranks but their counts is equal, task by task.
-
-    Examples
-    --------
-    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
-    >>> are_alike(a, a), are_alike(a, b)
-    (True, False)
-    """
-    if not np.array_equal(a.candidates, b.candidates):
-        return False
-    if a.weights is None or b.weights is None:
-        if a.weights is not b.weights:
-            return False
-    elif not np.array_equal(a.weights, b.weights):
-        return False
-    for name in a.labels.keys() | b.labels.keys():
-        one = a.labels.get(name)
-        two = b.labels.get(name)
-        if (one is None) != (two is None):
-            return False
-        if one is None or two is None:
-            continue
-        if one.vocabulary != two.vocabulary or not np.array_equal(one.codes, two.codes):
-            return False
-    return True
+        return list(model)
+    return list(getattr(model, "reports", [model]))
 
 
 def reader_of(model: Any) -> Callable[[str], Key]:
@@ -132,60 +66,61 @@ def reader_of(model: Any) -> Callable[[str], Key]:
         if isinstance(model, Mapping):
             model = list(model.values())
         model = next(iter(model))
-    if isinstance(model, Ranks):
-        return parse
-    if isinstance(model, (HasUnits, HasModel)):
-        return model.read_key
-    if isinstance(model, HasReports):
-        return reader_of(model.reports[0])
-    return parse
+    reader: Callable[[str], Key] = getattr(model, "read_key", parse)
+    return reader
 
 
-def groups_of(model: HasUnits, groups: LabelsLike | None) -> LabelsLike | None:
-    """The groups of a macro average: those that are given, else those of a Report."""
-    if groups is None:
-        return model.group_codes
-    return groups
+def align_runs(models: Sequence[HasUnits]) -> list[HasUnits] | None:
+    """Put the tasks of runs in the order of the first; None where they are unlike, as of folds.
 
-
-class Match(NamedTuple):
-    """How the tasks of two models belong together.
-
-    Attributes
-    ----------
-    order : ndarray of int64, shape (n,)
-        For each task of the first model the position of its partner.
-    labels : tuple of str
-        The labels by which they were matched.
-    differences : tuple of str
-        What is unlike: tasks without a partner, labels that cannot be compared, units.
+    Examples
+    --------
+    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
+    >>> align_runs([as_model("a", a), as_model("b", b)])[1].tasks.above
+    array([0, 1])
+    >>> align_runs([as_model("a", a), as_model("b", b[:1])])
     """
+    first = models[0].tasks
+    aligned = []
+    for model in models:
+        ranks = model.tasks
+        if len(ranks) != len(first):
+            return None
+        order, labels, differences = match_tasks(first, ranks)
+        if differences or (first.candidates != ranks.candidates[order]).any():
+            return None
+        aligned.append(model.in_order(align(first, ranks, order, labels), order))
+    return aligned
 
-    order: IntArray
-    labels: tuple[str, ...]
-    differences: tuple[str, ...]
 
-
-def match_tasks(a: Ranks, b: Ranks) -> Match:
+def match_tasks(a: Ranks, b: Ranks) -> tuple[IntArray, tuple[str, ...], list[str]]:
     """Match as many tasks of two models by what they are.
 
     These are the labels that both have: side, relation, query and target. Tasks that are equal in
     all of them are matched in the order in which they, or their units, occur. Tasks without a
     partner are left, and matched by their order.
 
+    Returns
+    -------
+    order : ndarray of int64, shape (n,)
+        For each task of the first model the position of its partner.
+    labels : tuple of str
+        The labels by which they were matched.
+    differences : list of str
+        What is unlike: tasks without a partner, labels that cannot be compared, units.
+
     Examples
     --------
     >>> a, b = (Ranks([0, 0, 0], [1, 1, 1], 9, queries=x) for x in (["x", "y", "x"], list("yxx")))
-    >>> match_tasks(a, b).order
-    array([1, 0, 2])
+    >>> match_tasks(a, b)
+    (array([1, 0, 2]), ('queries',), [])
     """
-    shared = _shared_labels(a, b)
-    labels = tuple(shared.of_a)
-    differences = shared.differences
+    of_a, of_b, differences = _shared_labels(a, b)
+    labels = tuple(of_a)
     order = np.arange(len(a))
-    pairs = zip(shared.of_a.values(), shared.of_b.values(), strict=True)
+    pairs = zip(of_a.values(), of_b.values(), strict=True)
     if not all(one.same_as(two) for one, two in pairs):
-        key_a, key_b = _task_keys(a, b, shared)
+        key_a, key_b = _task_keys(a, b, of_a, of_b)
         ordered_b, order_b = sorted_with_order(key_b)
         in_a, places = look_up(ordered_b, key_a)
         in_b = order_b[places]
@@ -194,8 +129,8 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
         order[in_a] = in_b
         order[alone_a] = alone_b
         if len(alone_a):
-            task_of_a = describe_task(shared.of_a, alone_a[0])
-            task_of_b = describe_task(shared.of_b, alone_b[0])
+            task_of_a = describe_task(of_a, alone_a[0])
+            task_of_b = describe_task(of_b, alone_b[0])
             differences.append(
                 f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
                 f"{alone_a[0]} ({task_of_a} against {task_of_b})"
@@ -204,19 +139,14 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
             labels = ()
     if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
         differences.append("unit: tasks of one unit belong to several of the other model's")
-    return Match(order, labels, tuple(differences))
+    return order, labels, differences
 
 
-class _SharedLabels(NamedTuple):
-    """The labels that say what a task is and that both models have, and what cannot be compared."""
-
-    of_a: dict[str, Labels]
-    of_b: dict[str, Labels]
-    differences: list[str]
-
-
-def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
-    shared = _SharedLabels({}, {}, [])
+def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
+    """The labels of both that say what a task is, and those that cannot be compared."""
+    of_a: dict[str, Labels] = {}
+    of_b: dict[str, Labels] = {}
+    differences = []
     labels_of_a = a.labels
     labels_of_b = b.labels
     for name in IDENTIFYING_LABELS:
@@ -225,17 +155,19 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
         if one is None or two is None:
             continue
         if (one.vocabulary is None) == (two.vocabulary is None):
-            shared.of_a[name] = one
-            shared.of_b[name] = two
+            of_a[name] = one
+            of_b[name] = two
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
-            shared.differences.append(f"{name}: names against integer ids")
-    return shared
+            differences.append(f"{name}: names against integer ids")
+    return of_a, of_b, differences
 
 
-def _task_keys(a: Ranks, b: Ranks, shared: _SharedLabels) -> tuple[IntArray, IntArray]:
+def _task_keys(
+    a: Ranks, b: Ranks, of_a: Mapping[str, Labels], of_b: Mapping[str, Labels]
+) -> tuple[IntArray, IntArray]:
     """A key of each task of both models: equal for tasks that belong together, unlike in each."""
     n = len(a)
-    joined = [join_labels(name, (shared.of_a[name], shared.of_b[name])) for name in shared.of_a]
+    joined = [join_labels(name, (of_a[name], of_b[name])) for name in of_a]
     codes = row_keys([labels.codes for labels in joined])
     times = np.append(_occurrences(codes[:n], a.unit), _occurrences(codes[n:], b.unit))
     keys = row_keys([codes, times])
@@ -245,14 +177,14 @@ def _task_keys(a: Ranks, b: Ranks, shared: _SharedLabels) -> tuple[IntArray, Int
 def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
     """Say how many tasks the models have, and the first task that only one of them has."""
     numbers = f"tasks: {len(a):,} against {len(b):,}"
-    shared = _shared_labels(a, b)
-    if not shared.of_a or not len(a) or not len(b):
+    of_a, of_b, _ = _shared_labels(a, b)
+    if not of_a or not len(a) or not len(b):
         return numbers
-    key_a, key_b = _task_keys(a, b, shared)
+    key_a, key_b = _task_keys(a, b, of_a, of_b)
     name_a, name_b = names
     for name, keys, other_keys, labels in (
-        (name_a, key_a, key_b, shared.of_a),
-        (name_b, key_b, key_a, shared.of_b),
+        (name_a, key_a, key_b, of_a),
+        (name_b, key_b, key_a, of_b),
     ):
         alone = np.flatnonzero(~are_among(keys, other_keys))
         if len(alone):
@@ -322,24 +254,26 @@ class Paired(NamedTuple):
 
     Attributes
     ----------
-    a, b : Ranks
-        With the same sides and weights; those of b are in the order of a.
     models : tuple of HasUnits
-        What the metrics are computed from, in that order.
+        Their tasks have the same sides and weights; those of the second are in the order of the
+        first.
     pairing : str
         How the tasks were matched.
-    notes : tuple of str
+    notes : list of str
     """
 
-    a: Ranks
-    b: Ranks
     models: tuple[HasUnits, HasUnits]
     pairing: str
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
 def pair_ranks(
-    a: Any, b: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
+    a: Any,
+    b: Any,
+    names: tuple[str, str] = ("a", "b"),
+    *,
+    seed: int = 0,
+    allow_unlike: bool = False,
 ) -> Paired:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
@@ -348,6 +282,8 @@ def pair_ranks(
     a, b : Ranks or Report
     names : (str, str)
         What messages call the models.
+    seed : int
+        As in `as_model`.
     allow_unlike : bool
         Whether notes say what differs, where nothing forbids a comparison.
 
@@ -359,28 +295,28 @@ def pair_ranks(
     Examples
     --------
     >>> ranks = Ranks([0], [1], 10)
-    >>> pair_ranks(ranks, ranks)[3:]
-    ('position', ('paired by position only',))
+    >>> pair_ranks(ranks, ranks)[1:]
+    ('position', ['paired by position only'])
     """
     if reader_of(a) is not reader_of(b):  # Tasks of one rank each do not pair with queries.
         expected = f"{type(a).__name__}, as {names[0]} is"
         raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
-    one = as_model(names[0], a)
-    two = as_model(names[1], b)
+    one = as_model(names[0], a, seed)
+    two = as_model(names[1], b, seed)
     first = one.tasks
     second = two.tasks
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
-    match = match_tasks(first, second)
-    aligned = align(first, second, match)
+    order, labels, differences = match_tasks(first, second)
+    aligned = align(first, second, order, labels)
     if aligned is not second:
-        two = two.in_order(aligned, match.order)
+        two = two.in_order(aligned, order)
         second = aligned
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     if (first.candidates != second.candidates).any():
         unlike.append(_format_difference("candidates", first.candidates, second.candidates))
-    unlike += match.differences
+    unlike += differences
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
@@ -390,11 +326,11 @@ def pair_ranks(
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
     notes = [f"unlike {x}" for x in unlike]
-    known = [word for name, word in BY_IDS.items() if name in match.labels]
+    known = [word for name, word in BY_IDS.items() if name in labels]
     if known:
         pairing = f"{' and '.join(known)} ids"
         # Two test sets may both have queries 0 to n - 1; their names or targets would differ.
-        if match.labels == ("queries",) and first.labels["queries"].vocabulary is None:
+        if labels == ("queries",) and first.labels["queries"].vocabulary is None:
             notes.append(BY_NUMBERS_ONLY)
     else:
         pairing = BY_POSITION
@@ -403,25 +339,25 @@ def pair_ranks(
     first = first.with_labels(side=side)
     second = second.with_labels(side=side).with_weights(first.weights)
     models = one.in_order(first), two.in_order(second)
-    return Paired(first, second, models, pairing, tuple(notes))
+    return Paired(models, pairing, notes)
 
 
-def align(a: Ranks, b: Ranks, match: Match) -> Ranks:
+def align(a: Ranks, b: Ranks, order: IntArray, labels: Sequence[str]) -> Ranks:
     """Put the second model's tasks in the order of the first; b itself where nothing changes.
 
     Labels that are equal become those of the first, so that equal names have equal codes, and
     queries of retrieval come in the same order.
     """
-    if (np.diff(match.order) != 1).any():
-        b = b[match.order]
-    labels: dict[str, Any] = {}
+    if (np.diff(order) != 1).any():
+        b = b[order]
+    equal: dict[str, Any] = {}
     labels_of_a = a.labels
     labels_of_b = b.labels
-    for name in match.labels:
+    for name in labels:
         one = labels_of_a[name]
         two = labels_of_b[name]
         if one.vocabulary != two.vocabulary and one.same_as(two):
-            labels[name] = one
-    if not labels:
+            equal[name] = one
+    if not equal:
         return b
-    return b.with_labels(**labels)
+    return b.with_labels(**equal)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..arrays.writing import replace_file
-from ..inference.comparing import compare, why_incomparable
-from ..inference.comparisons import gather_notes
+from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
@@ -77,7 +76,7 @@ def save(
     metrics: str | Iterable[str] | None = None,
     notes: Iterable[str] = (),
     command: str = "",
-    by: LabelsLike | None = UNIT,
+    unit: LabelsLike | None = UNIT,
     level: float = 0.95,
     kinds: str | Iterable[str] = AUTO,
     allow_unlike: bool = False,
@@ -103,7 +102,7 @@ def save(
         Lines of your own about the models and the data.
     command : str
         The command that made the page, which it then shows.
-    by, level, allow_unlike
+    unit, level, allow_unlike
         As in `truerank.compare`. Tables have the intervals of this level, too, where the reports
         have ranks.
     kinds : {"auto", "all"} or names of kinds
@@ -141,7 +140,7 @@ def save(
         title = ", ".join(filter(None, models))
         title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
     keys = None if metrics is None else unique_keys(metrics)
-    options = {"by": by, "level": confidence(level), "allow_unlike": allow_unlike}
+    options = {"unit": unit, "level": confidence(level), "allow_unlike": allow_unlike}
     results, numbers = _results(models, keys, options, kinds)
     parts = files(__package__)
     script = (parts / "page.js").read_text(encoding="utf-8")
@@ -180,7 +179,7 @@ def _results(
         named = {name or "all tasks": report for name, report in models.items()}
         kinds_of_models = None if is_auto(kinds) else kinds
         has_intervals = _have_ranks(models)
-        has_groups = _have_few_groups(models, keys, options["by"])
+        has_groups = _have_few_groups(models, keys, options["unit"])
         of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
         shown.append(table(named, keys, **of_table))
     if len(models) == 1:
@@ -190,7 +189,7 @@ def _results(
             kinds=kinds,
             interval=True,
             level=options["level"],
-            by=options["by"],
+            unit=options["unit"],
             most_intervals=GROUPS_SHOWN,  # those that people read
         )
         shown.append(of_report)
@@ -208,10 +207,10 @@ def _results(
 
 
 def _have_few_groups(
-    models: Mapping[str, BaseReport], keys: list[str] | None, by: LabelsLike | None
+    models: Mapping[str, BaseReport], keys: list[str] | None, unit: LabelsLike | None
 ) -> bool:
     """Whether a table of several models can have their groups, and these are few enough to read."""
-    if len(models) == 1 or not (by is None or isinstance(by, str)):
+    if len(models) == 1 or not (unit is None or isinstance(unit, str)):
         return False
     first = next(iter(models.values()))
     tasks = [each.group_tasks(first.sides[0]) for each in models.values() if each.by is not None]
@@ -255,12 +254,13 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[s
     shown = keys or _usual_keys(first)
     read = {key: first.read_key(key) for key in shown}
     shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]
-    of_units = {"level": options["level"], "by": options["by"]}
+    of_units = {"level": options["level"], "unit": options["unit"]}
     of_values = partial(values, drawn, shares or shown[:1], **of_units)
     pictures = [picture("values", "Metrics", of_values)]
     if _have_ranks(models):
-        if not is_one:
-            differences = partial(comparison, models, metric=shown[0], **options)
+        compared = [key for key in shown if not why_incomparable(read[key])]
+        if not is_one and compared:
+            differences = partial(comparison, models, metric=compared[0], **options)
             pictures.append(picture("differences", "How far the models are apart", differences))
         hits = partial(hits_curve, drawn)
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inference.comparing import compare, corrected
-from ..inference.comparisons import RATIO, Comparison
+from ..inference.comparing import RATIO, Comparison, compare, corrected
+from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, distinct_names, flag, positive_integer, unique_keys
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
@@ -48,7 +48,7 @@ def values(
     metrics: str | Iterable[str] = METRICS,
     *,
     level: float = 0.95,
-    by: LabelsLike | None = "unit",
+    unit: LabelsLike | None = "unit",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw metrics with their intervals, a row for each metric and model.
@@ -62,7 +62,7 @@ def values(
         Each report has a colour. They may be reports of retrieval.
     metrics : str or iterable of str
         Keys that all of them have, best of one scale, as shares and reciprocal ranks are.
-    level, by
+    level, unit
         The level of the intervals, and the units, as in `Report.interval`.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
@@ -104,7 +104,7 @@ def values(
     for j, (report, colour) in enumerate(zip(named.values(), colours_for(size), strict=True)):
         places = [step * i + j for i in range(len(keys))]
         numbers = [report[key] for key in keys]
-        bounds = [_interval(report, key, level=level, by=by) for key in keys]
+        bounds = [_interval(report, key, level=level, unit=unit) for key in keys]
         handles += ax.plot(numbers, places, "o", color=colour, markersize=4.5, zorder=4)
         draw_bounds(ax, places, bounds, [colour] * len(keys))
         for place, key, value, (low, high) in zip(places, keys, numbers, bounds, strict=True):
@@ -131,7 +131,7 @@ def comparison(
     *,
     names: Sequence[str] = ("a", "b"),
     against: str | None = None,
-    by: LabelsLike | None = "unit",
+    unit: LabelsLike | None = "unit",
     level: float = 0.95,
     allow_unlike: bool = False,
     ax: Axes | None = None,
@@ -148,7 +148,7 @@ def comparison(
         What `a` and `b` are called; a mapping has the names of its models.
     against : str, optional
         The name of a model that the others are compared with. Default: all pairs.
-    by, level, allow_unlike
+    unit, level, allow_unlike
         As in `truerank.compare`.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
@@ -175,7 +175,7 @@ def comparison(
     ([-0.5], 'TransE')
     """
     models: Any = a if b is None else dict(zip(_two_names(names), (a, b), strict=True))
-    options: dict[str, Any] = {"by": by, "level": level, "allow_unlike": allow_unlike}
+    options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     pairs = _compare(models, metric, against, options)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
     effect = pairs[0].effect
@@ -389,8 +389,10 @@ def draw_bounds(
 
 
 def _interval(report: BaseReport | Repeats, key: str, **options: Any) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan for several runs, and without tasks."""
+    """Return the bounds of `Report.interval`; nan for several runs, and where there is none."""
     if not isinstance(report, BaseReport) or not len(report.ranks):
+        return math.nan, math.nan
+    if why_no_interval(report.read_key(key)):
         return math.nan, math.nan
     interval = report.interval(key, **options)
     return interval.low, interval.high

@@ -23,7 +23,9 @@ WEIGHTS = {LABEL_WORDS[label]: label for label in ("queries", "relation", "targe
 _SIDES_OF_ONE_GRAPH = {"head", "tail"}
 
 
-def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
+def group_codes(
+    ranks: Ranks, by: LabelsLike, argument: str = "by"
+) -> tuple[IntArray, list[Hashable]]:
     """Return the group of each task as a code, and what the codes stand for.
 
     Parameters
@@ -36,6 +38,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
         different groups, even with equal ids. So are targets, except those of heads and tails,
         which are entities of one graph. Or labels of the tasks: a sequence or array of str or of
         int ids, Labels, or a (codes, vocabulary) pair.
+    argument : str
+        What messages call the labels.
 
     Returns
     -------
@@ -64,8 +68,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     (array([1, 1, 0]), [2, 7])
     """
     if not isinstance(by, str):
-        return _used_labels(as_labels("by", by, len(ranks)))
-    labels = _find_labels(ranks, "by", by)
+        return _used_labels(as_labels(argument, by, len(ranks)))
+    labels = _find_labels(ranks, argument, by)
     label = LABEL_ALIASES.get(by)
     side = ranks.side
     if side is None or label not in ("queries", "targets"):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _IntervalOptions(TypedDict, total=False):
-    by: LabelsLike | None
+    unit: LabelsLike | None
     level: float
     seed: int
 
@@ -166,7 +166,7 @@ class BaseReport(Numbers):
         self,
         metric: str | list[str] | tuple[str, ...],
         *,
-        by: LabelsLike | None = "unit",
+        unit: LabelsLike | None = "unit",
         level: float = 0.95,
         seed: int = 0,
     ) -> Interval | Intervals:
@@ -175,15 +175,15 @@ class BaseReport(Numbers):
         Parameters
         ----------
         metric : str, or list of str
-            For "macro.X" the groups are those of the report.
-        by : str, labels or None
+            Not macro averages, whose groups have intervals, and not z.
+        unit : str, labels or None
             What was drawn when the test set was made, as in `truerank.inference.interval`: the
             label "unit", or tasks where the ranks have none; or "query", "relation", ... Of
             retrieval queries are drawn, or a label that all right answers of a query share.
         level : float
             How often such intervals cover the true value.
         seed : int
-            The seed of the resamples, which only mad and extreme power means need.
+            The seed of the resamples, which only medians, mad and extreme power means need.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class BaseReport(Numbers):
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), labels that do not fit the tasks.
+            For a level outside of (0, 1), labels that do not fit the tasks, a macro average and z.
 
         Notes
         -----
@@ -211,14 +211,9 @@ class BaseReport(Numbers):
         ['mrr', 'hits@1']
         """
         names = [metric] if isinstance(metric, str) else unique_keys(metric, "metric")
-        options: Any = {"by": by, "level": level, "seed": seed, "draw_seed": self.seed}
+        options: Any = {"unit": unit, "level": level, "seed": seed}
         model = self.model
-        found = {}
-        for name in names:
-            key = self.read_key(name)
-            if key.macro:
-                self._source.require_groups(name)
-            found[name] = inference.interval(model, key, **options)
+        found = {name: inference.interval(model, self.read_key(name), **options) for name in names}
         return found[metric] if isinstance(metric, str) else inference.Intervals(found)
 
     # -- values ------------------------------------------------------------------------------------
@@ -422,7 +417,7 @@ class BaseReport(Numbers):
         percent: bool = False,
         interval: bool = False,
         level: float = 0.95,
-        by: LabelsLike | None = "unit",
+        unit: LabelsLike | None = "unit",
         **options: Any,
     ) -> Table:
         """Return the table that the report is printed as.
@@ -449,8 +444,8 @@ class BaseReport(Numbers):
         interval : bool
             Whether the confidence interval of each value stands behind it, in brackets, and in
             columns of their own for programs: ``mrr low``, ``mrr high``. Groups have those of their
-            own tasks.
-        level, by
+            own tasks; macro averages and z have none.
+        level, unit
             The level of the intervals, and the units that were drawn, as in `interval`.
         notes : bool, optional
             Whether the lines above and below are written. Default: not in LaTeX and CSV.
@@ -470,7 +465,7 @@ class BaseReport(Numbers):
         200 tasks, 9 candidates, unfiltered, no ties.
         <BLANKLINE>
         tasks                 MRR ↑              Hits@1 ↑
-          200  0.617 [0.571, 0.662]  0.400 [0.334, 0.470]
+          200  0.617 [0.571, 0.662]  0.400 [0.335, 0.469]
         <BLANKLINE>
         Brackets hold 95 % intervals over 200 tasks.
         """
@@ -482,7 +477,7 @@ class BaseReport(Numbers):
             percent=percent,
             interval=interval,
             level=level,
-            by=by,
+            unit=unit,
         )
         return made.table(**options)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..inference.intervals import why_no_interval
 from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
 from ..tables.cells import format_count
@@ -26,7 +27,7 @@ class Brackets:
     ----------
     interval : bool
         Whether values have intervals.
-    level, by
+    level, unit
         As a report takes them.
     most_groups : int, optional
         How many of the groups have intervals: the largest. Default: all.
@@ -39,22 +40,22 @@ class Brackets:
     >>> brackets.bounds(report, {"mrr": report.read_key("mrr")}, {"mrr": 0.625})["mrr high"]
     1.0
     >>> list(brackets.notes())
-    ['Brackets hold 95 % intervals over 2 tasks.', 'Not enough to say: 2 tasks.']
+    ['Brackets hold 95 % intervals over 2 tasks.', 'Few units: 2 tasks.']
     """
 
     def __init__(
         self,
         interval: bool,
         level: float,
-        by: LabelsLike | None,
+        unit: LabelsLike | None,
         most_groups: int | None = None,
     ) -> None:
         self.are_asked = flag("interval", interval)
         self.level = confidence(level) if self.are_asked else level
-        self.by = by
+        self.unit = unit
         self.most_groups = most_groups
         self._units = ""
-        self._notes: dict[str, None] = {}
+        self._notes: dict[str, str] = {}
         self._groups_of_note: dict[str, dict[str, None]] = {}
 
     def bounds(
@@ -63,7 +64,7 @@ class Brackets:
         keys: Mapping[str, Key | None],
         values: Mapping[str, float | None],
         group: str = "",
-        by: LabelsLike | None = None,
+        unit: LabelsLike | None = None,
     ) -> dict[str, float | None]:
         """Return the bounds of the values of a line, by the names of their columns, if asked for.
 
@@ -73,20 +74,24 @@ class Brackets:
             What has the interval of the keys: a report, or several runs.
         keys : mapping of str to Key or None
         values : mapping of str to float or None
-            By the names of the columns. Where there is no value, its bounds are None.
+            By the names of the columns. Where there is no value, and where there is no interval of
+            it, its bounds are None.
         group : str
             The name of the group that they are of.
-        by : labels, optional
+        unit : labels, optional
             The units of the group, where they are not told as those of all tasks are.
         """
         found: dict[str, float | None] = {}
         if not self.are_asked:
             return found
-        by = self.by if by is None else by
+        unit = self.unit if unit is None else unit
         for name, value in values.items():
             low = high = None
-            if value is not None and not math.isnan(value):
-                interval = model.interval(str(keys[name]), by=by, level=self.level)
+            key = keys[name]
+            if value is None or math.isnan(value) or key is None:
+                pass
+            elif not why_no_interval(key, runs=getattr(model, "runs", 1)):
+                interval = model.interval(str(key), unit=unit, level=self.level)
                 low = interval.low
                 high = interval.high
                 self._note(interval, group)
@@ -96,18 +101,19 @@ class Brackets:
     def _note(self, interval: Interval, group: str) -> None:
         """Keep what an interval says of its units and of what limits the trust in it."""
         if interval.method != "none":
-            self._units = self._units or describe_units(interval.units, interval.by)
+            self._units = self._units or describe_units(interval.units, interval.unit)
         for note in interval.notes:
+            kind = note.partition(":")[0]
             if group:
-                self._groups_of_note.setdefault(note.partition(":")[0], {})[group] = None
+                self._groups_of_note.setdefault(kind, {})[group] = None
             else:
-                self._notes[note] = None
+                self._notes.setdefault(kind, note)
 
     def notes(self) -> Iterator[str]:
-        """Say what stands in brackets, and where units are few: of groups, in which of them."""
+        """Say what stands in brackets, and once that units are few; of groups, in which of them."""
         if self._units:
             yield f"Brackets hold {100 * self.level:g} % intervals over {self._units}."
-        yield from map(sentence, self._notes)
+        yield from map(sentence, self._notes.values())
         for words, groups in self._groups_of_note.items():
             named = ", ".join(list(groups)[:GROUPS_NAMED])
             if len(groups) > GROUPS_NAMED:

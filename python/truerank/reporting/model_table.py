@@ -8,9 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inference.comparing import corrected, verdicts, why_incomparable
-from ..inference.comparisons import format_notes
-from ..inference.intervals import error_rate
+from ..inference.comparing import (
+    Comparison,
+    compare_pair,
+    corrected,
+    format_notes,
+    why_incomparable,
+)
+from ..inference.paired_tests import error_rate
 from ..inference.pairing import pair_ranks
 from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence, distinct_names, flag
@@ -27,7 +32,6 @@ from .repeats import Repeats, read_runs, run_differences, shared_keys
 from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
 
 if TYPE_CHECKING:
-    from ..inference.comparing import Verdict
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
     from ..tables.table import Position
@@ -69,7 +73,7 @@ class Test(NamedTuple):
     """A comparison of two comparable lines, and the cells that are marked if they differ."""
 
     average: str
-    verdict: Verdict
+    verdict: Comparison
     cells: set[Position]
 
 
@@ -90,7 +94,7 @@ def table(
     groups: bool = False,
     kinds: str | Iterable[str] | None = None,
     level: float = 0.95,
-    by: LabelsLike | None = UNIT,
+    unit: LabelsLike | None = UNIT,
 ) -> Table:
     """Put several models into one table: `table({"TransE": r1, "RotatE": [fold1, fold2]})`.
 
@@ -129,7 +133,7 @@ def table(
         default. By default keys say the kind, and there is one row.
     level : float
         The level of the intervals; values with a corrected p-value of at most 1 - level are marked.
-    by : str, labels or None
+    unit : str, labels or None
         The units of intervals and tests, as in `compare`; with `groups` by name.
 
     Returns
@@ -152,34 +156,34 @@ def table(
     >>> folds = [tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]
     >>> table({"A": folds}, ["mr"]).to_dict()
     {'model': ['A'], 'runs': [2], 'mr': [2.0], 'mr std': [1.4142135623730951]}
-    >>> models = {"A": tr.report(tr.Ranks([0] * 9, [1] * 9, 9))}
-    >>> models["B"] = tr.report(tr.Ranks([3] * 9, [1] * 9, 9))
+    >>> models = {"A": tr.report(tr.Ranks([0] * 8 + [1], [1] * 9, 9))}
+    >>> models["B"] = tr.report(tr.Ranks([3] * 8 + [2], [1] * 9, 9))
     >>> print(table(models, ["mr", "mrr"], against="best").to_text(notes=False))
     model  MR ↓   MRR ↑
-    A      1.0*  1.000*
-    B      4.0†  0.250†
+    A      1.1*  0.944*
+    B      3.9†  0.259†
     >>> print(table(models, ["mrr"], interval=True, against="best").to_text(notes=False))
     model                  MRR ↑
-    A      1.000 [0.701, 1.000]*
-    B      0.250 [0.203, 0.502]†
+    A      0.944 [0.816, 1.000]*
+    B      0.259 [0.238, 0.281]†
     """
     models = _read_models(reports, flag("allow_unlike", allow_unlike))
     keys = _read_keys(models, metrics)
     has_groups = flag("groups", groups)
-    if has_groups and by is not None and not isinstance(by, str):
+    if has_groups and unit is not None and not isinstance(unit, str):
         expected = "the name of a label, where groups have rows"
-        raise InputTypeError("by", expected=expected, got=type(by).__name__)
+        raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     macro = has_groups or any(key.macro for key in keys.values())
     unlike = _unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
     every_report = [report for runs in models.values() for report in runs.reports]
     first = every_report[0]
-    brackets = Brackets(interval, level, by)
+    brackets = Brackets(interval, level, unit)
     notes_below = [f"{reason}." for reason in unlike]
     notes_below += _doubts(models)
     marks: set[Position] = set()
     if against is not None:
-        options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
+        options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
         marks, of_tests = _differences(lines, against, options)
         notes_below += of_tests
     is_repeated = any(runs.runs > 1 for runs in models.values())
@@ -200,7 +204,7 @@ def table(
         number=Column("runs", only="data") if is_repeated else None,
         plain_kind=first.form.default_kind if is_auto(kinds) else None,
         significant=marks,
-        notes=notes_below,
+        notes=dict.fromkeys(notes_below),
         digits=digits,
     )
     return found.table(notes=notes)
@@ -379,11 +383,13 @@ def _tests_of_block(
     references = _references(list(block.values()), reference)
     if not references:
         return []
-    metrics = [str(first.keys[name]) for name in references]
+    keys = list(dict.fromkeys(key for name in references if (key := first.keys[name]) is not None))
     models = {line.model: line.runs.alone for line in block.values()}
     pairs = [pair for pair in itertools.combinations(models, 2) if reference in (BEST, *pair)]
     tests = []
-    for verdict in verdicts(models, pairs, metrics, **options):
+    for verdict in itertools.chain.from_iterable(
+        compare_pair(models, pair, keys, **options, has_bounds=False) for pair in pairs
+    ):
         cells: set[Position] = set()
         for name, model in references.items():
             others = {verdict.name_a, verdict.name_b} - {model}

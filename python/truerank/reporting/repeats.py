@@ -106,7 +106,7 @@ class Repeats(Numbers):
         self,
         metric: str = "mrr",
         *,
-        by: LabelsLike | None = UNIT,
+        unit: LabelsLike | None = UNIT,
         level: float = 0.95,
     ) -> Interval:
         """Return the interval of the mean over runs: what other runs over other tasks would give.
@@ -115,7 +115,7 @@ class Repeats(Numbers):
         ----------
         metric : str
             Any key of a report.
-        by : str, labels or None
+        unit : str, labels or None
             The units, as in `Report.interval`.
         level : float
 
@@ -123,14 +123,13 @@ class Repeats(Numbers):
         -------
         Interval
             The mean and the bounds of a t interval, whose squared error is that of runs and of
-            units. Runs of unlike tasks are taken for folds. Notes say that there are few runs
-            (fewer than 5), and that folds share what the interval does not know of.
+            units. Runs of unlike tasks are folds, whose values have the t interval.
 
         Raises
         ------
         ValueError
-            For a single run, for Reports without ranks, and for metrics that tell no units apart
-            (mad, power_mean:inf).
+            For a single run, for Reports without ranks, and for metrics that are no function of a
+            mean (median, mad, power_mean:inf), macro averages and z.
         KeyError
             For an unknown key.
 
@@ -141,9 +140,10 @@ class Repeats(Numbers):
         >>> runs = tr.report([tr.report(tr.Ranks(above, [1] * 3, 10)) for above in rows])
         >>> found = runs.interval("mrr", level=0.5)
         >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
-        (0.315, 0.513, 0.712)
+        (0.351, 0.513, 0.676)
         """
-        return inference.runs.interval_over_runs(self.reports, metric, level=level, by=by)
+        over_runs = inference.intervals.interval_over_runs
+        return over_runs(self.reports, metric, unit=unit, level=level)
 
     def values(self, key: str | None = None) -> Any:
         """Return the values of a key, one for each run; without a key, the means of all keys."""

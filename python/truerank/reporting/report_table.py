@@ -53,7 +53,7 @@ def table_of_report(
     percent: bool = False,
     interval: bool = False,
     level: float = 0.95,
-    by: LabelsLike | None = UNIT,
+    unit: LabelsLike | None = UNIT,
     most_intervals: int | None = None,
 ) -> Table:
     """Return a report as one table; `Report.table` says what the parameters are.
@@ -64,7 +64,7 @@ def table_of_report(
     Labels that are alike in all rows are for programs alone. Of groups only the largest have
     intervals, if `most_intervals` says how many.
     """
-    brackets = Brackets(interval, level, by, most_intervals)
+    brackets = Brackets(interval, level, unit, most_intervals)
     form = report.form
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
@@ -251,10 +251,10 @@ def _add_groups(
         columns[name] = [found[place] for place in sizes] if found else [None] * len(sizes)
     if brackets.are_asked:
         bounds = Lines()
-        units: Any = brackets.by
+        units: Any = brackets.unit
         is_of_tasks = units is not None and not isinstance(units, str)
         if is_of_tasks:  # The units have a label for every task.
-            units = group_codes(report.ranks, units)[0]
+            units = group_codes(report.ranks, units, "unit")[0]
         for i, place in enumerate(itertools.islice(sizes, brackets.most_groups)):
             of_group = units[report.group_labels == place] if is_of_tasks else units
             group = report.groups[labels_of_groups[place]]

@@ -348,7 +348,7 @@ class Counted(Source):
     @property
     def model(self) -> HasUnits:
         """The tasks and their units, as inference reads them."""
-        return inference.units.RankedTasks(self.tasks, self.group_codes, self.seed)
+        return inference.units.RankedTasks(self.tasks, self.seed)
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""

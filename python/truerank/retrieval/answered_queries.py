@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..errors import InputValueError
-from ..inference.units import UNIT, DrawnUnits, Units, group_of_tasks, unit_codes
+from ..inference.units import UNIT, Units, unit_codes
 from ..inputs.array_likes import read_only
 from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
@@ -411,10 +411,8 @@ class AnsweredQueries(Source):
         self,
         key: Key,
         *,
-        by: LabelsLike | DrawnUnits | None = UNIT,
-        groups: LabelsLike | None = None,
+        unit: LabelsLike | None = UNIT,
         weights: object = None,
-        draw_seed: int | None = None,
     ) -> Units:
         """Return the queries in their units; see `truerank.inference.units.HasUnits`.
 
@@ -424,32 +422,25 @@ class AnsweredQueries(Source):
         >>> AnsweredQueries(ranks).units(read_key("map")).unit
         array([0, 1])
         """
-        drawn = unit_codes(self.ranks, by)
-        if groups is None:
-            groups = self.group_codes
-        unit = self.graded.of_queries(drawn.codes)
-        macro = group_of_tasks(self.ranks, key, by, groups)
-        if macro is not None:
-            macro = self.graded.of_queries(macro)
+        codes, name = unit_codes(self.ranks, unit)
+        codes = self.graded.of_queries(codes, "unit")
         answers, places = self._answers_of(key)
         columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
         columns.append(self.candidates)
         # The mean is over these queries alone.
         if places is not None and not self._counts_zeros(key):
             columns = [column[places] for column in columns]
-            unit = codes_of(unit[places]).codes
-            if macro is not None:
-                macro = codes_of(macro[places]).codes
-        number = int(unit.max(initial=-1)) + 1
+            codes = codes_of(codes[places]).codes
+        number = int(codes.max(initial=-1)) + 1
         zeros = self._zeros(key)
         if zeros:  # Each of these queries is a unit of its own.
             added = np.array([0, 1, 0, 0, 1])[:, None].repeat(zeros, axis=1)
             columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
-            unit = np.append(unit, number + np.arange(zeros))
+            codes = np.append(codes, number + np.arange(zeros))
             number += zeros
         tops, bases, least, most, candidates = columns
         sample = Sample(tops, candidates)
-        return Units(key, sample, bases, unit, number, drawn.name, macro, (least, most))
+        return Units(key, sample, bases, codes, number, name, (least, most))
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:

@@ -211,14 +211,14 @@ class RankedAnswers:
             return 1
         return self.answers * (self.candidates > self.answers)
 
-    def of_queries(self, codes: IntArray) -> IntArray:
+    def of_queries(self, codes: IntArray, argument: str = "by") -> IntArray:
         """Return the label of each query from those of its right answers, which are the same."""
         of_query: IntArray = codes[self.first]
         unlike = codes != of_query[self.codes]
         if unlike.any():
             query = self.queries[self.codes[int(unlike.argmax())]]
             got = f"several for query {query!r}"
-            raise InputValueError("by", expected="one group for each query", got=got)
+            raise InputValueError(argument, expected="one label for each query", got=got)
         return of_query
 
     def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
