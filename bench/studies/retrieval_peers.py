@@ -33,11 +33,7 @@ Value = tuple[str, float, RetrievalReport | None, Any]  # key, theirs, None if r
 
 def evaluate(qrels: Any, run: Any, names: Any = None, **options: Any) -> RetrievalReport | None:
     """Evaluate lists; None where truerank refuses them, or no query has a right answer."""
-    entities = {"beyond"}.union(*run.values())
-    if isinstance(qrels, tr.Qrels):
-        entities.update(qrels.documents)
-    else:
-        entities.update(*qrels.values())
+    entities = {"beyond"}.union(*run.values(), *qrels.values())
     try:
         return Task(qrels, entities=sorted(entities), **options).evaluate_lists(run)
     except ValueError:
@@ -96,10 +92,14 @@ def of_trec_eval(folder: Path) -> Iterator[Value]:
             for query, found in run.items()
         }
         level = np.where(judged.relevance < 1, judged.relevance, judged.relevance >= least)
-        reports = [
-            evaluate(tr.Qrels(judged.queries, judged.documents, grades), lists)
-            for grades in (judged.relevance, level)
-        ]
+        reports = []
+        for grades in (judged.relevance.tolist(), level.tolist()):
+            graded: dict[str, dict[str, float]] = defaultdict(dict)
+            for asked, document, grade in zip(
+                judged.queries, judged.documents, grades, strict=True
+            ):
+                graded[asked][document] = grade
+            reports.append(evaluate(graded, lists))
         for line in (folder / file).read_text().splitlines():
             name, query, value = map(str.strip, line.split("\t"))
             if is_key(name):

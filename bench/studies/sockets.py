@@ -261,7 +261,7 @@ def listed(contestant: str) -> Run:
     def count() -> Iterable[float]:
         pairs = np.arange(QUERIES).repeat(10), right.ravel()
         task = tr.retrieval.Task(pairs, entities=DOCUMENTS)
-        return task.evaluate_lists(ids, scores)[names].values()
+        return task.evaluate_lists(tr.TopK(ids, scores))[names].values()
 
     if library == "truerank":
         return count

@@ -47,10 +47,8 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks import load as load
     from .ranks.joining import concatenate as concatenate
-    from .records.judgements import Qrels as Qrels
     from .records.list_files import read_qrels as read_qrels
     from .records.list_files import read_run as read_run
-    from .records.named_lists import NamedLists as NamedLists
     from .reporting import Report as Report
     from .reporting import report as report
     from .reporting import table as table
@@ -80,9 +78,7 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks.score_evaluation": ("evaluate",),
-        ".records.judgements": ("Qrels",),
         ".records.list_files": ("read_qrels", "read_run"),
-        ".records.named_lists": ("NamedLists",),
     }
     _MODULES = (
         "adapters",

@@ -16,6 +16,7 @@ from truerank.retrieval import Task, report
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
 LISTS = {"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}, "q3": {"d": 1.0}}
 NAMES = list("abcde")
+IDS = {0: [1], 1: [0], 2: [3]}
 SCORES = np.random.default_rng(3).random((3, 5), dtype=np.float32)
 VECTORS = np.random.default_rng(4).random((8, 6), dtype=np.float32)
 MODELS: dict[str, Any] = {
@@ -44,6 +45,8 @@ def world() -> None:
     np.save("S.npy", SCORES)
     np.save("Q.npy", VECTORS[:3])
     np.save("E.npy", VECTORS[3:])
+    Path("ids.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
+    np.savetxt("numbers.txt", np.arange(3), "%d")
     np.save("ids.npy", [[0, 1], [1, 0], [2, 3]])
 
 
@@ -138,10 +141,10 @@ def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
 
 
 def test_ids_need_no_names(run: Run) -> None:
-    expected = Task(np.load("ids.npy"), entities=5).evaluate_scores(SCORES)
+    expected = Task(IDS, entities=5).evaluate_scores(SCORES)
     for model in ("--scores S.npy", "--scores S.npy --candidates 5"):
-        outcome = run("retrieval", "--qrels", "ids.npy", *model.split(), "--format", "csv")
-        assert outcome == (0, expected.to_csv(), "")
+        line = f"--qrels ids.txt --query-labels numbers.txt {model} --format csv"
+        assert run("retrieval", *line.split()) == (0, expected.to_csv(), "")
 
 
 def test_lists_by_name_need_a_number_alone(run: Run) -> None:
@@ -150,17 +153,10 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     words = ["retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--candidates", "5"]
     assert run(*words, "--format", "csv") == (0, expected, "")
     assert run(*words, "--train", "train.txt").code == 0
-    Path("digits.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")
-    np.savetxt("queries.txt", np.arange(3), "%d")
-    of_ids = Task(np.load("ids.npy"), entities=5)
-    expected = of_ids.evaluate_scores(SCORES).to_csv()
-    line = "--qrels digits.txt --scores S.npy --query-labels queries.txt --format csv"
+    expected = Task(IDS, entities=5).evaluate_lists({0: [1], 1: [4], 2: [3]}).to_csv()
+    line = "--qrels ids.txt --lists digits --candidates 5 --format csv"
     assert run("retrieval", *line.split()) == (0, expected, "")
-    expected = of_ids.evaluate_lists([[1], [4], [3]]).to_csv()
-    for qrels in ("digits.txt", "ids.npy"):
-        line = f"--qrels {qrels} --lists digits --candidates 5 --format csv"
-        assert run("retrieval", *line.split()) == (0, expected, "")
 
 
 @pytest.mark.parametrize(
@@ -191,9 +187,15 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
             "queries have names ('q1', 'q2', ...): give --query-labels the names",
         ),
         ("--qrels qrels.txt --scores S.npy --candidates 5", 2, "as --qrels has names ('b'); a"),
-        ("--qrels ids.npy --lists run.txt --candidates 9", 1, "no query in common"),
-        ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
-        ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),
+        ("--qrels ids.txt --lists run.txt --candidates 9", 1, "no query in common"),
+        ("--qrels ids.txt --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
+        ("--qrels ids.txt --scores S.npy --save S.npy", 1, "is one of the other files"),
+        (
+            "--qrels ids.npy --lists run.txt --candidates 9",
+            1,
+            "--qrels: expected a path, a table with named columns, {query: {document: grade}}",
+        ),
+        ("--qrels qrels.txt --lists S.npy --candidates 9", 1, "got the array in S.npy"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
@@ -211,22 +213,32 @@ def test_a_nan_names_its_file_and_whose_score_it_is(run: Run) -> None:
     assert run("compare", "run.txt", "nan.run", *line, "--nan", "worst").code == 0
 
 
-def test_columns_of_judgements_and_of_lists(run: Run) -> None:
+def test_columns_of_judgements(run: Run) -> None:
     """What text has without names is said by roles, for known splits alike."""
     Path("rated.txt").write_text("a q1 2 7\nb q1 1 8\na q2 1 9\nd q3 1 7\n")
     Path("seen.txt").write_text("c q1 1 7\n")
     rows = [f"{name} {x} {q}" for q, scores in LISTS.items() for name, x in scores.items()]
-    Path("scored.txt").write_text("\n".join(rows))
+    Path("scored.txt").write_text("\n".join(["document score query", *rows]))
     line = ["retrieval", "--qrels", "rated.txt", "--lists", "scored.txt", "--candidates", "5"]
-    line += ["--train", "seen.txt", "--columns", "query=1,document=0,relevance=2", "--json"]
-    outcome = run(*line, "--metrics", "map", "--list-columns", "query=2,document=0,score=1")
+    line += ["--train", "seen.txt", "--metrics", "map", "--json"]
+    outcome = run(*line, "--columns", "query=1,document=0,relevance=2")
     task = Task(QRELS, entities=NAMES, known={"train": {"q1": ["c"]}})
     assert json.loads(outcome.out)["metrics"]["map"] == task.evaluate_lists(LISTS)["map"]
-    assert run(*line, "--list-columns", "who=2").code == 1
+    assert run(*line, "--columns", "who=2").code == 1
 
 
 def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
-    expected = run("retrieval", "--qrels", "ids.npy", "--scores", "S.npy", "--candidates", "5")
-    Path("ids.npy").rename("IDS.NPY")
-    line = ["retrieval", "--qrels", "IDS.NPY", "--scores", "S.npy", "--candidates", "5"]
-    assert run(*line) == expected
+    line = [
+        "retrieval",
+        "--qrels",
+        "ids.txt",
+        "--query-labels",
+        "numbers.txt",
+        "--candidates",
+        "5",
+        "--scores",
+    ]
+    expected = run(*line, "S.npy")
+    assert expected.code == 0
+    Path("S.npy").rename("S.NPY")
+    assert run(*line, "S.NPY") == expected

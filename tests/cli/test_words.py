@@ -122,7 +122,7 @@ def test_no_message_writes_an_option_as_python_does(name: str) -> None:
         ),
         ("retrieval", "no split beside exclude='self'", "no split beside --exclude-self"),
         ("retrieval", "or entities=range(12)", "or --candidates 12"),
-        ("retrieval", 'ids: a.run: columns={"rank": 2}', "--lists: a.run: --list-columns rank=2"),
+        ("retrieval", "ids: a.run: expected a path", "--lists: a.run: expected a path"),
     ],
 )
 def test_words(name: str, text: str, written: str) -> None:
@@ -146,8 +146,7 @@ def test_messages_as_they_are_printed(run: Run) -> None:
     line = "retrieval --qrels qrels --lists three.run --candidates 9"
     outcome = run(*line.split())
     assert outcome.code == 1
-    assert outcome.err.startswith("Error: --lists: three.run: ")
-    assert "--list-columns query=0,document=1,rank=2 says that they are ranks" in outcome.err
+    assert outcome.err.startswith("Error: --lists: three.run: line 1: expected lines of TREC ")
 
 
 @pytest.mark.parametrize("digits", ["99999999999999999999", "9223372036854775808"])

@@ -34,10 +34,7 @@ ROOMS: tuple[Callable[[Path], list[Call]], ...] = (
 )
 # What messages call an argument: the split, as in files, and scores wherever they come from.
 CALLED = {
-    "NamedLists.of(value)": "lists",
-    "Qrels.of(value)": "qrels",
     "alignment.Task(pairs)": "test",
-    "write_run(top)": "ids",
     "open_scores(source)": "scores",
 }
 # Each argument is asked every so many of the values, from its own place on: of functions that draw,

@@ -15,15 +15,13 @@ import truerank as tr
 RESULTS = """AlignmentData CSLS PairAudit Comparison
 Interval Intervals Predictions SplitFinding TaskAudit
 Triples Adjusted Metric Figure Step InputError InputTypeError InputValueError
-UnknownKeyError Progress TopK Preset NamedLists Qrels Comparisons CompatReport
+UnknownKeyError Progress TopK Preset Comparisons CompatReport
 CompatTable"""
 NOT_ASKED = frozenset(RESULTS.split())
 # Of results: what is asked of them, too.
 METHODS_OF_RESULTS = {
     "CompatReport": ("bounds", "corrected", "printed"),
-    "NamedLists": ("of",),
     "Predictions": ("evaluate",),
-    "Qrels": ("of",),
 }
 TABLES = ["table", "save", "to_text"]
 TABLES += [f"to_{form}" for form in ("csv", "html", "json", "latex", "markdown", "pandas")]

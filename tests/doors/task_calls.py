@@ -18,7 +18,6 @@ LIKES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5]]
 MATRIX = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
 PAIRS = [[0, 0], [1, 1], [2, 2]]
 QRELS = {"q": ["a"], "r": ["b", "c"]}
-ROWS = [{"qid": "q", "docno": "a", "score": 0.5}, {"qid": "r", "docno": "b", "score": 0.25}]
 ENTITIES = ["a", "b", "c"]
 BOTH_SIDES = ("head", "tail")
 
@@ -63,7 +62,7 @@ def link_prediction_calls(folder: Path) -> list[Call]:
 def one_sided_calls(name: str, task: Any, scores: Any) -> list[Call]:
     """Return the calls of the methods of a task of one side."""
     vectors = {"queries": VECTORS[: len(scores)], "entities": VECTORS}
-    ids = [[0, 1] for _ in scores]
+    top = tr.TopK([[0, 1] for _ in scores], None)
 
     def scorer(queries: Any, candidates: Any = None) -> Any:
         return scores_of(scores, queries, candidates)
@@ -71,7 +70,7 @@ def one_sided_calls(name: str, task: Any, scores: Any) -> list[Call]:
     return [
         Call(f"{name}.evaluate", task.evaluate, {"scorer": scorer}),
         Call(f"{name}.evaluate_embeddings", task.evaluate_embeddings, vectors),
-        Call(f"{name}.evaluate_lists", task.evaluate_lists, {"ids": ids}),
+        Call(f"{name}.evaluate_lists", task.evaluate_lists, {"ids": top}),
         Call(f"{name}.evaluate_scores", task.evaluate_scores, {"scores": scores}),
     ]
 
@@ -88,13 +87,7 @@ def retrieval_calls(folder: Path) -> list[Call]:
         Call("retrieval.Task", retrieval.Task, {"qrels": QRELS, "entities": ENTITIES}),
         Call("read_run", tr.read_run, {"path": folder / "run.txt"}),
         Call("read_qrels", tr.read_qrels, {"path": folder / "qrels.txt"}),
-        Call(
-            "NamedLists.of",
-            tr.NamedLists.of,
-            {"value": ROWS, "columns": {"query": "qid", "document": "docno", "score": "score"}},
-        ),
         Call("write_run", tr.write_run, written),
-        Call("Qrels.of", tr.Qrels.of, {"value": QRELS}),
     ]
     return calls + one_sided_calls("retrieval.Task", task, LIKES)
 

@@ -57,10 +57,10 @@ def test_frames_as_splits(library: str) -> None:
     columns = zip(*ROWS, strict=True)
     frame = frames.DataFrame(dict(zip(("head", "relation", "tail"), columns, strict=True)))
     assert read_triples(frame).ids.tolist() == IDS
-    pairs = frames.DataFrame({"query": ["q", "r"], "entity": ["a", "b"]})
+    pairs = frames.DataFrame({"query": ["q", "r"], "document": ["a", "b"]})
     for known in (lambda split: split, lambda split: [split], lambda split: {"known_0": split}):
         assert Task(ROWS[:1], known(frame[1:])).protocol.filter == ("known_0", "test")
-        found = Retrieval([("q", "b")], entities=["a", "b"], known=known(pairs))
+        found = Retrieval({"q": ["b"]}, entities=["a", "b"], known=known(pairs))
         assert found.answers.selections()[0][1].tolist() == [0]
 
 

@@ -126,7 +126,7 @@ TESTED_BY = {
         retrieval/trec_runs
     """,
     "records/test_list_forms.py": """
-        records/line_forms records/named_lists
+        records/named_lists
     """,
     "records/test_text.py": """
         records/split_columns
@@ -176,7 +176,7 @@ TESTED_BY = {
         ranks/origins
     """,
     "tasks/test_task.py": """
-        tasks/batches tasks/one_sided_task tasks/query_rows tasks/score_evaluation tasks/side_tasks
+        tasks/batches tasks/query_rows tasks/score_evaluation tasks/side_tasks
         tasks/task_lists
     """,
     "test_errors.py": """

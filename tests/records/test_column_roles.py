@@ -39,8 +39,9 @@ pytestmark = pytest.mark.python_only
         (PAIRS, ["left", "right"]),
         (PAIRS, ["source", "target"]),
         (JUDGEMENTS, ["query-id", "corpus-id", "score"]),
-        (JUDGEMENTS, ["user", "item", "rating"]),
-        (LISTS, ["qid", "docno", "score", "rank"]),
+        (JUDGEMENTS, ["user", "item", "score"]),
+        (JUDGEMENTS, ["query", "document", "relevance"]),
+        (LISTS, ["Query ID", "corpus_id", "score", "rank"]),
     ],
 )
 def test_names_are_read_wherever_they_stand(door, names):
@@ -62,9 +63,11 @@ def test_names_are_read_wherever_they_stand(door, names):
         (PAIRS, ["left", "right", "similarity"]),
         (JUDGEMENTS, ["user", "item", "stars"]),
         (JUDGEMENTS, ["query", "relevance"]),
-        (LISTS, ["qid", "docid", "docno", "score"]),
-        (LISTS, ["query", "document", "rating"]),
-        (LISTS, ["query", "document", "timestamp"]),  # beside judgements alone
+        (JUDGEMENTS, ["user_id", "item_id", "rating"]),
+        (JUDGEMENTS, ["user", "item", "timestamp"]),  # It may decide which split a row is of.
+        (LISTS, ["query", "document", "item", "score"]),
+        (LISTS, ["qid", "docno", "score"]),
+        (LISTS, ["query", "document", "score", "tag"]),
     ],
 )
 def test_other_names_are_refused(door, names):
@@ -76,9 +79,9 @@ def test_columns_beside_are_left_out_and_named():
     found = find_roles("x", ["id", "node1", "label", "node2"], 4, FACTS)
     assert found.places == {"head": 1, "relation": 2, "tail": 3}
     assert found.left_out == ("id",)
-    found = find_roles("x", ["user", "item", "timestamp", "title"], 4, JUDGEMENTS)
-    assert found.places == {"query": 0, "document": 1}
-    assert found.left_out == ("timestamp", "title")
+    said = check_columns({"query": "user", "document": 2}, JUDGEMENTS)
+    found = find_roles("x", ["user", "at", "item"], 3, JUDGEMENTS, said)
+    assert (found.places, found.left_out) == ({"query": 0, "document": 2}, ("at",))
 
 
 def test_without_names_columns_have_the_order_of_the_roles():

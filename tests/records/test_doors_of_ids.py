@@ -357,16 +357,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def places_at(door: str, order: Any, elements: list[Any]) -> list[int]:
-    """Return positions; a mask of integers is refused where a set of ids is asked for.
-
-    Lists may end in pads, -1, where that is no label.
-    """
-    are_ints = all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in elements)
-    if door.startswith("lists") and are_ints and order != VOCABULARIES["int"]:
-        ended = "".join("p" if element == -1 else "x" for element in elements).rstrip("p")
-        if "p" in ended:
-            raise ValueError(elements)
-        elements = elements[: len(ended)]
+    """Return positions; a mask of integers is refused where a set of ids is asked for."""
     places = places_of(order, elements)
     is_of_integers = len(elements) == 3 and not any(isinstance(one, str) for one in elements)
     if is_set(door) and is_of_integers and set(elements) <= {0, 1}:
@@ -515,7 +506,7 @@ def test_the_best_hold_positions_and_two_arrays_are_those_of_two_queries(kind: s
     best = tr.TopK(np.array([[2, 0, -1]]), np.array([[3.0, 2.0, np.nan]]))
     assert counted(task.evaluate_lists(best).ranks) == [1, 1]
     pair = np.array([0, 2]), np.array([2, 0])
-    refusal(TypeError, "a list for each query", task.evaluate_lists, pair)
+    refusal(TypeError, r"TopK\(ids, scores\)", task.evaluate_lists, pair)
 
 
 def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:

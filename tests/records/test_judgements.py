@@ -1,11 +1,11 @@
-"""Runs and judgements of frames, data sets, rows and pairs are those of the same dicts."""
+"""Runs and judgements of tables and columns are those of mappings; no other form is taken."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.records.named_lists import lists_of_rows
+from truerank.records.judgements import read_judgements
+from truerank.records.list_files import read_lists
 
 RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
 ENTRIES = [("q2", "d3", 0.5), ("q1", "d7", 2.5), ("q1", "d3", 1.5)]
@@ -23,21 +24,8 @@ JUDGED = [("q1", "d3", 1), ("q1", "d9", 0), ("q2", "d3", 2)]
 DOCUMENTS = ["d3", "d7", "d9"]
 
 
-class Qrel(NamedTuple):
-    """As ir_datasets has them."""
-
-    query_id: str
-    doc_id: str
-    relevance: int
-    iteration: str = "0"
-
-
-class ScoredDoc(NamedTuple):
-    query_id: str
-    doc_id: str
-    score: float
-
-
+lists_of = partial(read_lists, "lists")
+qrels_of = partial(read_judgements, "qrels")
 SCORES = st.floats() | st.floats().map(np.float64) | st.integers(-(2**60), 2**60) | st.booleans()
 LISTED = st.dictionaries(st.sampled_from(["d3", "d7", "", "\u00e9"]), st.floats(), max_size=4)
 MIXED = st.dictionaries(st.sampled_from(["d3", 7, np.str_("d9"), None]), SCORES, max_size=3)
@@ -47,23 +35,23 @@ MIXED = st.dictionaries(st.sampled_from(["d3", 7, np.str_("d9"), None]), SCORES,
     st.dictionaries(st.sampled_from(["q1", "q2", ""]), LISTED, max_size=3)
     | st.dictionaries(st.sampled_from(["q1", "q2", 3]), LISTED | MIXED, max_size=3)
 )
-def test_dictionaries_are_joined_as_one_by_one(lists: dict[Any, dict[Any, Any]]) -> None:
-    """Also what is refused."""
-    problem = None
-    try:
-        expected = lists_of_rows("lists", lists.items())
-    except tr.InputError as error:
-        problem = error
-    if problem is not None:
-        with pytest.raises(type(problem)) as refused:
-            tr.NamedLists.of(lists)
-        assert str(refused.value) == str(problem)
+def test_a_mapping_is_read_as_it_is_or_refused(lists: dict[Any, dict[Any, Any]]) -> None:
+    """Names are all str or all int, scores are numbers that an array holds as they are."""
+    names = [name for listed in lists.values() for name in listed]
+    scores = [score for listed in lists.values() for score in listed.values()]
+    kinds = [{isinstance(name, str) for name in group} for group in (lists, names)]
+    are_names = all(len(kind) < 2 for kind in kinds) and None not in names
+    array = np.array(scores)
+    are_numbers = not any(isinstance(score, (bool, np.bool_)) for score in scores)
+    is_rounded = any(a != b and b == b for a, b in zip(array.tolist(), scores, strict=True))
+    if not are_names or not are_numbers or is_rounded:
+        refusal(tr.InputError, "^lists: ", lists_of, lists)
         return
-    found = tr.NamedLists.of(lists)
-    assert (found.queries, found.names) == (expected.queries, expected.names)
-    for name in ("indptr", "ids", "scores"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)
-    assert dict(found).keys() == lists.keys()
+    found = lists_of(lists)
+    assert list(found) == list(lists)
+    for query, listed in lists.items():
+        assert list(found[query]) == list(listed)
+        np.testing.assert_array_equal(list(found[query].values()), list(listed.values()))
 
 
 class Column(Sequence):  # type: ignore[type-arg]
@@ -89,6 +77,9 @@ class DataSet:
     def __getitem__(self, name: str) -> Column:
         return Column(self.columns[name])
 
+    def to_pandas(self) -> Any:
+        return pytest.importorskip("pandas").DataFrame(self.columns)
+
 
 def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
     return {name: [row[j] for row in rows] for j, name in enumerate(names)}
@@ -105,26 +96,22 @@ def pyarrow_table(columns: dict[str, list[Any]]) -> Any:
     return pytest.importorskip("pyarrow").table(columns)
 
 
-def records(columns: dict[str, list[Any]]) -> Any:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def named_rows(columns: dict[str, list[Any]]) -> Any:
-    Row = namedtuple("Row", [name.replace("-", "_") for name in columns])
-    return map(Row._make, zip(*columns.values(), strict=True))
+def structured(columns: dict[str, list[Any]]) -> Any:
+    arrays = {name: np.array(values) for name, values in columns.items()}
+    table = np.empty(len(arrays[next(iter(arrays))]), [(n, a.dtype) for n, a in arrays.items()])
+    for name, values in arrays.items():
+        table[name] = values
+    return table
 
 
 TABLES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "pandas": frame_of("pandas"),
     "polars": frame_of("polars"),
     "pyarrow": pyarrow_table,
-    "Hugging Face": DataSet,
-    "records": records,
-    "named rows": named_rows,
+    "structured": structured,
 }
 HEADINGS = [
-    ("query_id", "doc_id", "score"),
-    ("qid", "docno", "score"),
+    ("query", "document", "score"),
     ("query-id", "corpus-id", "score"),
     ("user", "item", "score"),
 ]
@@ -133,13 +120,12 @@ HEADINGS = [
 @pytest.mark.parametrize("names", HEADINGS)
 @pytest.mark.parametrize("table", TABLES)
 def test_long_forms_of_runs_and_qrels(table: str, names: tuple[str, ...]) -> None:
-    """Columns are found by their names, in any order, beside others."""
+    """Columns are found by their names, in any order."""
     entries = columns_of(ENTRIES, names)
-    mixed = {names[2]: entries[names[2]], "text": ["x"] * 3, names[1]: entries[names[1]]}
-    mixed[names[0]] = entries[names[0]]
-    lists = tr.NamedLists.of(TABLES[table](mixed))
+    mixed = {name: entries[name] for name in reversed(names)}
+    lists = lists_of(TABLES[table](mixed))
     assert {query: dict(listed) for query, listed in lists.items()} == RUN
-    qrels = tr.Qrels.of(TABLES[table](columns_of(JUDGED, names)))
+    qrels = qrels_of(TABLES[table](columns_of(JUDGED, names)))
     rows = zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True)
     assert list(rows) == JUDGED
     task = tr.retrieval.Task(TABLES[table](columns_of(JUDGED, names)), entities=DOCUMENTS)
@@ -151,21 +137,21 @@ def test_long_forms_of_runs_and_qrels(table: str, names: tuple[str, ...]) -> Non
 def test_columns_are_said_or_asked_for(library: str) -> None:
     frame = frame_of(library)(columns_of(ENTRIES, ["a", "b", "c"]))
     said = {"query": "a", "document": "b"}
-    assert tr.NamedLists.of(frame, columns={**said, "score": "c"})["q1"] == RUN["q1"]
-    assert tr.NamedLists.of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"]["d7"]
-    in_order = tr.NamedLists.of(frame, columns=said)
+    assert lists_of(frame, columns={**said, "score": "c"})["q1"] == RUN["q1"]
+    assert lists_of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"]["d7"]
+    in_order = lists_of(frame, columns=said)
     assert list(in_order["q1"]) == ["d7", "d3"]
     assert in_order.scores is None
     judged = frame_of(library)(columns_of(JUDGED, ["a", "b", "c"]))
     of_grades = {**said, "relevance": "c"}
-    assert tr.Qrels.of(judged, columns=of_grades).relevance.tolist() == [1, 0, 2]
+    assert qrels_of(judged, columns=of_grades).relevance.tolist() == [1, 0, 2]
     facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": of_grades}
     task = quietly(tr.retrieval.Task, judged, **facts)
     assert task.leaked == len(task.answers) == 2
     report = task.evaluate_lists(frame, columns={**said, "score": "c"})
     assert report["mrr"] == 0.75
     words = r"expected columns query, document, .* columns=\{"
-    for read, value in ((tr.NamedLists.of, frame), (tr.Qrels.of, judged)):
+    for read, value in ((lists_of, frame), (qrels_of, judged)):
         refusal(ValueError, words, read, value)
         of_said = "expected columns 'd' .query., .*, as columns= says"
         refusal(ValueError, of_said, read, value, columns={**said, "query": "d"})
@@ -173,120 +159,139 @@ def test_columns_are_said_or_asked_for(library: str) -> None:
             refusal((ValueError, TypeError), "^columns: ", read, value, columns=columns)
     refusal(ValueError, words, tr.retrieval.Task, judged, entities=9)
     refusal(ValueError, words, task.evaluate_lists, frame)
-    both = frame_of(library)(columns_of(ENTRIES, ["qid", "query_id", "doc_id"]))
-    refusal(ValueError, "'qid', 'query_id', 'doc_id'", tr.NamedLists.of, both)
+    both = frame_of(library)(columns_of(ENTRIES, ["query", "query_id", "item"]))
+    refusal(ValueError, "'query', 'query_id', 'item'", lists_of, both)
 
 
-@pytest.mark.parametrize("names", [("user", "item", "stars"), ("what", "user", "n"), "abcd"])
+@pytest.mark.parametrize(
+    "names", [("user", "item", "stars"), ("what", "user", "n"), ("qid", "docno", "score"), "abcd"]
+)
 @pytest.mark.parametrize("table", TABLES)
 def test_other_columns_are_refused(table: str, names: Sequence[str]) -> None:
     rows = [(*row, 1) for row in JUDGED]
     value = columns_of(rows, names)
     words = r"expected columns query, document, .* columns=\{"
-    for call in (tr.NamedLists.of, partial(tr.retrieval.Task, entities=9)):
+    for call in (lists_of, partial(tr.retrieval.Task, entities=9)):
         refusal(ValueError, words, call, TABLES[table](value))
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_columns_beside_are_left_out_and_named(table: str) -> None:
+def test_other_columns_are_left_out_where_the_user_says_which_are_meant(table: str) -> None:
     mixed = columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
-    task = tr.retrieval.Task(TABLES[table](mixed), entities=DOCUMENTS)
+    said: dict[str, Any] = {"query": "qid", "document": "docno"}
+    grades = said | {"relevance": "label"}
+    task = tr.retrieval.Task(TABLES[table](mixed), entities=DOCUMENTS, columns=grades)
     listed = columns_of([(*row, 7) for row in ENTRIES], ["qid", "docno", "score", "iteration"])
-    audit = str(task.evaluate_lists(TABLES[table](listed)).audit())
-    assert "qrels (left out: columns title)" in audit
-    assert "ids (left out: columns iteration)" in audit
-
-
-def test_times_are_no_gains() -> None:
-    frame = records(columns_of(JUDGED, ["user", "item", "timestamp"]))
-    assert tr.Qrels.of(frame).relevance.tolist() == [1, 1, 1]
+    report = task.evaluate_lists(TABLES[table](listed), columns=said | {"score": "score"})
+    assert "qrels (left out: columns title)" in str(report.audit())
+    assert "ids (left out: columns iteration)" in str(report.audit())
+    assert report["mrr"] == 0.75
 
 
 def test_ranks_stand_for_scores() -> None:
     rows = [("q1", "d3", 2), ("q1", "d7", 1)]
-    lists = tr.NamedLists.of(records(columns_of(rows, ["qid", "docno", "rank"])))
+    lists = lists_of(structured(columns_of(rows, ["query", "document", "rank"])))
     assert list(lists["q1"]) == ["d7", "d3"]
     assert lists.scores is None
+    names = {"query": ["q", "q"], "item": ["a", "b"]}
     with pytest.raises(tr.InputValueError, match="the rank 1 twice"):
-        tr.NamedLists.of([{"qid": "q", "docno": name, "rank": 1} for name in "ab"])
+        lists_of(structured(names | {"rank": [1, 1]}))
     with pytest.raises(tr.InputTypeError, match="integers as ranks"):
-        tr.NamedLists.of([{"qid": "q", "docno": "a", "rank": 1.5}])
+        lists_of(structured(names | {"rank": [1.5, 2]}))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_tuples_of_series(library: str) -> None:
     make = pytest.importorskip(library).Series
-    series = [make(list(column)) for column in zip(*ENTRIES, strict=True)]
-    assert tr.NamedLists.of(tuple(series))["q1"] == RUN["q1"]
     judged = [make(list(column)) for column in zip(*JUDGED, strict=True)]
     task = tr.retrieval.Task(tuple(judged), entities=DOCUMENTS)
-    assert task.evaluate_lists(tuple(series))["mrr"] == 0.75
-    assert tr.Qrels.of(tuple(judged[:2])).relevance.tolist() == [1, 1, 1]
+    assert task.evaluate_lists(RUN)["mrr"] == 0.75
+    assert qrels_of(tuple(judged[:2])).relevance is None
     with pytest.raises(tr.InputValueError, match=r"of one length.* got lengths 3, 3, 2"):
-        tr.NamedLists.of((*series[:2], series[2][:2]))
+        qrels_of((*judged[:2], judged[2][:2]))
 
 
-def test_rows_of_ir_datasets() -> None:
-    """Also from an iterator, as `qrels_iter` gives them."""
-    qrels = [Qrel(*row) for row in JUDGED]
-    run = (ScoredDoc(*row) for row in ENTRIES)
-    report = tr.retrieval.Task(iter(qrels), entities=10).evaluate_lists(run)
-    assert report["mrr"] == 0.75
-    with pytest.raises(tr.InputTypeError, match=r"rows with the fields .*relevance.* in row 1"):
-        tr.Qrels.of([qrels[0], ScoredDoc("q", "d", 1)])
+ROW = namedtuple("ROW", ["query_id", "doc_id", "relevance"])
+NO_FORMS: dict[str, Any] = {
+    "rows": ENTRIES,
+    "lists": list(map(list, ENTRIES)),
+    "an array": np.array(ENTRIES),
+    "named tuples": [ROW(*row) for row in ENTRIES],
+    "one named tuple": ROW(*zip(*ENTRIES, strict=True)),
+    "dicts": [{"query": q, "document": d, "score": s} for q, d, s in ENTRIES],
+    "an iterator": iter(ENTRIES),
+    "a data set": DataSet(columns_of(ENTRIES, HEADINGS[0])),
+    "nothing": None,
+    "a number": 7,
+}
 
 
-@given(st.dictionaries(st.integers(0, 9), st.floats(-9, 9), min_size=1), st.integers(0, 2))
-def test_pairs_and_records_for_each_query(listed: dict[int, float], form: int) -> None:
-    """By query, and without queries, whose ints are ids of entities."""
-    pairs: list[Any] = list(listed.items())
-    if form == 1:
-        pairs = [list(pair) for pair in pairs]
-    if form == 2:
-        pairs = [{"corpus_id": name, "score": score} for name, score in pairs]
-    assert tr.NamedLists.of({"q": pairs})["q"] == listed
-    (right, *_) = listed
-    task = tr.retrieval.Task({0: [right]}, entities=10)
-    expected = task.evaluate_lists({0: listed}).ranks
-    assert task.evaluate_lists({0: pairs}).ranks == expected
-    assert task.evaluate_lists([pairs]).ranks == expected
+@pytest.mark.parametrize("form", NO_FORMS)
+def test_other_forms_are_refused_and_the_message_shows_those_that_are_taken(form: str) -> None:
+    """A matrix of labels (n, 2), too, whose columns were once read as query and document."""
+    value = NO_FORMS[form]
+    of_qrels = (
+        r"expected a path, a table with named columns, \{query: \{document: grade\}\}, \{query"
+    )
+    of_lists = (
+        r"expected a path, .* TopK\(ids, scores\); dict\(zip\(queries, lists\)\) makes lists a "
+    )
+    way_out = r".*\.to_pandas\(\) is one" if form == "a data set" else ""
+    task = tr.retrieval.Task({"q1": ["d3"]}, entities=DOCUMENTS, queries=["q1"])
+    refusal(TypeError, f"^qrels: {of_qrels}{way_out}", tr.retrieval.Task, value, entities=9)
+    known: dict[str, Any] = {"known": {"train": value}, "entities": 9}
+    if value is not None:
+        refusal(TypeError, of_qrels, tr.retrieval.Task, {"q1": ["d3"]}, **known)
+    refusal(TypeError, f"^ids: {of_lists}{way_out}", task.evaluate_lists, value)
+    refusal(TypeError, f"^top: {of_lists}{way_out}", tr.write_run, "run.txt", value)
 
 
-def test_pairs_are_in_all_lists_or_in_none() -> None:
-    task = tr.retrieval.Task({0: [1], 1: [2]}, entities=3)
-    assert task.evaluate_lists([[(1, 0.5)], []])["mrr"] == 0.5
-    with pytest.raises(tr.InputTypeError, match=r"^ids: expected pairs .* in list 1"):
-        task.evaluate_lists([[(1, 0.5)], [2]])
-    with pytest.raises(tr.InputTypeError, match=r"^scores: expected None"):
-        task.evaluate_lists([[(1, 0.5)], [(2, 0.5)]], [[1.0], [2.0]])
-    with pytest.raises(tr.InputValueError, match="'q'"):
-        tr.NamedLists.of({"q": [("a", "high")]})
+def test_a_tuple_of_columns_is_no_list() -> None:
+    columns = tuple(map(list, zip(*ENTRIES, strict=True)))
+    refusal(TypeError, "^lists: expected a path, ", lists_of, columns)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [("d7", 2.5), ("d3", 1.5)],
+        [["d7", 2.5]],
+        [{"corpus_id": "d7", "score": 2.5}],
+        {"d7", "d3"},
+        "d7",
+        7,
+        {"d7": "high"},
+        {"d7": True},
+    ],
+)
+def test_what_a_query_has_is_ids_or_scores_of_ids(listed: Any) -> None:
+    refusal(TypeError, r"^lists: expected .*(\{id: score\}|numbers as)", lists_of, {"q": listed})
 
 
 def test_equal_repeats_count_once() -> None:
     rows = [*ENTRIES, ENTRIES[0]]
-    frame = records(columns_of(rows, ["qid", "docno", "score"]))
-    assert len(tr.NamedLists.of(frame).ids) == 3
+    frame = structured(columns_of(rows, HEADINGS[0]))
+    assert len(lists_of(frame).ids) == 3
     rows[-1] = ("q2", "d3", 0.75)
-    frame = records(columns_of(rows, ["qid", "docno", "score"]))
+    frame = structured(columns_of(rows, HEADINGS[0]))
     with pytest.raises(tr.InputValueError, match=r"'q2' has 'd3' twice, with 0.5 and 0.75"):
-        tr.NamedLists.of(frame)
+        lists_of(frame)
 
 
 def test_ids_have_their_one_rule() -> None:
     """Ints stay ints, strs strs, and what pandas makes of missing values is refused."""
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"user_id": [7, 7, 8], "item_id": [30, 10, 20], "score": [1, 0, 1]})
+    frame = pandas.DataFrame({"user": [7, 7, 8], "item": [30, 10, 20], "score": [1, 0, 1]})
     task = tr.retrieval.Task(frame, entities=[10, 20, 30], queries=[7, 8])
     assert task.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
-    run = pandas.DataFrame({"user_id": [7, 8], "item_id": [30, 20], "score": [0.5, 0.25]})
+    run = pandas.DataFrame({"user": [7, 8], "item": [30, 20], "score": [0.5, 0.25]})
     assert task.evaluate_lists(run)["mrr"] == 1
     with pytest.raises(TypeError):
-        task.evaluate_lists(run.astype({"item_id": str}))
-    missing = frame.assign(item_id=[30, None, 20])
+        task.evaluate_lists(run.astype({"item": str}))
+    missing = frame.assign(item=[30, None, 20])
     with pytest.raises(TypeError, match="pandas makes floats"):
         tr.retrieval.Task(missing, entities=[10, 20, 30])
-    categorical = frame.astype({"item_id": str}).astype({"item_id": "category"})
+    categorical = frame.astype({"item": str}).astype({"item": "category"})
     named = tr.retrieval.Task(categorical, entities=["10", "20", "30"], queries=[7, 8])
     assert named.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
 
@@ -295,27 +300,30 @@ def test_ids_have_their_one_rule() -> None:
     "relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "+1", "0"]]
 )
 def test_relevance_is_a_finite_number(relevance: list[Any]) -> None:
-    columns = {"qid": ["q"] * 3, "docno": list("abc"), "label": relevance}
+    columns = {"query": ["q"] * 3, "document": list("abc"), "relevance": relevance}
     with pytest.raises((tr.InputValueError, tr.InputTypeError), match="that are finite numbers"):
-        tr.Qrels.of(records(columns))
+        qrels_of(structured(columns))
     for numbers in ([1.0, 0.0, -2.0], [1, 0.1, 0.01]):
-        columns["label"] = numbers
-        assert tr.Qrels.of(records(columns)).relevance.tolist() == numbers
+        columns["relevance"] = numbers
+        assert qrels_of(structured(columns)).relevance.tolist() == numbers
 
 
 def test_scores_keep_their_dtype() -> None:
-    scores = np.array([0.5, 0.25], np.float32)
-    lists = tr.NamedLists.of((np.array(["q", "q"]), np.array(["a", "b"]), scores))
-    assert lists.scores.dtype == np.float32
+    names = {"query": ["q", "q"], "item": ["a", "b"]}
+    frame = structured(names | {"score": np.array([0.5, 0.25], np.float32)})
+    assert lists_of(frame).scores.dtype == np.float32
     with pytest.raises(tr.InputTypeError, match="numbers as scores"):
-        tr.NamedLists.of((np.array(["q"]), np.array(["a"]), np.array(["high"])))
+        lists_of(structured(names | {"score": ["high", "low"]}))
 
 
-def test_numbered_frames_could_be_columns_or_lists() -> None:
-    frame = pytest.importorskip("pandas").DataFrame([[2, 1], [1, 0]])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_numbered_frames_need_the_numbers_of_the_roles(library: str) -> None:
+    frame = pytest.importorskip(library).DataFrame(np.array([[2, 0], [0, 1]]))
     task = tr.retrieval.Task({0: [2], 1: [0]}, entities=3)
-    refusal(ValueError, r"ids: .*\.to_numpy\(\) for a list of each", task.evaluate_lists, frame)
-    assert task.evaluate_lists(frame.to_numpy())["mrr"] == 0.75
-    frame[1] = [0, 1]
+    words = "expected columns with names, or columns= with their numbers"
+    refusal(ValueError, f"ids: {words}", task.evaluate_lists, frame)
+    refusal(ValueError, f"qrels: {words}", tr.retrieval.Task, frame, entities=3)
     columns = {"query": 1, "document": 0}
-    assert task.evaluate_lists(frame, columns=columns).per_query("mrr").tolist() == [1, 0]
+    assert task.evaluate_lists(frame, columns=columns).per_query("mrr").tolist() == [1, 1]
+    again = tr.retrieval.Task(frame, entities=3, columns=columns)
+    assert again.evaluate_lists(frame, columns=columns)["mrr"] == 1

@@ -19,7 +19,7 @@ from oracles import lists as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from truerank import _core
-from truerank.records.line_forms import exact_number, first_rounded
+from truerank.records.list_files import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
 
@@ -230,7 +230,7 @@ def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) 
 
 WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected 6 fields, with a query"),
-    ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
+    ("\n\nq Q0 d 1 1 t\nq Q0 e 1 high t\n", "line 4: expected a number as the score"),
     ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", "line 3: expected a score that .*got 1e400"),
     ("q Q0 d 1 9007199254740993 t\n", "line 1: expected a score that a float64 holds, got 9007199"),
     ("q Q0 d 1 9007199254740993.0 t\n", r"a float64 holds, got 9007199254740993\.0"),
@@ -239,7 +239,7 @@ WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
 ]
 WRONG_QRELS = [
-    ("q1 0 d1\n", "path: .*line 1: expected four fields .TREC: query, iteration"),
+    ("q1 0 d1\n", "path: .*line 1: expected lines of TREC .query, iteration"),
     ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
     ("\ufeff\ufeffq1 0 d1 1\n", "path: .*line 1: it begins with a byte order mark"),
     ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected a number as the relevance"),
@@ -355,17 +355,17 @@ def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
     ids[5, 3:] = -1
     scores = (rng.normal(size=ids.shape) * 100).astype(dtype)
     names = [f"d\u00e9{i}" for i in range(30)]
-    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
+    tr.write_run(tmp_path / name, tr.TopK(ids, scores), entities=names, tag="model")
     assert dict(tr.read_run(tmp_path / name)) == {
         str(query): {names[i]: s for i, s in zip(*row, strict=True) if i >= 0}
         for query, row in enumerate(zip(ids.tolist(), scores.tolist(), strict=True))
     }
     first = (tmp_path / name).read_bytes()
-    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
+    tr.write_run(tmp_path / name, tr.TopK(ids, scores), entities=names, tag="model")
     assert (tmp_path / name).read_bytes() == first
 
 
-ONE = ([[1]], [[1.0]])
+ONE = tr.TopK([[1]], [[1.0]])
 
 
 @pytest.mark.parametrize(
@@ -379,16 +379,17 @@ ONE = ([[1]], [[1.0]])
         (ONE, {"tag": None}, "tag: expected str, got NoneType"),
         (ONE, {"queries": ["\ufeffa"]}, r"queries: .* got '\\ufeffa' at position 0"),
         (ONE, {"entities": ["a", "\ud800"]}, r"entities: .* in UTF-8, got '\\ud800' at position 1"),
-        (([[1], [2]], None), {"queries": ["a", "a"]}, "queries: 'a' occurs twice"),
-        (([[7, 7]], None), {}, "top: the list of '0' has 7 twice"),
-        (([[1]], [[2**53 + 1]]), {}, "scores: expected integers that a float64 holds"),
+        (tr.TopK([[1], [2]], None), {"queries": ["a", "a"]}, "queries: 'a' occurs twice"),
+        (tr.TopK([[7, 7]], None), {}, "top: the list of '0' has 7 twice"),
+        (tr.TopK([[1]], [[2**53 + 1]]), {}, "scores: expected integers that a float64 holds"),
         ({"q": {"d": 2**53 + 1, "e": 0.5}}, {}, "top: .* that a float64 holds"),
         ({"q": {"d": 2**53 + 1}, "p": {"d": 0.5}}, {}, "top: .* that a float64 holds"),
-        (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
-        ([[1]], {}, r"top: expected \(ids, scores\), TopK, lists by query, or their file, got"),
+        (tr.TopK([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
+        ([[1]], {}, r"top: expected a path, .*or TopK\(ids, scores\); dict\(zip\(queries, "),
+        (([[1]], [[1.0]]), {}, "top: expected a path, .*, got a tuple"),
         ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities: expected None, as the lists have"),
-        ({"q": {"d": None}}, {}, r"top: .* got 'q': \{'d': None\}"),
-        ({"q": {"d": 1.0}, "p": ["d"]}, {}, r"top: .* got 'p': \['d'\]"),
+        ({"q": {"d": None}}, {}, r"top: expected numbers as scores, got 'q': \{'d': None\}"),
+        ({"q": {"d": 1.0}, "p": ["d"]}, {}, r"top: expected \{query: .* got 'q': \{'d': 1.0\}"),
     ],
 )
 def test_wrong_arguments_leave_no_file(

@@ -24,12 +24,12 @@ def written(folder: Path, text: str, name: str = "file.txt") -> Path:
     return path
 
 
-def lists_of(lists: tr.NamedLists) -> Read:
+def lists_of(lists: Any) -> Read:
     """Return lists as plain dicts, which compare in no order."""
     return {query: dict(listed) for query, listed in lists.items()}
 
 
-def judged_in(qrels: tr.Qrels) -> list[tuple[str, str, int]]:
+def judged_in(qrels: Any) -> list[tuple[str, str, int]]:
     rows = zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True)
     return list(rows)
 
@@ -43,14 +43,11 @@ RUNS = {
     + TREC_ROWS.format(tag="t")
     + " #q1 Q0 d9 1 3 t\n",
     "TREC run; left out: 1 repeated line": TREC_ROWS.format(tag="t") + "q1 Q0 d7 1 2.50 t\n",
-    "run: query, document, rank, score": ("q1\td7\t1\t2.5\nq2\td3\t1\t0.5\nq1\td3\t2\t1.5"),
-    "run: query, document, score, rank": "q1 d7 2.5 0\nq1 d3 1.5 1\nq2 d3 0.5 0\n",
-    "run: query, document, score": "q1 d3 1.5\nq1 d7 2.5\nq2 d3 0.5\n",
     "run with a header: query-id, corpus-id, score": (
         "query-id\tcorpus-id\tscore\nq1\td7\t2.5\nq2\td3\t.5\nq1\td3\t1.5\n"
     ),
-    "run with a header: qid, docno, score; left out: tag, Q0": (
-        "tag qid docno rank score Q0\n4 q1 d7 0 2.5 0\n9 q1 d3 1 1.5 0\n9 q2 d3 0 5e-1 0\n"
+    "run with a header: user, item, score": (
+        "user item rank score\nq1 d7 0 2.5\nq1 d3 1 1.5\nq2 d3 0 5e-1\n"
     ),
 }
 
@@ -66,9 +63,7 @@ def test_runs_of_every_form(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
-        ("q1\td7\t1\nq2\td3\t1\nq1\td3\t2\n", None),
-        ("q1 d7 0\nq1 d3 1\nq2 d3 0\n", None),
-        ("qid docno rank\nq2 d3 1\nq1 d7 1\nq1 d3 2\n", None),
+        ("query document rank\nq2 d3 1\nq1 d7 1\nq1 d3 2\n", None),
         ("q1 d7 10\nq2 d3 0\nq1 d3 11\nq1 d7 10\n", {"query": 0, "document": 1, "rank": 2}),
         ("item user\nd7 q1\nd3 q1\nd3 q2\n", None),
     ],
@@ -80,62 +75,18 @@ def test_ranks_alone_are_an_order(tmp_path: Path, text: str, columns: Any) -> No
     assert {query: list(run[query]) for query in run} == ORDER
 
 
-LENGTHS = st.dictionaries(NAMES, st.integers(1, 4), min_size=1, max_size=5)
-
-
-@given(LENGTHS, st.integers(0, 1), st.randoms(use_true_random=False))
-@examples(50)
-def test_whole_numbers_are_ranks_in_the_order_of_the_file_alone(
-    tmp_path_factory: pytest.TempPathFactory, lengths: Any, first: int, random: Any
-) -> None:
-    """Lines of queries in any order; in each of them 1, 2, 3, ..., or else they are refused."""
-    folder = tmp_path_factory.mktemp("ranks")
-    queries = [query for query, length in lengths.items() for _ in range(length)]
-    random.shuffle(queries)
-    counts = dict.fromkeys(queries, 0)
-    rows = []
-    for query in queries:
-        rows.append([query, f"d{len(rows)}", str(counts[query] + first)])
-        counts[query] += 1
-    text = "\n".join(map(" ".join, rows))
-    run = tr.read_run(written(folder, text))
-    assert run.scores is None
-    expected: dict[str, list[str]] = {}
-    for query, document, _ in rows:
-        expected.setdefault(query, []).append(document)
-    assert {query: list(run[query]) for query in run} == expected
-    one_more = [[query, document, str(int(number) + 3)] for query, document, number in rows]
-    for other in (one_more, list(reversed(rows))):
-        is_read = other != one_more and max(lengths.values()) == 1
-        path = written(folder, "\n".join(map(" ".join, other)))
-        if not is_read:
-            with pytest.raises(tr.InputValueError, match=r'may be ranks or scores, .*"rank": 2'):
-                tr.read_run(path)
-        said = {"query": 0, "document": 1, "score": 2}
-        scores = {(q, d): float(number) for q, d, number in other}
-        found = tr.read_run(path, columns=said)
-        assert {(q, d): s for q, listed in found.items() for d, s in listed.items()} == scores
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        "q a 25\nq b 19\nq c 3\n",
-        "q a 3\nq b 2\nq c 1\n",  # the points of Borda
-        "q a 1 1\n",
-        "q a 1 0.5\nq b 2 0.7\n",
-        "q a 2 0.7\nq b 1 0.5\n",
-        "q a 7 9\nq b 8 7\n",
-    ],
+    "text", ["q a 25\nq b 19\n", "q a 1\nq b 2\n", "q a 1 0.5\nq b 2 0.7\n", "q a 0.5\n"]
 )
-def test_numbers_that_may_be_ranks_or_scores_are_refused(tmp_path: Path, text: str) -> None:
-    """The message shows what to say, and says it for the file as it is."""
+def test_three_and_four_columns_are_read_as_the_user_says(tmp_path: Path, text: str) -> None:
+    """As MS MARCO and ColBERT have them; whole numbers may be ranks or scores."""
     path = written(tmp_path, text)
-    with pytest.raises(tr.InputValueError, match=r'columns={"query": 0, "document": 1, "(ra|sc)'):
+    with pytest.raises(tr.InputValueError, match=r'columns={"query": 0, "document": ...}'):
         tr.read_run(path)
     for role, is_scored in (("rank", False), ("score", True)):
-        run = tr.read_run(path, columns={"query": 0, "document": 1, role: 2})
-        assert (run.scores is not None) == is_scored
+        if is_scored or "0.5" not in text.split("\n")[0].split()[2]:
+            run = tr.read_run(path, columns={"query": 0, "document": 1, role: 2})
+            assert (run.scores is not None) == is_scored
 
 
 @given(
@@ -179,29 +130,37 @@ def test_a_rating_is_no_document(tmp_path: Path) -> None:
     qrels = tr.read_qrels(path, columns={"query": 0, "document": 1, "relevance": 2})
     assert judged_in(qrels) == [("ann", "tea", 5), ("bob", "rum", 3), ("cid", "gin", 5)]
     assert qrels.source == (f"{path} (qrels with columns 0, 1, 2; left out: column 3)")
-    headed = written(tmp_path, "user item rating timestamp\n" + RATINGS, "headed.txt")
-    assert judged_in(tr.read_qrels(headed)) == judged_in(qrels)
+    named = written(tmp_path, "user item stars at\n" + RATINGS, "named.txt")
+    with pytest.raises(tr.InputValueError, match=r"expected columns query, .*'stars', 'at'"):
+        tr.read_qrels(named)
+    of_names = {"query": "user", "document": "item", "relevance": "stars"}
+    assert judged_in(tr.read_qrels(named, columns=of_names)) == judged_in(qrels)
     many = "".join(f"u{n} {n % 4} d{n} {n + 1000}\n" for n in range(9))
     with pytest.raises(tr.InputValueError, match="four columns are those of TREC"):
         tr.read_qrels(written(tmp_path, many, "times.txt"))
 
 
-COLUMNS = st.permutations(["user_id", "item_id", "rating", "timestamp", "split"])
+COLUMNS = st.permutations(["user", "item", "score"])
+MORE = st.permutations(["user", "item", "score", "timestamp", "split"])
 
 
-@given(COLUMNS, COLUMNS, st.sampled_from(["\t", " "]))
+@given(COLUMNS, MORE, st.sampled_from(["\t", " "]))
 @examples(40)
 def test_any_order_of_named_columns_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory, names: Any, other: Any, between: str
 ) -> None:
+    """Further columns are refused, since they may change what a row says, or left out if said."""
     folder = tmp_path_factory.mktemp("named")
     values = {
-        "user_id": ["q1", "q1", "q2"],
-        "item_id": ["d3", "d9", "d3"],
-        "rating": ["1", "0", "2"],
+        "user": ["q1", "q1", "q2"],
+        "item": ["d3", "d9", "d3"],
+        "score": ["1", "0", "2"],
         "timestamp": ["7", "8", "9"],
         "split": ["a", "b", "a"],
     }
+    said = {"query": "user", "document": "item", "relevance": "score"}
+    scored = {"query": "user", "document": "item", "score": "score"}
+    expected = {"q1": {"d3": 1, "d9": 0}, "q2": {"d3": 2}}
 
     def text(order: Any, header: Any) -> str:
         rows = zip(*(values[name] for name in order), strict=True)
@@ -209,24 +168,23 @@ def test_any_order_of_named_columns_gives_the_same(
 
     named = written(folder, text(names, names))
     assert judged_in(tr.read_qrels(named)) == QRELS
+    assert lists_of(tr.read_run(named)) == expected
     renamed = written(folder, text(names, [f"x{name}" for name in names]), "renamed.txt")
     for columns in (
-        {"query": "xuser_id", "document": "xitem_id", "relevance": "xrating"},
-        {"query": "xuser_id", "document": names.index("item_id"), "relevance": "xrating"},
+        {"query": "xuser", "document": "xitem", "relevance": "xscore"},
+        {"query": "xuser", "document": names.index("item"), "relevance": "xscore"},
     ):
         assert judged_in(tr.read_qrels(renamed, columns=columns)) == QRELS
-    places = {"query": "user_id", "document": "item_id", "relevance": "rating"}
-    numbers = {role: other.index(name) for role, name in places.items()}
+    numbers = {role: other.index(name) for role, name in said.items()}
     bare = written(folder, text(other, [])[1:], "bare.txt")
     assert judged_in(tr.read_qrels(bare, columns=numbers)) == QRELS
-    run = written(folder, text(names, names).replace("rating", "score"), "run.txt")
+    more = written(folder, text(other, other), "more.txt")
     with pytest.raises(tr.InputValueError, match="expected columns query, document, score"):
-        tr.read_run(run)  # a time may change what a list says
-    said = {"query": "user_id", "document": "item_id", "score": "score"}
-    assert lists_of(tr.read_run(run, columns=said)) == {
-        "q1": {"d3": 1, "d9": 0},
-        "q2": {"d3": 2},
-    }
+        tr.read_run(more)
+    with pytest.raises(tr.InputValueError, match="expected columns query, document, relevance"):
+        tr.read_qrels(more)
+    assert judged_in(tr.read_qrels(more, columns=said)) == QRELS
+    assert lists_of(tr.read_run(more, columns=scored)) == expected
 
 
 @given(ENTRIES, st.randoms(use_true_random=False), st.integers(1, 40))
@@ -245,7 +203,7 @@ def test_all_forms_say_the_same(
     random.shuffle(rows)
     lines = {
         "trec": [f"{q} Q0 {d} 1 {s} a" for q, d, s in rows],
-        "header": ["score query_id doc_id", *[f"{s} {q} {d}" for q, d, s in rows]],
+        "header": ["score query document", *[f"{s} {q} {d}" for q, d, s in rows]],
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
@@ -265,12 +223,11 @@ JUDGED = {
     "qrels with a header: query-id, corpus-id, score": (
         "query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\td9\t0\nq2\td3\t2\n"
     ),
-    "qrels with a header: query_id, doc_id, relevance; left out: iteration": (
-        "query_id doc_id relevance iteration\nq1 d3 1 0\nq1 d9 0.0 0\nq2 d3 2 0\n"
+    "qrels with a header: query, document, relevance": (
+        "query document relevance\nq1 d3 1\nq1 d9 0.0\nq2 d3 2\n"
     ),
-    "qrels with a header: user_id:token, item_id:token, label:float; left out: timestamp:float": (
-        "user_id:token\titem_id:token\tlabel:float\ttimestamp:float\nq1\td3\t1.0\t3\nq1\td9\t0\t7\n"
-        "q2\td3\t2\t1\n"
+    "qrels with a header: user:token, item:token, score:float": (
+        "item:token\tuser:token\tscore:float\nd3\tq1\t1.0\nd9\tq1\t0\nd3\tq2\t2\n"
     ),
 }
 
@@ -287,9 +244,11 @@ def test_ratings_of_interactions_are_grades(tmp_path: Path) -> None:
     """As in RecBole's atomic files, whose names may have blanks within."""
     text = "item_id:token\tuser_id:token\trating:float\nthe wall\t7\t1\nheat\t07\t4.5\n"
     path = written(tmp_path, text, "made.inter")
-    qrels = tr.read_qrels(path)
+    columns = {"query": "user_id:token", "document": "item_id:token", "relevance": "rating:float"}
+    qrels = tr.read_qrels(path, columns=columns)
     assert judged_in(qrels) == [("7", "the wall", 1), ("07", "heat", 4.5)]
-    task = tr.retrieval.Task(path, entities=["the wall", "heat", "alien"], queries=["7", "07"])
+    items = ["the wall", "heat", "alien"]
+    task = tr.retrieval.Task(path, entities=items, queries=["7", "07"], columns=columns)
     assert task.evaluate_scores([[3, 1, 2], [3, 1, 2]])["mrr"] == pytest.approx(2 / 3)
 
 
@@ -297,7 +256,7 @@ def test_ratings_of_interactions_are_grades(tmp_path: Path) -> None:
     "text",
     [
         "q1 0 d3 1\nq1 0 d9 .1\nq2 0 d3 0.01\nq2 0 d4 -1\nq2 0 d5 1e-3\nq2 0 d6 -0.5\n",
-        "doc_id\tgrade\tquery\nd3\t1\tq1\nd9\t.1\tq1\nd3\t0.01\tq2\nd4\t-1\tq2\nd5\t1e-3\tq2\nd6\t-.5\tq2\n",
+        "document\trelevance\tquery\nd3\t1\tq1\nd9\t.1\tq1\nd3\t0.01\tq2\nd4\t-1\tq2\nd5\t1e-3\tq2\nd6\t-.5\tq2\n",
     ],
 )
 def test_grades_in_text_are_finite_numbers(tmp_path: Path, text: str) -> None:
@@ -323,30 +282,30 @@ def test_text_has_no_type(tmp_path: Path) -> None:
 
 
 WRONG_RUNS = [
-    ("q1 d7\n", "line 1: expected six fields .*; three .*header.*columns=.*, got 'q1 d7'"),
-    ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected six fields .*, got 'q1 Q0 d7 1 2.5'"),
+    ("q1 d7\n", "line 1: expected lines of TREC .*header.*columns=.*, got 'q1 d7'"),
+    ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC .*, got 'q1 Q0 d7 1 2.5'"),
     ('{"q1": {"d7": 1}}', "line 1: this is JSON, which json.load reads: hand over the mapping"),
-    ("qid docno rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
-    ("qid docno rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
-    ("q1 d7 1\nq1 d3\n", "line 2: expected 3 fields, with a query and a .*it reads 'q1 d3'"),
-    ("q1 d7 1 high\n", "line 1: expected a number as the rank or score .*; it reads"),
-    ("q1 d7 one 0.5\n", "line 1: expected a number as the rank or score .*; it reads"),
-    ("q1 d7 1 1e400\n", "line 1: expected a score that a float64 holds"),
-    ("q1 Q0 d 7 1 2.5 t\n", "line 1: expected six fields .*, got 'q1 Q0 d 7 1 2.5 t'"),
+    ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
+    ("query document rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
+    ("q1 Q0 d7 1 high t\n", "line 1: expected lines of TREC .* a number as the score"),
+    ("q1 Q0 d 7 1 2.5 t\n", "line 1: expected lines of TREC .*, got 'q1 Q0 d 7 1 2.5 t'"),
     ("q1 Q0 d 1 2.5 t\nq1 Q0 e 2 1.5 k=0.9 b=0.4\n", "line 2: expected 6 fields, with a query and"),
-    ("q1 d7 1 0.5\nq1 d7 2 0.25\n", "the list of 'q1' has 'd7' twice, with 0.5 and 0.25"),
-    ("qid query_id docno score\na b c 1\n", "each once and no others; columns={.*'qid', 'query_i"),
-    ("docno doc_id\na b\n", "line 1: expected six fields .*a header of names as query_id, "),
+    (
+        "user item score\nq1 d7 0.5\nq1 d7 0.25\n",
+        "the list of 'q1' has 'd7' twice, with 0.5 and 0.25",
+    ),
+    ("user query_id item score\na b c 1\n", "each once and no others; columns={.*'user', 'query_"),
+    ("docno doc_id\na b\n", "line 1: expected lines of TREC .*a header of names as query, "),
     ("user item stars\na b 5\n", "line 1: expected columns .*columns={.*got .*'item', 'stars'"),
-    ("who what score\na b 5\n", "line 1: expected a number as the rank or score .*; it reads 'who"),
+    ("who what score\na b 5\n", "line 1: expected lines of TREC .*, got 'who what score'"),
     (
         "query-id\tcorpus-id\tscore\nq1\t\t1\n",
         "line 2: expected 3 fields, with a query and",
     ),
 ]
 WRONG_QRELS = [
-    ("q1 d3 1\n", "line 1: expected four fields .*header.*, got 'q1 d3 1'"),
-    ("q1 0 d3 high\n", "line 1: expected a number as the relevance .*; it reads 'q1 0 d3 h"),
+    ("q1 d3 1\n", "line 1: expected lines of TREC .*header.*, got 'q1 d3 1'"),
+    ("q1 0 d3 high\n", "line 1: expected lines of TREC .* a number as the relevance"),
     ("q1 0 d3 1\n\nq1 0 d4 nan\n", "expected grades that are finite numbers, got nan in row 1"),
     ("q1 0 d3 0.5\nq1 0 d4 1e400\n", "line 2: expected a score that a float64 holds, got 1e400"),
     ("user item stars time\nann tea 5 6\n", "line 1: expected columns .*columns={.*got .*'stars'"),
@@ -374,12 +333,12 @@ def test_other_forms_are_refused_with_their_line(
 
 def test_reports_say_what_was_read(tmp_path: Path) -> None:
     qrels = written(tmp_path, JUDGED["qrels with a header: query-id, corpus-id, score"], "q.tsv")
-    run = written(tmp_path, "q1\td7\t1\nq1\td3\t2\nq2\td3\t1\n", "run.tsv")
+    run = written(tmp_path, "user\titem\trank\nq1\td7\t1\nq1\td3\t2\nq2\td3\t1\n", "run.tsv")
     task = tr.retrieval.Task(qrels, entities=10)
     report = task.evaluate_lists(run)
     expected = (
         f"{qrels} (qrels with a header: query-id, corpus-id, score)",
-        f"{run} (run: query, document, rank)",
+        f"{run} (run with a header: user, item, rank)",
     )
     assert report.protocol.files == expected
     assert expected[1] in str(report.audit())

@@ -76,9 +76,10 @@ def are_of_other_queries(lists: Lists, qrels: Grades) -> bool:
     return len(listed) > 0 and judged.isdisjoint(listed)
 
 
-def rows_of(grades: Any) -> list[Any]:
-    """Return a (query, entity, gain) for each judgement."""
-    return [(q, e, gain) for q, judged in grades.items() for e, gain in judged.items()]
+def columns_of(grades: Any) -> tuple[list[Any], ...]:
+    """Return the query, the entity and the gain of each judgement."""
+    rows = [(q, e, gain) for q, judged in grades.items() for e, gain in judged.items()]
+    return tuple(map(list, zip(*rows, strict=True)))
 
 
 def right_pairs(grades: Grades) -> set[tuple[int, int]]:
@@ -95,7 +96,7 @@ def lists_in(form: str, lists: Any, folder: Path) -> Any:
     return lists
 
 
-@given(problems(), st.sampled_from(["dict", "run", "read", "tuples"]), st.booleans())
+@given(problems(), st.sampled_from(["dict", "run", "read", "columns"]), st.booleans())
 def test_every_way_to_name_things_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     problem: tuple[Grades, Lists, Grades],
@@ -112,8 +113,8 @@ def test_every_way_to_name_things_gives_the_same(
         of_lists: Any = renamed(lists, query, entity)
         if in_text:
             of_qrels = text_of_qrels(of_qrels, folder / "qrels")
-        elif form == "tuples":
-            of_qrels = rows_of(of_qrels)
+        elif form == "columns":
+            of_qrels = columns_of(of_qrels)
         given_known = {"train": renamed(known, query, entity)}
         facts = {"entities": entities, "queries": queries, "known": given_known}
         return quietly(Task, of_qrels, **facts, **options), lists_in(form, of_lists, folder)
@@ -133,13 +134,12 @@ def test_every_way_to_name_things_gives_the_same(
     assert values_of(*task_of(queries.__getitem__, named, 8, None)) == of_str
     assert values_of(*task_of(str, str, 8, list("0123"))) == of_str
     assert values_of(*task_of(str, str, list("01234567"), None)) == of_str
-    lists_are_text = form in ("json", "run", "read")
+    lists_are_text = form in ("run", "read")
     ints = [9, 7, 5, 3, 1, -1, -3, -5]
     ids = [30, 20, 10, 0]
     if not in_text and not lists_are_text:
         assert values_of(*task_of(int, int, 8, None)) == of_str
-    if form != "json":  # whose arrays hold no digits but numbers
-        assert values_of(*task_of(ids.__getitem__, ints.__getitem__, ints, ids)) == of_str
+    assert values_of(*task_of(ids.__getitem__, ints.__getitem__, ints, ids)) == of_str
 
 
 @pytest.mark.python_only
@@ -168,15 +168,16 @@ def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
     refusal(ValueError, words, named.evaluate_lists, {0: ["b"], 1: ["a"]})
     ordered = Task({"u": ["b"], "v": ["a"]}, entities=["a", "b", "c"], queries=["v", "u"])
     assert ordered.evaluate_lists({1: ["b"], 0: ["a"]})["mrr"] == 1
-    assert ordered.evaluate_lists([[0], [1]])["mrr"] == 1
+    assert ordered.evaluate_lists(tr.TopK([[0], [1]], None))["mrr"] == 1
     of_ints = Task({1: [20]}, entities=[10, 20, 30], queries=[1])
-    assert of_ints.evaluate_lists([[10, 20]])["mrr"] == 0.5
-    assert of_ints.evaluate_lists([[10, 20]], [[0.5, 0.5]])["mrr"] == 0.75
-    assert of_ints.evaluate_lists(np.array([[10, 20, -1]]))["mrr"] == 0.5
-    assert of_ints.evaluate_lists([np.array([10, 20])])["mrr"] == 0.5
+    assert of_ints.evaluate_lists({1: [10, 20]})["mrr"] == 0.5
+    assert of_ints.evaluate_lists({1: {10: 0.5, 20: 0.5}})["mrr"] == 0.75
+    assert of_ints.evaluate_lists({1: np.array([10, 20])})["mrr"] == 0.5
     assert of_ints.evaluate_lists(tr.TopK(np.array([[0, 1]]), None))["mrr"] == 0.5
-    words = "ids: 1 in list 0 is none of the 3 entities, as 10"
-    refusal(ValueError, words, of_ints.evaluate_lists, [[1]])
+    assert of_ints.evaluate_lists(tr.TopK([[0, 1]], [[0.5, 0.5]]))["mrr"] == 0.75
+    assert of_ints.evaluate_lists(tr.TopK(np.array([[0, 1, -1]]), None))["mrr"] == 0.5
+    words = "ids: 1 at position 0 is none of the 3 entities, as 10"
+    refusal(ValueError, words, of_ints.evaluate_lists, {1: [1]})
 
 
 def test_columns_of_frames_and_categoricals() -> None:
@@ -222,10 +223,8 @@ def test_names_beside_a_number_have_no_columns() -> None:
     vectors = np.ones((100, 2))
     refusal(ValueError, f"^queries: {words}", task.evaluate_embeddings, vectors[:1], vectors)
     words = "ids: expected names that are str, as qrels have .* got 7 at position 0"
-    for lists in ({"u": [7]}, [[7]], np.array([[7]])):
-        refusal(TypeError, words, task.evaluate_lists, lists)
-    assert task.evaluate_lists([["1", "7"]])["mrr"] == 0.5
-    assert task.evaluate_lists(np.array([["1", "7"]]))["mrr"] == 0.5
+    refusal(TypeError, words, task.evaluate_lists, {"u": [7]})
+    assert task.evaluate_lists({"u": np.array(["1", "7"])})["mrr"] == 0.5
 
 
 @pytest.mark.python_only
@@ -268,24 +267,26 @@ def test_names_and_ints_in_one_task_and_too_many_names_are_refused(tmp_path: Pat
 
 @pytest.mark.python_only
 def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
-    indptr = np.array([0, 1])
-    ids = np.array([0])
-    run = tr.NamedLists((1,), (5,), indptr, ids, None)
-    assert dict(run) == {1: {5: None}}
     words = "all of one type, got '2' at position 1"
-    refusal(TypeError, f"queries: .*{words}", tr.Qrels, (1, "2"), (5, 6), np.ones(2, int))
-    refusal(TypeError, f"names: .*{words}", tr.NamedLists, (1,), (1, "2"), indptr, ids, None)
-    refusal(TypeError, f"ids: .*{words}", Task({1: [5]}, entities=9).evaluate_lists, {1: [1, "2"]})
-    words = "queries: 1 occurs twice"
-    refusal(ValueError, words, tr.NamedLists, (1, 1), (5,), np.arange(3), np.zeros(2, int), None)
+    of_ints = Task({1: [5]}, entities=9).evaluate_lists
+    refusal(TypeError, f"ids: .*{words}", of_ints, {1: [5], "2": [5]})
+    words = "all of one type, got '2' for 1"
+    refusal(TypeError, f"ids: .*{words}", of_ints, {1: [1, "2"]})
+    refusal(
+        TypeError,
+        "qrels: .*all of one type, got '2' in row 1",
+        Task,
+        ([1, "2"], [5, 6]),
+        entities=9,
+    )
     for wrong in (True, 1.0, b"a", None):
-        refusal(TypeError, "queries: expected names that are", tr.Qrels, (wrong,), ("a",), [1])
+        refusal(TypeError, "qrels: expected .*, got", Task, ([wrong], ["a"], [1]), entities=9)
+        refusal(TypeError, "ids: expected names that are str or int, got", of_ints, {wrong: [5]})
     words = "qrels: expected one gain for each pair, got 2.0 and 1.0 for 'a' of query 'q'"
-    twice = tr.Qrels(("q", "q"), ("a", "a"), np.array([2, 1]))
-    refusal(ValueError, words, Task, twice, entities=9)
+    refusal(ValueError, words, Task, (["q", "q"], ["a", "a"], [2, 1]), entities=9)
     tr.write_run(tmp_path / "run", {7: [12, 3]})
     assert dict(tr.read_run(tmp_path / "run")) == {"7": {"12": 2, "3": 1}}
-    tr.write_run(tmp_path / "run", ([[1, 0]], None), queries=[4], entities=[30, 40])
+    tr.write_run(tmp_path / "run", tr.TopK([[1, 0]], None), queries=[4], entities=[30, 40])
     assert dict(tr.read_run(tmp_path / "run")) == {"4": {"40": 2, "30": 1}}
 
 

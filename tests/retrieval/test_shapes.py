@@ -29,15 +29,10 @@ ZERO, ROWS = np.array([0, 0]), np.array([2, 3])
 @pytest.mark.parametrize(
     "lists",
     [
-        [[1, 2]],
-        np.array([[1, 2]]),
-        np.array([[1, 2, -1]], np.int32),
-        [np.array([1, 2])],
-        [np.array([1, 2, -1])],
         {0: [1, 2]},
-        {0: np.array([1, 2, -1])},
-        ([0, 0], [1, 2]),
-        (np.array([0, 0]), np.array([1, 2]), np.array([0.5, 0.25])),
+        {0: (1, 2)},
+        {0: np.array([1, 2], np.int32)},
+        {0: {1: 0.5, 2: 0.25}},
         tr.TopK(np.array([[0, 1]]), np.array([[0.5, 0.25]])),  # positions
     ],
     ids=repr,
@@ -48,11 +43,32 @@ def test_lists_of_item_numbers_are_labels(lists: Any) -> None:
 
 @pytest.mark.parametrize(
     "lists",
-    [((1, 2),), [(1, 2)], [[(1, 2)], [3]], sparse.csr_array(np.eye(2)), np.array([1, 2]), 7],
+    [
+        [[1, 2]],
+        np.array([[1, 2]]),
+        [np.array([1, 2])],
+        ([0, 0], [1, 2]),
+        ((1, 2),),
+        [(1, 2)],
+        [[(1, 2)], [3]],
+        sparse.csr_array(np.eye(2)),
+        np.array([1, 2]),
+        7,
+    ],
     ids=repr,
 )
 def test_other_lists_are_refused(lists: Any) -> None:
-    refusal((ValueError, TypeError), "^ids: expected", PERMUTED.evaluate_lists, lists)
+    words = r"^ids: expected a path, .* TopK\(ids, scores\); dict\(zip\(queries, lists\)\)"
+    refusal(TypeError, words, PERMUTED.evaluate_lists, lists)
+
+
+def test_pads_are_of_the_best_alone() -> None:
+    top = tr.TopK(np.array([[0, 1, -1]], np.int32), None)
+    assert PERMUTED.evaluate_lists(top)["mrr"] == 1
+    words = "ids: -1 at position 2 is none of the 3 entities, as 1"
+    refusal(ValueError, words, PERMUTED.evaluate_lists, {0: np.array([1, 2, -1])})
+    words = "qrels: .* got -1 in column 1 of row 1"
+    refusal(ValueError, words, Task, {0: [1, -1]}, entities=3)
 
 
 @pytest.mark.parametrize(
@@ -61,11 +77,9 @@ def test_other_lists_are_refused(lists: Any) -> None:
         (ZERO, ROWS),
         ([0, 0], [2, 3]),
         (ZERO.tolist(), ROWS),
-        [(0, 2), (0, 3)],
-        np.array([[0, 2], [0, 3]]),
         {0: [2, 3]},
         {0: {2: 1, 3: 2}},
-        {0: np.array([2, 3, -1])},
+        {0: np.array([2, 3])},
         {0: {2, 3}},
         sparse.csr_array(np.array([[0, 0, 1, 5, 0]])),
         sparse.coo_matrix(np.array([[0, 0, -1, 0.5, 0]])),
@@ -82,11 +96,19 @@ def test_known_answers_in_any_shape(known: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "rows", [[[3, 4], [4, 5]], [(ZERO, ROWS)], [ZERO, ROWS], [{3, 4}, {5}], [(ZERO, 3)]]
+    "rows",
+    [
+        [(0, 1), (1, 2)],
+        np.array([[0, 1], [1, 2]]),
+        [[3, 4], [4, 5]],
+        [(ZERO, ROWS)],
+        [ZERO, ROWS],
+        [{3, 4}, {5}],
+    ],
 )
-def test_rows_or_items_by_query(rows: Any) -> None:
-    """The message shows both ways to say it."""
-    words = r"expected rows \[\(query, item\).* items by query \{query: \[item"
+def test_rows_are_no_judgements(rows: Any) -> None:
+    """The message shows the ways to say it."""
+    words = r"expected a path, a table .*\{query: \[documents\]\}, a tuple of columns"
     refusal(TypeError, words, Task, rows, entities=6)
     refusal(TypeError, words, Task, {0: [1], 1: [2]}, entities=6, known={"train": rows})
 
@@ -97,7 +119,6 @@ def test_a_tuple_is_columns() -> None:
     words = "expected columns, one-dimensional and of one length"
     for rows in ((ZERO, ROWS[:1]), (3, 4), (np.eye(2), np.eye(2))):
         refusal((ValueError, TypeError), words, Task, rows, entities=6)
-        refusal((ValueError, TypeError), words, PERMUTED.evaluate_lists, rows)
 
 
 def test_series_are_columns_like_arrays() -> None:
@@ -130,8 +151,7 @@ MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 def test_queries_in_columns_count_those_without_an_answer() -> None:
     scores = np.array([[0.0, 1], [0, 1], [1, 0]])
     matrix = sparse.csr_array(MATRIX)
-    rows = list(zip(*np.nonzero(MATRIX), strict=True))
-    for qrels in (np.nonzero(MATRIX), matrix, rows, np.argwhere(MATRIX)):
+    for qrels in (np.nonzero(MATRIX), matrix):
         task = Task(qrels, entities=2)
         assert task.without_answers == 1
         ranks = task.evaluate_scores(scores).ranks
@@ -155,7 +175,6 @@ def test_a_matrix_has_positions_and_a_row_for_each_query() -> None:
     refusal(ValueError, f"known: {words}", Task, {1: [1]}, entities=2, known=matrix)
     words = "expected a matrix with a column for each of the 2 entities, got 3 columns"
     refusal(ValueError, words, Task, sparse.csr_array(MATRIX.T), entities=2)
-    refusal(TypeError, "judgements with names", tr.Qrels.of, matrix)
     refusal(
         TypeError,
         "names that are str",
@@ -257,10 +276,6 @@ def _array(column: list[Any], dtype: Any) -> Any:
 # What makes a table of two columns.
 TABLES: dict[str, Callable[[Any, Any], Any]] = {
     "columns": lambda queries, items: (queries, items),
-    "rows": lambda queries, items: list(zip(queries, items, strict=True)),
-    "dict rows": lambda queries, items: [
-        {"item": item, "user": query} for query, item in zip(queries, items, strict=True)
-    ],
     "frame": lambda queries, items: pytest.importorskip("pandas").DataFrame(
         {"item": list(items), "user": list(queries)}
     ),
@@ -270,7 +285,6 @@ TABLES: dict[str, Callable[[Any, Any], Any]] = {
     "polars": lambda queries, items: pytest.importorskip("polars").DataFrame(
         {"item": list(items), "user": list(queries)}
     ),
-    "object array": lambda queries, items: np.stack([objects(queries), objects(items)], axis=1),
 }
 VOCABULARIES: dict[str, tuple[Any, Any]] = {
     "str": (["u", "v", "w"], ["d", "b", "c", "a"]),
@@ -320,27 +334,20 @@ def test_any_container_of_the_same_ids_gives_the_same_or_is_refused(
     def task_of(qrels: Any, others: Any) -> Task:
         return Task(qrels, entities=entities, queries=queries, known={"train": others})
 
-    plain = [
-        [(named(queries, q), named(entities, e)) for q, e in pairs] for pairs in (right, known)
-    ]
+    plain: list[dict[Any, list[Any]]] = [{}, {}]
+    for mapping, pairs in zip(plain, (right, known), strict=True):
+        for q, e in pairs:
+            mapping.setdefault(named(queries, q), []).append(named(entities, e))
     expected = quietly(task_of, *plain)
     of_scores = expected.evaluate_scores(scores).ranks
     for facts in ((in_container(right), plain[1]), (plain[0], in_container(known))):
         found = outcome(lambda facts=facts: task_of(*facts).evaluate_scores(scores).ranks)
         assert found is None or found == of_scores
-        assert found is not None or table == "object array" or column == "tensor"
-    by_query: dict[Any, list[Any]] = {}
-    for query, item in plain[1]:
-        by_query.setdefault(query, []).append(item)
-    of_lists = quietly(expected.evaluate_lists, by_query).ranks
-    if table not in ("rows", "object array"):  # which are no lists, or a list for each query
-        assert outcome(lambda: expected.evaluate_lists(in_container(known)).ranks) in (
-            None,
-            of_lists,
-        )
-    in_rows = [by_query.get(named(queries, i), []) for i in range(3)]
-    rows = [COLUMNS[column](row) if row else row for row in in_rows]
-    assert outcome(lambda: expected.evaluate_lists(rows).ranks) in (None, of_lists)
-    mapped = {query: COLUMNS[column](row) for query, row in by_query.items()}
+        assert found is not None or column == "tensor"
+    of_lists = quietly(expected.evaluate_lists, plain[1]).ranks
+    if table != "columns":  # which are no lists
+        listed = outcome(lambda: expected.evaluate_lists(in_container(known)).ranks)
+        assert listed in (None, of_lists)
+    mapped = {query: COLUMNS[column](row) for query, row in plain[1].items()}
     assert quietly(expected.evaluate_lists, mapped).ranks == of_lists
     assert quietly(task_of, plain[0], mapped).evaluate_scores(scores).ranks == of_scores

@@ -18,6 +18,7 @@ from oracles import retrieval as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
+from truerank.records.judgements import read_judgements
 from truerank.retrieval import Sampled, Task
 from truerank.retrieval.report import MISSES
 
@@ -44,6 +45,14 @@ def any_right(grades: dict[int, int]) -> bool:
     return any(gain > 0 for gain in grades.values())
 
 
+def by_query(pairs: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return pairs as a mapping of each query to its entities."""
+    mapping: dict[Any, list[Any]] = {}
+    for query, entity in pairs:
+        mapping.setdefault(query, []).append(entity)
+    return mapping
+
+
 def as_text(rows: list[Any], path: Path) -> Path:
     text = "\n\n".join(f"{query}\tQ0 {entity} {gain}\r" for query, entity, gain in rows)
     data = text.encode()
@@ -56,8 +65,6 @@ def as_text(rows: list[Any], path: Path) -> Path:
 # Forms of rows of a query, an entity and a gain; a path may be written to.
 FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
     "dicts": lambda rows, _: {row[0]: {e: g for q, e, g in rows if q == row[0]} for row in rows},
-    "rows": lambda rows, _: rows,
-    "array": lambda rows, _: np.array(rows, dtype=object),
     "columns": lambda rows, _: tuple(map(np.array, zip(*rows, strict=True))),
     "text": lambda rows, path: as_text(rows, path),
     "gzipped": lambda rows, path: str(as_text(rows, path.with_suffix(".gz"))),
@@ -90,7 +97,7 @@ def test_queries_and_filters_by_their_definition(
         FORMS[form](rows, tmp_path_factory.getbasetemp() / "qrels"),
         entities=entities,
         queries=queries,
-        known={"train": [(names[i], items[j]) for i, j in known]},
+        known={"train": by_query([(names[i], items[j]) for i, j in known])},
     )
     found = task.evaluate_scores(scores)
     order, _, metric = key.rpartition(".")
@@ -119,9 +126,9 @@ def test_queries_and_filters_by_their_definition(
 @pytest.mark.python_only
 def test_forms_of_pairs(tmp_path: Path) -> None:
     rows = [(0, 3), (0, 1), (2, 0)]
-    np.save(tmp_path / "qrels.npy", np.array(rows))
-    forms = [{0: [1, 3], 2: [0]}, rows, np.array(rows), tuple(np.array(rows).T)]
-    forms += [tmp_path / "qrels.npy", {0: {3, 1}, 2: np.array([0])}, rows[::-1] + rows[:1]]
+    twice = np.array(rows[::-1] + rows[:1])
+    forms = [{0: [1, 3], 2: [0]}, tuple(np.array(rows).T), tuple(twice.T)]
+    forms.append({0: {3, 1}, 2: np.array([0])})
     for form in forms:
         task = Task(form, entities=5)
         assert task.gains is None
@@ -139,10 +146,10 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
         ({"q": {"a": 1}}, True),
         ({"q": {"a"}, "r": []}, True),
         ({7: np.array([1, 2])}, True),
-        ({"train": []}, False),
+        ({"train": {}}, False),
         ({"train": {"q": {"a": 1}}}, False),
         ({"train": (np.array([0]), np.array([1]))}, False),
-        ([("q", "a")], True),
+        ((["q"], ["a"]), True),
     ],
 )
 def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
@@ -154,7 +161,7 @@ def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
     assert task.protocol.filter == (split,)
 
 
-KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
+KNOWN = read_judgements("known", (["u", "w"], ["c", "a"]))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +170,7 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
         KNOWN,
         {"train": KNOWN},
         {"u": ["c"], "w": ["a"]},
-        {"train": {"u": {"c": 0}}, "valid": [("w", "a", -1)]},
+        {"train": {"u": {"c": 0}}, "valid": (["w"], ["a"], [-1])},
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
 )
@@ -185,9 +192,8 @@ def test_grades_of_known_items_say_nothing(grade: int, tmp_path: Path) -> None:
     forms: list[Any] = [
         {"u": {"c": grade}},
         (["u"], ["c"], [grade]),
-        [("u", "c", grade)],
-        [{"query": "u", "document": "c", "relevance": grade}],
-        tr.Qrels(("u",), ("c",), np.array([grade])),
+        np.array([("u", "c", grade)], [("user", "U1"), ("item", "U1"), ("score", int)]),
+        tr.read_qrels(file),
         file,
     ]
     counted = "train: 1 of 1 rows have a grade of 0 or less: known, too"
@@ -232,24 +238,26 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     rng = np.random.default_rng(0)
     users = [f"u{i}" for i in range(50)]
     vectors = np.eye(50)
-    pairs = [(user, str(i)) for i, user in enumerate(users)]
+    items = [str(i) for i in range(50)]
+    pairs = (users, items)
     given: dict[str, Any] = {"entities": list(map(str, range(50)))}
     expected = Task(pairs, queries=users, **given).evaluate_embeddings(vectors, vectors)
-    rng.shuffle(pairs)
-    lists = [[user[1:]] for user in users]
+    order = rng.permutation(50).tolist()
+    pairs = ([users[i] for i in order], [items[i] for i in order])
+    top = tr.TopK(np.arange(50)[:, None], np.ones((50, 1)))
     named = Task(pairs, queries=users, **given)
     unnamed = Task(pairs, **given)
     hint = r"give Task\(\.\.\., queries=\.\.\.\) the names"
     calls: dict[str, Callable[[Task], Any]] = {
         "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
         "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
-        "ids": lambda task: task.evaluate_lists(lists),
+        "ids": lambda task: task.evaluate_lists(top),
     }
     for name, call in calls.items():
         assert call(named)["success@1"] == expected["success@1"] == 1
         refusal(ValueError, f"^{name}: rows do not say .*{hint}", call, unnamed)
     refusal(ValueError, "^groups: rows do not say whose", Task, pairs, groups=users, **given)
-    assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
+    assert Task({"u7": ["7"]}, **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
 
 @pytest.mark.python_only
@@ -266,7 +274,7 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
     among = data.draw(st.sampled_from([None, "pool"]))
     seed = data.draw(st.integers(0, 9))
     sampled = Sampled(data.draw(st.integers(1, 3)), seed=seed, among=among)
-    splits = {"train": known, "pool": [(n, j) for j in chosen]}  # of a query that is not tested
+    splits = {"train": by_query(known), "pool": {n: chosen}}  # of a query that is not tested
     table = np.concatenate([scores, scores[:1]]).astype(np.float32)
     for candidates in (chosen, "pool", sampled):
         given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
@@ -317,18 +325,22 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ({"q": ["z"]}, {}, "qrels: .* got 'z' in column 1 of row 0"),
     ({"q": {"a": np.nan}}, {}, "grades that are finite numbers, got nan in row 0"),
     ({"q": {"a": "+1"}}, {}, "expected grades that are finite numbers, got '.1' in row 0"),
-    ([("q", "a", 1), ("q", "a", 2)], {}, "got 1.0 and 2.0 for 'a' of query 'q'"),
-    ({"q": ["a"], "r": {"a": 1}}, {}, r"qrels: .* \{item: grade\}.* got 'q': \['a'\]"),
+    ((["q", "q"], ["a", "a"], [1, 2]), {}, "got 1.0 and 2.0 for 'a' of query 'q'"),
+    ({"q": ["a"], "r": {"a": 1}}, {}, r"qrels: .* \{document: grade\}.* got 'q': \['a'\]"),
     ({"q": ["a"], 1: ["a"]}, {}, "qrels: .* got 1 in row 1"),
     ((np.array([0, 1]), np.array([1])), {}, "qrels: .* of one length.* got lengths 2, 1"),
-    (7, {}, r"qrels: .* got int of shape \(\)"),
+    (7, {}, "qrels: expected a path, a table .*, got a int"),
     ({0: [2]}, {"entities": 2}, "expected .* got 2 in column 1 of row 0"),
     ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
     ({"w": ["a"]}, {"queries": ["u"]}, "expected .* got 'w' in column 0 of row 0"),
-    ({1: [0]}, {"known": np.array([[-1, 0]])}, "known: expected query ids from 0 on, got -1"),
+    (
+        {1: [0]},
+        {"known": (np.array([-1]), np.array([0]))},
+        "known: expected query ids from 0 on, got -1",
+    ),
     (
         {"u": ["a"]},
-        {"known": [(0, 1)]},
+        {"known": {0: [1]}},
         "known: expected labels of queries, as qrels have, .* got 0 in column 0",
     ),
     ({"u": ["a"]}, {"groups": {}}, "groups: expected a group for every query"),
@@ -350,7 +362,7 @@ def test_wrong_arguments(qrels: Any, arguments: dict[str, Any], words: str) -> N
 @pytest.mark.python_only
 def test_wrong_files_and_scores(tmp_path: Path) -> None:
     for text, words in (
-        ("q 0 a\n", "qrels: .*line 1: expected four fields .TREC: query, iteration"),
+        ("q 0 a\n", "qrels: .*line 1: expected lines of TREC .query, iteration"),
         ("q 0 a 1\n\nq 0 b one\n", "qrels: .*line 3: expected a number as the relevance"),
     ):
         (tmp_path / "qrels").write_text(text)
@@ -374,7 +386,9 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     qrels = problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
-    task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
+    task = quietly(
+        Task, dict(enumerate(qrels)), entities=m, queries=n, known=by_query(problem["known"])
+    )
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     cut = np.full((n, m), -1.0)
     np.put_along_axis(cut, top, np.take_along_axis(scores, top, 1), 1)
@@ -385,19 +399,19 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     }
     if not k and n > 1 and any_right(qrels[1]):
         del of_mapping[0]
-    for ids, values in ((top, listed), (top.tolist(), listed.tolist()), (of_mapping, None)):
-        found = quietly(task.evaluate_lists, ids, values, misses="bounds")
+    for lists in (tr.TopK(top, listed), of_mapping):
+        found = quietly(task.evaluate_lists, lists, misses="bounds")
         assert found.to_dict() == pytest.approx(full.to_dict(), rel=0, abs=0, nan_ok=True)
         assert found.protocol.filter == full.protocol.filter
     bounds, mean, zero = (
-        task.evaluate_lists(top, misses=m) for m in ("bounds", "expected", "zero")
+        task.evaluate_lists(tr.TopK(top, None), misses=m) for m in ("bounds", "expected", "zero")
     )
     assert bounds.ranks.listed is not None
     assert bounds.ranks.listed.tolist() == found.ranks.listed.tolist()  # type: ignore[union-attr]
     assert zero["ndcg"] == np.mean(zero.per_query("dcg") / zero.per_query("optimum.dcg"))
     # without a filter, as with a cutoff at the end of the lists
     plain = Task(dict(enumerate(qrels)), entities=m, queries=n)
-    zero = plain.evaluate_lists(top, listed)
+    zero = plain.evaluate_lists(tr.TopK(top, listed))
     full = plain.evaluate_scores(cut)
     for metric in ("map", "mrr", "dcg"):
         for kind in ("expected.", "optimistic.", "pessimistic."):  # in order alone, nothing ties
@@ -417,11 +431,13 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     n, m = scores.shape
     chosen = data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))
     scores[np.array(chosen).reshape(n, m)] = np.nan
-    task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
-    top = np.tile(np.arange(min(k, m)), (n, 1))
+    task = quietly(
+        Task, dict(enumerate(qrels)), entities=m, queries=n, known=by_query(problem["known"])
+    )
+    top = tr.TopK(np.tile(np.arange(min(k, m)), (n, 1)), scores[:, :k])
     reports = [task.evaluate_scores(scores, nan="worst")]
     for misses in MISSES:
-        reports.append(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=misses))
+        reports.append(task.evaluate_lists(top, nan="worst", misses=misses))
     for found in reports:
         for metric in ("map", "mrr@2", "ndcg", "recall@1"):
             kinds = ("pessimistic", "expected", "optimistic")
@@ -458,7 +474,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     qrels = {query: [entities[i], entities[-i]] for i, query in enumerate(queries)}
     task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
     top = tr.topk_embeddings(vectors, others, 5)
-    expected = task.evaluate_lists(*top)
+    expected = task.evaluate_lists(top)
     path = tmp_path / "run.txt"
     copy = tmp_path / "copy.txt.gz"
     tr.write_run(path, top, queries=queries, entities=entities)
@@ -483,21 +499,21 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
 
 @pytest.mark.python_only
 @pytest.mark.parametrize(
-    ("ids", "scores", "error", "message"),
+    ("ids", "error", "message"),
     [
-        ({"u": {"z": 0.5}}, None, ValueError, "ids: 'z' at position 0 is none of the 5 entities"),
-        ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
-        ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got 'u': {'a': 'x'}"),
-        ({"u": [["a"]] * 999}, None, ValueError, r"'u': \[\['a'\](, \['a'\]){5}, \.\.\.\]$"),
-        ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
-        ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
-        ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query"),
-        ([[0], [9]], None, ValueError, "ids: .* or ids from 0 to 4, got 9 in list 1"),
+        ({"u": {"z": 0.5}}, ValueError, "ids: 'z' at position 0 is none of the 5 entities"),
+        ({"u": {"a": "x"}}, TypeError, "ids: expected numbers as scores, got 'u': {'a': 'x'}"),
+        ({"u": [["a"]] * 999}, TypeError, r"ids: expected ids, or .*, got \['a'\] for 'u'$"),
+        ({"u": ["a"], "v": {"a": 1}}, TypeError, r"ids: expected .*, got 'u': \['a'\]"),
+        ({"u": ["a", "a"]}, ValueError, "ids: the list of 'u' has 'a' twice"),
+        ({"u": [9]}, ValueError, "ids: .* or ids from 0 to 4, got 9 at position 0"),
+        ([["a"]], TypeError, r"ids: expected a path, .*TopK\(ids, scores\); dict\(zip"),
+        (tr.TopK([[0]], None), ValueError, "ids: expected 2 lists, one for each query"),
     ],
 )
-def test_wrong_lists(ids: Any, scores: Any, error: type[Exception], message: str) -> None:
+def test_wrong_lists(ids: Any, error: type[Exception], message: str) -> None:
     task = Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, queries=UV)
-    refusal(error, message, task.evaluate_lists, ids, scores)
+    refusal(error, message, task.evaluate_lists, ids)
 
 
 def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
@@ -573,13 +589,13 @@ def test_ranks_that_rise_with_scores_warn_in_columns_of_any_door(tmp_path: Path)
     queries, documents, ranks, scores = map(list, zip(*rows, strict=True))
 
     def of(ranks: Sequence[Any], scores: Sequence[float]) -> dict[str, Any]:
-        return {"qid": queries, "docno": documents, "rank": ranks, "score": scores}
+        return {"query": queries, "document": documents, "rank": ranks, "score": scores}
 
     named = of(ranks, scores)
     frame = pandas.DataFrame(named)
     header = tmp_path / "run.tsv"
-    frame.sort_values(["qid", "rank"]).to_csv(header, sep="\t", index=False)
-    forms = [frame, polars.DataFrame(named), frame.to_dict("records"), header]
+    frame.sort_values(["query", "rank"]).to_csv(header, sep="\t", index=False)
+    forms = [frame, polars.DataFrame(named), frame.to_records(index=False), header]
     forms += [pandas.DataFrame(of(np.array(ranks, object), scores))]
     for form in forms:
         with pytest.warns(

@@ -6,29 +6,26 @@ from truerank.records.column_roles import DOORS
 
 
 def table_of_names() -> str:
-    """Return a row for each role of each door, and one for what stands beside."""
-    lines = ["| rows | role | names |", "| --- | --- | --- |"]
+    """Return a row for each door: its roles with their names, and what stands beside."""
+    lines = ["| door | role: its other names |", "| --- | --- |"]
     for door in DOORS:
-        kind = door.kind
-        for role, names in door.roles.items():
-            needed = role in door.needed_roles
-            shown = role if needed else f"{role}, if there is one"
-            lines.append(f"| {kind} | {shown} | {_listed(names, role)} |")
-            kind = ""
-        lines.append(f"| | left out | {_listed(door.beside)} |")
+        cells = [_listed(role, names) for role, names in door.roles.items()]
+        if door.beside:
+            cells.append(_listed("left out", door.beside))
+        lines.append(f"| {door.kind} | {'; '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _listed(names: frozenset[str], first: str = "") -> str:
-    ordered = sorted(names, key=lambda name: (name != first, name.removesuffix("_id"), name))
+def _listed(role: str, names: frozenset[str]) -> str:
     words = []
-    for name in ordered:
-        if name.removesuffix("_id") in names and name.endswith("_id"):
+    for name in sorted(names - {role}):
+        word = name.removesuffix("_id")
+        if name != word != role and word in names:
             continue  # It is shown with the word it belongs to.
         if f"{name}_id" in names:
             name += "(_id)"
         words.append(f"`{name}`")
-    return ", ".join(words)
+    return f"{role}: {', '.join(words)}" if words else role
 
 
 if __name__ == "__main__":

@@ -295,12 +295,10 @@ class Results:
         rows = [(q, d, g) for q, found in judged.items() for d, g in found.items()]
         lines = "".join(f"{q} 0 {d} {g}\n" for q, d, g in rows)
         Path("qrels.txt").write_text(lines, "utf-8")
-        fields = ("query_id", "doc_id", "relevance")
         given: dict[str, Any] = {
             "mapping": judged,
-            "tuples": rows,
+            "columns": tuple(map(list, zip(*rows, strict=True))),
             "text": "qrels.txt",
-            "dicts": [dict(zip(fields, row, strict=True)) for row in rows],
             "read": tr.read_qrels("qrels.txt"),
         }
         lists = {q: rng.permutation(documents)[: rng.integers(1, 12)].tolist() for q in judged}
@@ -329,15 +327,11 @@ class Results:
         Path("run.txt").write_text(
             "".join(f"{q} Q0 {d} {i} {s!r} t\n" for q, d, i, s in run), "utf-8"
         )
-        fields = ("query_id", "doc_id", "score")
         forms: dict[str, Any] = {
             "names": lists,
             "arrays": {q: np.array(x) for q, x in lists.items()},
             "scores": scored,
-            "pairs": {q: list(x.items()) for q, x in scored.items()},
-            "lists": list(lists.values()),
             "run": "run.txt",
-            "dicts": [dict(zip(fields, (q, d, s), strict=True)) for q, d, _, s in run],
             "read": tr.read_run("run.txt"),
         }
         for name, form in forms.items():
@@ -348,11 +342,11 @@ class Results:
         self.lists_of("top", task.evaluate_lists, top)
         places = [[int(d[1:]) for d in x] for x in lists.values()]
         answers = {q: [q, q + 1] for q in range(30)}
-        self.listed("positions", list(map(np.array, places)), answers, entities=40)
+        self.listed("positions", dict(enumerate(map(np.array, places))), answers, entities=40)
         labels = [int(name[1:]) + 100 for name in task.entities]
         answers = {q: [100 + q, 101 + q] for q in range(30)}
         found = [[place + 100 for place in x] for x in places]
-        self.listed("int_labels", found, answers, entities=labels)
+        self.listed("int_labels", dict(enumerate(found)), answers, entities=labels)
 
     def known_answers(self, judged: Any, documents: list[str], lists: Any) -> None:
         """Add reports where known answers, given in all forms, are left out."""
@@ -363,7 +357,6 @@ class Results:
             by_query.setdefault(q, []).append(d)
         forms = {
             "mapping": {"train": by_query},
-            "tuples": {"train": rows},
             "columns": {"train": tuple(np.array(column) for column in zip(*rows, strict=True))},
         }
         options = {"entities": documents, "leaks": "drop"}

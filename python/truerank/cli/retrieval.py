@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..arrays.npy_files import is_npy
 from ..errors import InputValueError
 from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
@@ -52,25 +51,19 @@ if TYPE_CHECKING:
 @option(
     "--qrels",
     INPUT,
-    "The right answers, perhaps gzipped: lines qid 0 docid relevance; or .npy of rows (query, "
-    "answer) or (query, answer, gain).",
+    "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
     required=True,
 )
 @option(
     "--lists",
     INPUT,
-    "Lists of the top candidates, perhaps gzipped: a TREC run.",
+    "Lists of the top candidates, perhaps gzipped: a TREC run, or a header of names.",
 )
 @option(
     "--columns",
     ROLES,
     "The columns of --qrels and the known splits, by their numbers from 0 on or their names, as "
     "query=0,document=1,relevance=2. Others are left out. Default: by names, or as TREC has them.",
-)
-@option(
-    "--list-columns",
-    ROLES,
-    "The same for --lists, as query=0,document=1,score=2; rank in place of score is their order.",
 )
 @option(
     "--misses",
@@ -119,7 +112,7 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
     truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 --save bm25.npz
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
-    truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
+    truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
     """
     facts = take(given, "qrels columns split leaks gain relevance_level")
     if given.pop("exclude", False):
@@ -135,19 +128,17 @@ def retrieve(given: Given) -> None:
         what = model.kind
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
-        if isinstance(candidates, int) and not is_npy(facts["qrels"]):
+        if isinstance(candidates, int):
             check_digits(facts["qrels"], facts.get("columns"))
-        task = chosen_part(Task(**facts, entities=_in_columns(candidates, facts)), given)
+            candidates = range(candidates)
+        task = chosen_part(Task(**facts, entities=candidates), given)
         count = model.counter(task, given)
     else:
         what = "lists"
         if candidates is None:
             raise click.UsageError(f"--lists needs {OF_CANDIDATES}")
-        if is_npy(facts["qrels"]):  # Such a file has columns, and no names.
-            candidates = _in_columns(candidates, facts, lists)
         task = chosen_part(Task(**facts, entities=candidates), given)
         rules = take(given, f"{COUNTING} misses")
-        rules["columns"] = given.pop("list_columns", None)
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     check_label(given.get("by"), task)
     if "answerless" in given:
@@ -183,18 +174,3 @@ def check_label(by: str | None, task: Task) -> None:
     if by is not None and LABEL_ALIASES.get(by, by) not in labels:
         expected = f"a file, or one of {', '.join(labels)}"
         raise InputValueError("--by", expected=expected, got=repr(by))
-
-
-def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None) -> Any:
-    """Return candidates in the order of columns; where text names them by digits, these as labels.
-
-    A number alone would say that text has names, which are in no order.
-    """
-    files = [facts["qrels"]]
-    files += facts["known"].values()
-    if lists is not None:
-        files.append(lists)
-    has_text = not all(map(is_npy, files))
-    if isinstance(candidates, int) and has_text:
-        return range(candidates)
-    return candidates

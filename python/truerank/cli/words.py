@@ -72,11 +72,8 @@ class _Options(NamedTuple):
         return match[0] if written == match[1] else written
 
     def with_lists(self, text: str) -> tuple[str, _Options]:
-        """Name the option of lists, which has columns of its own; elsewhere files are arguments."""
-        if "list_columns" not in self.flags:
-            return text, self
-        named = self.named | {"columns": self.flags["list_columns"]}
-        return f"lists: {text}", self._replace(named=named)
+        """Name the option of lists; elsewhere files are arguments."""
+        return (f"lists: {text}" if "lists" in self.flags else text), self
 
 
 def in_words_of(command: click.Command, text: str) -> str:

@@ -49,8 +49,8 @@ class Door(NamedTuple):
 
         Examples
         --------
-        >>> FACTS.role_of("Head-ID"), JUDGEMENTS.role_of("label"), FACTS.role_of("weight")
-        ('head', 'relevance', None)
+        >>> FACTS.role_of("Head-ID"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
+        ('head', 'query', None)
         """
         plain = plain_name(name)
         return next((role for role, names in self.roles.items() if plain in names), None)
@@ -65,11 +65,9 @@ def _with_ids(*words: str) -> set[str]:
     return {*words, *(f"{word}_id" for word in words)}
 
 
-_QUERIES = frozenset(_with_ids("query", "q", "topic", "user") | {"qid", "uid", "userid"})
-_DOCUMENTS = frozenset(
-    _with_ids("document", "doc", "corpus", "passage", "item", "entity")
-    | {"docno", "docid", "did", "pid", "iid", "itemid"}
-)
+# The names of BEIR and of recommenders are the short ones.
+_QUERIES = frozenset({"query", "query_id", "user"})
+_DOCUMENTS = frozenset({"document", "corpus_id", "item"})
 
 FACTS = Door(
     "facts",
@@ -102,22 +100,21 @@ JUDGEMENTS = Door(
     {
         "query": _QUERIES,
         "document": _DOCUMENTS,
-        "relevance": frozenset(
-            {"relevance", "rel", "label", "grade", "gain", "rating", "score", "judgement"}
-        ),
+        "relevance": frozenset({"relevance", "score"}),
     },
     needed=2,
-    beside=_BESIDE | {"timestamp", "time"},
+    beside=frozenset(),
 )
 LISTS = Door(
     "lists",
     {
         "query": _QUERIES,
         "document": _DOCUMENTS,
-        "score": frozenset({"score", "sim", "similarity"}),
-        "rank": frozenset({"rank", "position"}),
+        "score": frozenset({"score"}),
+        "rank": frozenset({"rank"}),
     },
     needed=2,
+    beside=frozenset(),
 )
 DOORS = (FACTS, PAIRS, JUDGEMENTS, LISTS)
 

@@ -1,6 +1,6 @@
-"""Tables as columns with names: frames, Arrow tables, data sets, structured arrays, rows, tuples.
+"""Tables as columns with names: frames, Arrow tables, structured arrays; and tuples of columns.
 
-No library is imported: a frame is known by its type, a data set by its names of columns.
+No library is imported: a table of one is known by its type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, refuse_mask
 from ..inputs.checks import is_iterable
-from ..inputs.frames import NUMBERED, columns_of, is_frame
+from ..inputs.frames import NUMBERED, columns_of, is_frame, kind_of
 from .column_roles import Door, find_roles
 from .text import MAX_COLUMNS
 
@@ -60,8 +60,8 @@ def read_table(argument: str, value: Any) -> ColumnTable | None:
     argument : str
         For messages.
     value : object
-        A frame of pandas or polars, a table of pyarrow, a data set of Hugging Face, a structured
-        array, a list of named tuples or of mappings, or a tuple of columns, which have no names.
+        A frame of pandas or polars, a table of pyarrow, a structured array, a list of named tuples
+        or of mappings, or a tuple of columns, which have no names.
 
     Raises
     ------
@@ -85,10 +85,61 @@ def read_table(argument: str, value: Any) -> ColumnTable | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
         fields = list(value.dtype.names)
         return ColumnTable([value[name] for name in fields], fields)
-    names = getattr(value, "column_names", None)  # Tables of pyarrow and data sets have it.
-    if isinstance(names, (list, tuple)):
-        return table_of_columns(argument, [_plain_column(value[n]) for n in names], list(names))
+    if isinstance(value, kind_of("pyarrow", "Table")):
+        return ColumnTable(list(map(_plain_column, value.columns)), list(value.column_names))
     return None
+
+
+def read_named_table(
+    argument: str, value: Any, forms: str, said: Mapping[str, str | int] | None
+) -> ColumnTable:
+    """Return the columns of a table with named columns, or with numbers that the user gave.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        A frame of pandas or polars, a table of pyarrow, or a structured array.
+    forms : str
+        All forms that the door takes, for messages.
+    said : mapping of str to (str or int), or None
+        The columns of the roles, as `check_columns` returns them.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For anything else, and for a frame whose columns are numbered, unless the user says which
+        are which.
+    """
+    table = None
+    if not isinstance(value, (list, tuple)):
+        table = read_table(argument, value)
+    if table is None:
+        raise wrong_form(argument, value, forms)
+    if table.names is None and said is None:
+        expected = "columns with names, or columns= with their numbers"
+        raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
+    return table
+
+
+def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
+    """Return the error for a value of a form that a door does not take, with the way out.
+
+    Examples
+    --------
+    >>> print(wrong_form("qrels", np.zeros((2, 3)), "a path"))
+    qrels: expected a path, got ndarray of shape (2, 3)
+    """
+    got = f"a {type(value).__name__}"
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        got = f"{type(value).__name__} of shape {shape}"
+    elif hasattr(value, "to_pandas"):  # A data set of Hugging Face has it.
+        got += ", whose .to_pandas() is one"
+    elif hasattr(value, "to_dict"):  # So have the qrels and runs of ranx.
+        got += ", whose .to_dict() is one"
+    return InputTypeError(argument, expected=forms, got=got)
 
 
 def table_of_columns(
@@ -207,11 +258,7 @@ def _fields_of(row: Any) -> Any:
 
 
 def _plain_column(column: Any) -> Any:
-    """Return a column that numpy, or the reader of names, takes; strings of Arrow as a list."""
-    if hasattr(column, "to_pylist"):
-        if column.null_count == 0 and "int" in str(column.type):
-            return np.asarray(column)
-        return column.to_pylist()
-    if hasattr(column, "__array__"):
-        return column
-    return list(column)
+    """Return a column of Arrow that numpy, or the reader of names, takes."""
+    if column.null_count == 0 and "int" in str(column.type):
+        return np.asarray(column)
+    return column.to_pylist()

@@ -16,10 +16,8 @@ import numpy as np
 from .. import _core
 from ..errors import InputTypeError
 from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
-from ..inputs.candidate_lists import CandidateLists
 from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
 from ..inputs.frames import without_index
-from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -211,20 +209,6 @@ def joined_rows(
         return row_name(int(np.searchsorted(ends, i, side="right")))
 
     return lengths, read_elements(name, joined, expected, where)
-
-
-def without_pads(name: str, lengths: IntArray, elements: Elements) -> tuple[IntArray, Elements]:
-    """Return joined rows without their pads.
-
-    Examples
-    --------
-    >>> without_pads("known", np.array([2, 1]), np.array([7, -1, 8]))
-    (array([1, 1]), array([7, 8]))
-    """
-    if not isinstance(elements, np.ndarray):
-        return lengths, elements
-    lists = CandidateLists(indptr_of(lengths), elements, None, name).without_pads()
-    return np.diff(lists.indptr), lists.ids
 
 
 def first_names(names: Sequence[Name]) -> str:

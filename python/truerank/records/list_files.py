@@ -1,43 +1,111 @@
-"""Files of lists and of right answers: TREC runs and qrels, and tables with a header."""
+"""Files of lists and of right answers: runs and qrels of TREC, and tables with a header.
+
+Other text is read by `columns=` alone, which says what its fields are.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
+from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..arrays.input_files import path_name
-from ..errors import InputValueError
+from ..arrays.npy_files import is_npy
+from ..errors import InputTypeError, InputValueError
 from ..naming import public
 from ..tables.cells import format_count
-from .column_roles import JUDGEMENTS, LISTS, check_columns
-from .judgements import Qrels, read_grades
-from .line_forms import (
-    LEAST_TIME,
-    NOT_OF_TREC,
-    TREC_QRELS_FORM,
-    LineForm,
-    LineReader,
-    data_lines,
-    form_of_file,
-    numbers_said,
-)
+from .column_roles import JUDGEMENTS, LISTS, Door, check_columns, find_roles
+from .judgements import QREL_FORMS, Judgements, read_grades
 from .named_lists import (
+    LIST_FORMS,
     ListEntries,
     NamedLists,
     first_of_equal,
     lists_of_entries,
+    read_named_lists,
     rising_ranks,
 )
-from .text import fields_of, read_blocks
+from .text import fields_of, is_path, read_blocks, shown, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.progress_listeners import Listener, Progress
+
+    # A fault is the line's place in its block, from 0, and what is wrong with the line.
+    Fault = tuple[int, str]
+
+_FORMS = {
+    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), or a "
+    "header of names as query, document and score",
+    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), or a "
+    "header of names as query, document and relevance",
+}
+_SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
+_JSON = "this is JSON, which json.load reads: hand over the mapping"
+_JSON_BEGINS = ('{"', '["', "[{", "[[")
+_COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+_WIDTH = "expected another number of fields"  # The core says it in the same words.
+_NO_NUMBER = "expected a number as the score"
+NOT_OF_TREC = (
+    "four columns are those of TREC (query, iteration, document, relevance) where the second has"
+    " one value, or fewer than the third: columns="
+    '{"query": 0, "document": 2, "relevance": 3} or columns='
+    '{"query": 0, "document": 1, "relevance": 2}'
+    " says what these are"
+)
+LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
+_EXACT = 1 << 53  # Every integer below it is a float64.
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """The form of the lines of a file.
+
+    Attributes
+    ----------
+    name : str
+        What a report calls it.
+    width : int
+        The number of fields of a line.
+    query, document : int
+        Their fields.
+    number : int or None
+        The field of a number; None: there is none.
+    role : str
+        What the number is: "relevance", "score", "rank"; "": there is none.
+    header : int
+        The number of the line that names the columns; 0: none does.
+    between : {"blanks", "tabs"}
+        What separates fields: blanks and tabs, or tabs alone.
+    left_out : tuple of str
+        The columns that are not read.
+    rank : int, optional
+        The field of ranks.
+    """
+
+    name: str
+    width: int
+    query: int = 0
+    document: int = 1
+    number: int | None = None
+    role: str = ""
+    header: int = 0
+    between: str = "blanks"
+    left_out: tuple[str, ...] = ()
+    rank: int | None = None
+
+
+TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, 4, "score", rank=3)
+TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, 3, "relevance")
+_ITERATIONS = _core.RowForm(4, 1, 1)  # Only the second field is read.
 
 
 @public("truerank")
@@ -51,20 +119,10 @@ def read_run(
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
-    lines of a query need not follow each other. Other lines have the columns of a header, or those
-    that `columns` says; without either they are read where they leave no choice:
-
-    ========================  ==================================================================
-    fields                    a run
-    ========================  ==================================================================
-    six                       of TREC, pyserini and ir_datasets
-    query document n          n are ranks if they read 1, 2, 3, ... (or 0, 1, ...) in the order of
-                              the lines of each query, as MS MARCO has them: lists in order alone;
-                              they are scores if one is no whole number
-    query document n n        a rank, as above, and a score that never rises within a query
-                              (ColBERT), or the other way round
-    those of a header         names such as query-id, corpus-id, score and rank, in any order
-    ========================  ==================================================================
+    lines of a query need not follow each other. Other files begin with a header, which names the
+    columns query (query-id, user), document (corpus-id, item) and, perhaps, score or rank, in any
+    order: a rank without a score makes lists in order alone, and so does the order of the lines
+    where neither is there. Or `columns` says which are meant.
 
     Anything else is refused. ``source`` of the lists, and reports of them, name the form, and the
     columns that are left out.
@@ -84,15 +142,17 @@ def read_run(
 
     Returns
     -------
-    NamedLists
+    mapping of str to dict
+        ``{query: {document: score}}``, as `Task.evaluate_lists` and `write_run` take it; documents
+        are read as text, of no type.
 
     Raises
     ------
     ValueError
-        For columns that may be read in two ways; for a line that is not of the form of the first
-        one, or begins with a byte order mark although it is not the first; for a document that a
-        query has twice with unlike scores or ranks; and for a score that a float64 does not hold
-        (see Notes). The error names the line, or the query.
+        For a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first; for a document that a query has twice with unlike scores or
+        ranks; and for a score that a float64 does not hold (see Notes). The error names the line,
+        or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -114,8 +174,6 @@ def read_run(
     ...     file = pathlib.Path(folder, "run.txt")
     ...     _ = file.write_text("q1 Q0 d7 1 2.5 tag\\nq1 Q0 d3 2 1.5 tag\\nq2 Q0 d3 1 0.5 tag\\n")
     ...     run = read_run(file)
-    >>> run
-    NamedLists(2 lists, 3 entries, 2 names)
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
@@ -125,15 +183,14 @@ def read_run(
 @public("truerank")
 def read_qrels(
     path: str | os.PathLike[str], *, columns: Mapping[str, str | int] | None = None
-) -> Qrels:
+) -> Judgements:
     """Read the judgements of a test collection, as in TREC lines ``qid iteration docid relevance``.
 
     Four columns are those of TREC if the second has one value in the file (0 or Q0 in a file of one
-    line), or fewer values than the third while no relevance is 1,000 or more. Other lines have the
-    columns of a header, in any order, such as query-id, corpus-id and score of BEIR, or user_id and
-    item_id of RecBole's .inter, also with types, as ``user_id:token``; or those that `columns`
-    says. Without a column of relevance all are right answers. ``source`` of the judgements says
-    which form it was.
+    line), or fewer values than the third while no relevance is 1,000 or more. Other files begin
+    with a header, which names the columns query (query-id, user), document (corpus-id, item) and,
+    perhaps, relevance (score), in any order; or `columns` says which are meant. Without a column of
+    relevance all are right answers. ``source`` of the judgements says which form it was.
 
     Parameters
     ----------
@@ -146,7 +203,9 @@ def read_qrels(
 
     Returns
     -------
-    Qrels
+    judgements
+        As `retrieval.Task` takes them: columns `queries`, `documents` and `relevance`, of text that
+        has no type.
 
     Raises
     ------
@@ -163,15 +222,17 @@ def read_qrels(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "qrels.txt")
     ...     _ = file.write_text("q1 0 d3 1\\nq1 0 d9 0\\nq2 0 d3 2\\n")
-    ...     read_qrels(file)
-    Qrels(3 judgements of 2 queries, 2 relevant)
+    ...     read_qrels(file).relevance
+    array([1, 0, 2])
     """
     return qrels_of_file("path", path_name("path", path), columns)
 
 
-def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
+def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
     """Read judgements as `read_qrels` does; messages name the argument."""
     said = check_columns(columns, JUDGEMENTS)
+    if is_npy(path):
+        raise InputTypeError(argument, expected=QREL_FORMS, got=f"the array in {path}")
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read, form.header)
@@ -197,7 +258,7 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
         judged = judged[kept]
         relevance = relevance[kept]
     source = source_of(path, form, reader.comments, repeated)
-    return Qrels(
+    return Judgements(
         tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True, source=source
     )
 
@@ -231,26 +292,34 @@ def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -
     return f"{path} ({said})"
 
 
+def read_lists(argument: str, value: Any, columns: Any = None) -> NamedLists:
+    """Read lists of any form that has names, in a file or in Python."""
+    if is_path(value):
+        return lists_of_file(argument, os.fsdecode(value), columns)
+    return read_named_lists(argument, value, columns)
+
+
 def lists_of_file(
     argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
 ) -> NamedLists:
     """Read a run as `read_run` does; messages name the argument."""
     said = check_columns(columns, LISTS)
-    reader = LineReader(form_of_file(argument, path, LISTS, said))
-    read = read_blocks(argument, path, progress, reader.read, reader.form.header)
-    queries, documents, *numbers = read
-    form = numbers_said(argument, path, reader.form, queries, numbers)
+    if is_npy(path):
+        raise InputTypeError(argument, expected=LIST_FORMS, got=f"the array in {path}")
+    form = form_of_file(argument, path, LISTS, said)
+    reader = LineReader(form)
+    queries, documents, numbers = read_blocks(argument, path, progress, reader.read, form.header)
     entries = ListEntries(queries, documents)
     if form.role == "rank":
-        entries = entries._replace(values=read_grades(argument, numbers[0]), are_ranks=True)
-    elif form.numbers:
-        entries = entries._replace(values=numbers[reader.form.numbers.index(*form.numbers)])
+        entries = entries._replace(values=read_grades(argument, numbers), are_ranks=True)
+    elif form.role:
+        entries = entries._replace(values=numbers)
     lists, repeated = lists_of_entries(
         argument, reader.queries(), reader.documents(), entries, place=path
     )
     lists.source = source_of(path, form, reader.comments, repeated)
     if _have_ranks(path, form):
-        lists._contradiction = rising_ranks(entries, np.arange(len(queries)))
+        lists.contradiction = rising_ranks(entries, np.arange(len(queries)))
     return lists
 
 
@@ -268,3 +337,232 @@ def _have_ranks(path: str, form: LineForm) -> bool:
     ]
     are_rising = (a.isdecimal() and b.isdecimal() and int(a) < int(b) for a, b in ranks)
     return bool(ranks) and all(are_rising)
+
+
+def is_comment(line: str) -> bool:
+    """Return whether a line is a comment."""
+    return line.lstrip(" \t").startswith("#")
+
+
+def data_lines(argument: str, path: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a file that are neither blank nor a comment."""
+    for number, line in text_lines(argument, path):
+        if not is_comment(line):
+            yield number, line
+
+
+def form_of_file(
+    argument: str, path: str, door: Door, columns: Mapping[str, str | int] | None = None
+) -> LineForm:
+    """Return the form of a file, by its first line that is no comment.
+
+    Parameters
+    ----------
+    argument, path : str
+    door : Door
+        `JUDGEMENTS` or `LISTS`.
+    columns : mapping of str to (str or int), optional
+        The column of each role, as `check_columns` returns it.
+
+    Raises
+    ------
+    InputValueError
+        For a line of any other form; it says which line, and what would be right.
+    """
+    of_trec = TREC_RUN_FORM if door is LISTS else TREC_QRELS_FORM
+    number, line = next(data_lines(argument, path), (0, ""))
+    if not number:
+        return of_trec  # The file has no lines.
+    place = f"{path}: line {number}"
+    form = _form_of_columns(f"{argument}: {place}", number, line, door, columns)
+    if form is not None:
+        return form
+    fields = fields_of(line, "blanks")
+    if len(fields) == of_trec.width and _is_number(fields[of_trec.number or 0]):
+        return of_trec
+    if line.lstrip().startswith(_JSON_BEGINS):
+        raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
+    expected = f"{_FORMS[door.kind]}, {_SAYS}"
+    raise InputValueError(argument, expected=expected, got=shown(line), place=place)
+
+
+def _form_of_columns(
+    title: str, number: int, line: str, door: Door, columns: Mapping[str, str | int] | None
+) -> LineForm | None:
+    """Return the form that a header or the user says; None: neither does."""
+    between = "tabs" if "\t" in line else "blanks"
+    fields = fields_of(line, between)
+    said = (columns or {}).values()
+    known = set(map(door.role_of, fields))
+    has_names = known.issuperset(door.needed_roles) and not any(map(_is_number, fields))
+    has_names |= any(isinstance(column, str) for column in said)
+    if not has_names and columns is None:
+        return None
+    names = fields if has_names else None
+    roles = find_roles(title, names, len(fields), door, columns)
+    places = dict(roles.places)
+    query = places.pop("query")
+    document = places.pop("document")
+    role = next((role for role in ("score", *places) if role in places), "")
+    used = [query, document]
+    if role:
+        used.append(places[role])
+    if names is None:
+        name = f"columns {', '.join(map(str, used))}"
+    else:
+        name = f"a header: {', '.join(names[place] for place in used)}"
+    kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}[door.kind]
+    return LineForm(
+        f"{kind} with {name}",
+        len(fields),
+        query,
+        document,
+        places.get(role),
+        role,
+        number if has_names else 0,
+        between,
+        roles.left_out,
+        places.get("rank"),
+    )
+
+
+def exact_number(text: str) -> float | str:
+    """Return a number in text as a float; the text, if a float64 does not hold it.
+
+    A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
+    number that it makes infinite, nor one from 2**53 on that it changes, if its digits go down to
+    the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that size
+    are written so, and it is rounded as 0.1 is.
+
+    Examples
+    --------
+    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
+    (0.1, -inf, 9007199254740992.0)
+    >>> exact_number("1e400"), exact_number("9007199254740993.0")
+    ('1e400', '9007199254740993.0')
+    """
+    value = float(text)
+    if abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
+        return value
+    if isinf(value):
+        is_held = "inf" in text.lower()
+    else:
+        from decimal import Decimal
+
+        number = Decimal(text)
+        reaches_units = int(number.as_tuple().exponent) <= 0
+        is_held = number == value or not reaches_units
+    return value if is_held else text
+
+
+def first_rounded(
+    text: str, column: int, numbers: npt.NDArray[np.float64], between: str = "blanks"
+) -> tuple[int, str] | None:
+    """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
+
+    Parameters
+    ----------
+    text : str
+        Lines of fields between blanks and tabs, some lines perhaps without any.
+    column : int
+        The field that is a number.
+    numbers : ndarray of float64
+        These fields, as they were read.
+    between : {"blanks", "tabs"}
+        What separates fields, as `fields_of` takes it.
+
+    Examples
+    --------
+    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
+    (1, 'expected a score that a float64 holds, got 9007199254740993')
+    """
+    is_large = np.abs(numbers) >= _EXACT
+    if not is_large.any():
+        return None
+    lines = text.split("\n")
+    filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
+    for i in np.array(filled)[is_large].tolist():
+        number = exact_number(fields_of(lines[i], between)[column])
+        if isinstance(number, str):
+            return i, f"expected a score that a float64 holds, got {number}"
+    return None
+
+
+class LineReader:
+    """Reads the lines of a file block by block, and numbers its names.
+
+    Parameters
+    ----------
+    form : LineForm
+
+    Attributes
+    ----------
+    comments : int
+        How many lines were comments.
+    """
+
+    def __init__(self, form: LineForm) -> None:
+        self.form = form
+        self.comments = 0
+        self._reader = _core.ListReader()
+        self._iterations = _core.ListReader()
+
+    def read(self, text: str) -> tuple[Any, ...]:
+        """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
+
+        Queries and documents are codes of names. Where there are no numbers, there are ones.
+        """
+        text = self._without_comments(text)
+        form = self.form
+        tabs = form.between == "tabs"
+        row_form = _core.RowForm(form.width, form.query, form.document, form.number, tabs=tabs)
+        if form.number is None:
+            wrong, *columns = self._reader.judged_rows(text, row_form)
+            return self._said(wrong), *columns
+        wrong, queries, documents, numbers = self._reader.run_rows(text, row_form)
+        fault = self._said(wrong) or first_rounded(text, form.number, numbers, form.between)
+        if form is TREC_QRELS_FORM:
+            self._iterations.judged_rows(text, _ITERATIONS)
+        return fault, queries, documents, numbers
+
+    def queries(self) -> tuple[str, ...]:
+        """Return the names of queries in the order of their codes."""
+        return tuple(self._reader.groups())
+
+    def documents(self) -> tuple[str, ...]:
+        """Return the names of documents in the order of their codes."""
+        return tuple(self._reader.names())
+
+    def iterations(self) -> tuple[str, ...]:
+        """Return what stands in the second field of judgements of TREC."""
+        return tuple(self._iterations.names())
+
+    def _said(self, fault: Fault | None) -> Fault | None:
+        """Return a fault in the words of the form."""
+        if fault is None:
+            return None
+        words = {
+            _WIDTH: f"expected {self.form.width} fields, with a query and a document",
+            _NO_NUMBER: f"expected a number as the {self.form.role}",
+        }
+        line, problem = fault
+        return line, f"{words.get(problem, problem)} ({self.form.name})"
+
+    def _without_comments(self, text: str) -> str:
+        """Return lines of which comments are empty."""
+        if "#" not in text:  # This test is far faster than a regular expression.
+            return text
+        text, count = _COMMENT.subn("", text)
+        self.comments += count
+        return text
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, as the core reads them."""
+    if "_" in text or not text.isascii():
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

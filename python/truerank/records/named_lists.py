@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,17 +15,14 @@ from .. import _core
 from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, read_only
-from ..inputs.candidate_lists import PAD
-from ..inputs.checks import instance, is_number, refuse_repeated
-from ..inputs.frames import is_frame, without_index
+from ..inputs.checks import is_number
+from ..inputs.frames import without_index
 from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
-from ..naming import public
 from .column_roles import LISTS, check_columns
-from .column_tables import is_column, read_table
-from .elements import checked_names, is_integer_type
-from .judgements import plain_rows
-from .vocabularies import LabelIndex, code_names
+from .column_tables import is_column, read_named_table
+from .elements import checked_names, joined_rows
+from .vocabularies import code_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,43 +30,34 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .elements import Name, Names
 
+LIST_FORMS = (
+    "a path, a table with named columns, {query: {id: score}}, {query: [ids, the best first]}, or "
+    "TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping"
+)
 
-@public("truerank")
+
 @dataclass(eq=False, repr=False)
 class NamedLists(Mapping[Any, dict[Any, Any]]):
     """Lists of scored candidates by name: a mapping of each query to ``{name: score}``.
 
-    Parameters
+    Attributes
     ----------
     queries : tuple of str or int, shape (lists,)
         The name of each list's query, each once and all of one type.
     names : tuple of str or int
         The names of the candidates that occur, all of one type; a candidate's id is its position.
-    indptr : ndarray of int64, shape (lists + 1,)
+    indptr : ndarray of int64, shape (lists + 1,), read-only
         List i has the entries ``indptr[i]:indptr[i + 1]``.
-    ids : ndarray of int, shape (entries,)
+    ids : ndarray of int, shape (entries,), read-only
         The candidates, as ids.
-    scores : ndarray, shape (entries,), or None
+    scores : ndarray, shape (entries,), read-only, or None
         Their scores; None: the order of each list says all.
-    is_text : bool
-        Whether the names are from a file, as in `Qrels`.
+    path : str
+        The file that has them, whose names have no type; "": they are from Python.
     source : str
-        The file and its form, as in `Qrels`.
-
-    Raises
-    ------
-    TypeError
-        For names that are neither str nor int, or some of them str and others int.
-    ValueError
-        For a query that has two lists, and a name that occurs twice.
-
-    Examples
-    --------
-    >>> lists = NamedLists(
-    ...     ("q1", "q2"), ("d7", "d3"), np.array([0, 2, 3]), np.array([0, 1, 1]), np.ones(3)
-    ... )
-    >>> lists["q2"]
-    {'d3': 1.0}
+        The file and its form, or what was left out.
+    contradiction : str
+        What ranks beside the scores say against them.
     """
 
     queries: Names
@@ -76,43 +65,20 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None
-    is_text: bool = False
+    path: str = ""
     source: str = ""
-    _path: str = field(default="", init=False)  # The file that has them.
-    # What ranks beside the scores say against them.
-    _contradiction: str = field(default="", init=False)
+    contradiction: str = ""
 
     def __post_init__(self) -> None:
-        self.queries = checked_names("queries", self.queries)
-        self.names = checked_names("names", self.names)
-        refuse_repeated("names", self.names)
-        self._find_rows()
-
-    @classmethod
-    def _of_checked(
-        cls, queries: Names, names: Names, indptr: IntArray, ids: Any, scores: Any, place: str = ""
-    ) -> NamedLists:
-        """Make lists of names that were checked as they were read; nothing of a file has a type."""
-        lists = cls.__new__(cls)
-        lists.queries = queries
-        lists.names = names
-        lists.indptr = indptr
-        lists.ids = ids
-        lists.scores = scores
-        lists.is_text = bool(place)
-        lists._path = place
-        lists._find_rows()
-        return lists
-
-    def _find_rows(self) -> None:
-        """Find the row of each query, which has one list, and make the arrays read-only."""
         self.indptr = read_only(self.indptr)
         self.ids = read_only(self.ids)
         if self.scores is not None:
             self.scores = read_only(self.scores)
-        self._rows = dict(zip(self.queries, range(len(self)), strict=True))
-        if len(self._rows) < len(self):
-            refuse_repeated("queries", self.queries)
+
+    @cached_property
+    def _rows(self) -> dict[Name, int]:
+        """The row of each query."""
+        return dict(zip(self.queries, range(len(self)), strict=True))
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -135,57 +101,12 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             return dict.fromkeys(names)
         return dict(zip(names, self.scores[span].tolist(), strict=True))
 
-    @classmethod
-    def of(cls, value: Any, argument: str = "lists", *, columns: Any = None) -> NamedLists:
-        """Read lists in any form that Python has; `read_run` reads files.
-
-        Names stay what they are, str or int.
-
-        Parameters
-        ----------
-        value : mapping, frame, data set, rows, or tuple of columns
-            ``{query: {name: score}}``, ``{query: [(name, score)]}``, ``{query: [{"corpus_id": name,
-            "score": score}]}``, ``{query: [names]}`` in order alone; a `Run` of ranx. Or a row for
-            each document of each query: a frame of pandas or polars, a data set of Hugging Face or
-            a table of pyarrow, a structured array, rows with named fields (as ir_datasets has them)
-            or keys, or a tuple of columns: queries, documents and, perhaps, scores. Without a
-            column of scores, one of ranks, or else the order of rows, says all.
-        argument : str
-            What messages call it.
-        columns : mapping of str to (str or int), optional
-            The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
-            perhaps "score" or "rank". Default: by their names, such as query_id or qid, doc_id,
-            docno or corpus-id, score; or in this order where a tuple has none.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For another form; for a role whose column is missing or there twice, and for other
-            columns, unless they are known to say nothing (text, title, iteration, ...); and for a
-            document that a query has twice with unlike scores.
-
-        Examples
-        --------
-        >>> NamedLists.of({"q1": [("d7", 2.5), ("d3", 1.5)]})["q1"]
-        {'d7': 2.5, 'd3': 1.5}
-        >>> rows = [{"user": "ann", "film": "heat", "stars": 5}]
-        >>> columns = {"query": "user", "document": "film", "score": "stars"}
-        >>> NamedLists.of(rows, columns=columns)["ann"]
-        {'heat': 5}
-        """
-        instance("argument", argument, str)
-        lists = named_lists_of(argument, value, columns)
-        if lists is None:
-            expected = "lists by query, or columns query, document and, perhaps, score"
-            raise InputTypeError(argument, expected=expected, got=type(value).__name__)
-        return lists
-
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
         """What messages of `evaluate_lists` call the lists."""
-        return f"ids: {self._path}" if self._path else "ids"
+        return f"ids: {self.path}" if self.path else "ids"
 
-    def _score_at(self, entry: int) -> str:
+    def score_at(self, entry: int) -> str:
         """Say whose score an entry has, for messages."""
         query = self.queries[int(np.searchsorted(self.indptr, entry, side="right")) - 1]
         return f"the score of {self.names[self.ids[entry]]!r} for {query!r}"
@@ -274,7 +195,7 @@ def lists_of_entries(
     if entries.are_ranks:
         _refuse_equal_ranks(argument, queries, entries, place)
     scores = None if entries.are_ranks else entries.values
-    lists = NamedLists._of_checked(queries, names, indptr, entries.documents, scores, place)
+    lists = NamedLists(queries, names, indptr, entries.documents, scores, place)
     return lists, number - len(entries.queries)
 
 
@@ -313,36 +234,78 @@ def first_of_equal(
     return np.sort(first), unlike
 
 
-def named_lists_of(
-    argument: str, value: Any, columns: Any = None, *, has_pads: bool = False
-) -> NamedLists | None:
-    """Read lists in Python as `NamedLists.of` does; None for what has no names of queries.
+def read_named_lists(argument: str, value: Any, columns: Any = None) -> NamedLists:
+    """Read lists in any form that Python has; `read_run` reads files.
 
-    `has_pads` says whether -1 at the end of what a query has is no name.
+    Names stay what they are, str or int.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        What `read_run` returned; ``{query: {id: score}}``, or ``{query: [ids, the best first]}``; a
+        frame of pandas or polars, a table of pyarrow, a structured array, whose columns are found
+        by their names. Without scores, a column of ranks, or else the order of rows, says all.
+    columns : mapping of str to (str or int), optional
+        As `check_columns` takes it, for what has columns.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For another form, and for a document that a query has twice with unlike scores.
+
+    Examples
+    --------
+    >>> read_named_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
+    {'d7': 2.5, 'd3': 1.5}
     """
     said = check_columns(columns, LISTS)
-    value = plain_rows(value)
     if isinstance(value, NamedLists):
         return value
     if isinstance(value, Mapping):
-        lists = _lists_of_dicts(value)
-        if lists is None:
-            lists = lists_of_rows(argument, value.items(), has_pads=has_pads)
-        return lists
-    table = read_table(argument, value)
-    if table is None:
-        return None
-    if is_frame(value) and table.names is None and said is None:
-        expected = "columns with names, .to_numpy() for a list of each query, or columns="
-        raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
+        return _lists_of_mapping(argument, value)
+    table = read_named_table(argument, value, LIST_FORMS, said)
     by_role, source = table.by_role(argument, LISTS, said)
     queries, names, entries = _entries_of_columns(argument, by_role)
     lists, _ = lists_of_entries(argument, queries, names, entries)
     lists.source = source
     if "rank" in by_role and "score" in by_role:
         ranks = _array_of_column(argument, by_role["rank"], "ranks")
-        lists._contradiction = rising_ranks(entries, ranks)
+        lists.contradiction = rising_ranks(entries, ranks)
     return lists
+
+
+def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
+    """Read {query: {id: score}}, or {query: [ids, the best first]}."""
+    listed = list(value.values())
+    are_scored = {isinstance(each, Mapping) for each in listed}
+    for query, each in value.items():
+        is_list = is_column(each) and not isinstance(each, Set)
+        if len(are_scored) > 1 or not (isinstance(each, Mapping) or is_list):
+            expected = "{query: {id: score}}, or {query: [ids, the best first]} for all queries"
+            raise InputTypeError(
+                argument, expected=expected, got=f"{query!r}: {reprlib.repr(each)}"
+            )
+    queries = checked_names(argument, list(value))
+    if True not in are_scored:
+        expected = "ids, or {id: score},"
+        counts, ids = joined_rows(argument, listed, expected, lambda i: f"for {queries[i]!r}")
+        codes, names = code_names(checked_names(argument, ids))
+        indptr = indptr_of(counts)
+        refuse_repeats(argument, queries.__getitem__, names, indptr, codes, "")
+        return NamedLists(queries, names, indptr, codes, None)
+    codes, names = code_names(checked_names(argument, list(chain.from_iterable(listed))))
+    numbers = list(chain.from_iterable(each.values() for each in listed))
+    if _core.types_of(numbers) != {float}:
+        for query, each in value.items():
+            if not all(map(is_number, each.values())):
+                got = f"{query!r}: {reprlib.repr(dict(each))}"
+                raise InputTypeError(argument, expected="numbers as scores", got=got)
+    scores = _numbers(argument, numbers, "iuf", "numbers as scores")
+    refuse_rounded(argument, numbers, scores)
+    indptr = indptr_of(list(map(len, listed)))
+    return NamedLists(queries, names, indptr, codes, scores)
 
 
 def _entries_of_columns(
@@ -403,144 +366,6 @@ def rising_ranks(entries: ListEntries, ranks: npt.NDArray[Any]) -> str:
     if rising < max(1, 0.95 * unlike):
         return ""
     return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
-
-
-def lists_of_rows(
-    argument: str,
-    rows: Iterable[tuple[Any, Any]],
-    *,
-    has_pads: bool = False,
-) -> NamedLists:
-    """Join the lists of queries, all with scores or all in order alone.
-
-    Parameters
-    ----------
-    argument : str
-        The argument, for messages.
-    rows : iterable of (query, mapping or sequence)
-        For each list its query, and ``{name: score}``, pairs (name, score),
-        records as ``{"corpus_id": name, "score": score}``, or names in their order.
-    has_pads : bool
-        Whether -1 at the end of names in their order is none of them.
-
-    Examples
-    --------
-    >>> lists_of_rows("ids", {"q1": ["d7", "d3"]}.items())["q1"]
-    {'d7': None, 'd3': None}
-    """
-    index = LabelIndex()
-    ids: list[IntArray] = []
-    scores: list[Any] = []
-    is_scored = False
-    queries: dict[Any, None] = {}
-    for query, listed in rows:
-        is_new = query not in queries and _are_names([query])
-        read = _read_list(listed) if is_new else None
-        # All lists have scores, or none has.
-        if read is None or (ids and (read.scores is not None) != is_scored):
-            expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
-            got = f"{query!r}: {reprlib.repr(listed)}"
-            raise InputValueError(argument, expected=f"{expected}once", got=got)
-        while has_pads and read.names and read.names[-1] == PAD:
-            read.names.pop()
-        queries[query] = None
-        ids.append(index.encode(read.names))
-        if read.scores is not None:
-            is_scored = True
-            scores.extend(read.scores)
-    joined_ids = np.concatenate(ids) if ids else np.zeros(0, np.int64)
-    indptr = indptr_of(list(map(len, ids)))
-    joined_scores = None
-    if is_scored:
-        joined_scores = _numbers(argument, scores, "iuf", "numbers as scores")
-        refuse_rounded(argument, scores, joined_scores)
-    query_names = checked_names(argument, tuple(queries))
-    names = checked_names(argument, tuple(index.codes))
-    refuse_repeats(argument, query_names.__getitem__, names, indptr, joined_ids, "")
-    return NamedLists._of_checked(query_names, names, indptr, joined_ids, joined_scores)
-
-
-def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
-    """Join lists that are dicts of str to float, by queries that are str; None for any others.
-
-    So nearly all are. They are joined as `lists_of_rows` does, but all at once: there is little to
-    check, and nothing to refuse.
-    """
-    queries = list(value)
-    lists = list(value.values())
-    if type(value) is not dict or _core.types_of(lists) != {dict}:
-        return None
-    scores = list(chain.from_iterable(map(dict.values, lists)))
-    names = list(chain.from_iterable(lists))
-    if not _core.types_of(names) == _core.types_of(queries) == {str}:
-        return None
-    if _core.types_of(scores) != {float}:
-        return None
-    indptr = indptr_of(list(map(len, lists)))
-    ids, distinct = code_names(names)
-    return NamedLists._of_checked(tuple(queries), distinct, indptr, ids, np.array(scores))
-
-
-class ScoredNames(NamedTuple):
-    """The names of a list and their scores, as they came; None: it has no scores."""
-
-    names: list[Any]
-    scores: Any
-
-
-def read_pairs(listed: Any) -> ScoredNames | None:
-    """Read a list of pairs (name, score), or of records that have both; None for other lists.
-
-    Examples
-    --------
-    >>> read_pairs([("d7", 2.5), ("d3", 1.5)])
-    ScoredNames(names=['d7', 'd3'], scores=[2.5, 1.5])
-    >>> read_pairs([{"corpus_id": "d7", "score": 2.5}])
-    ScoredNames(names=['d7'], scores=[2.5])
-    >>> read_pairs(["d7", "d3"])
-    """
-    if not isinstance(listed, (list, tuple)) or not listed:
-        return None
-    if all(isinstance(entry, Mapping) for entry in listed):
-        name = next((key for key in listed[0] if LISTS.role_of(key) == "document"), None)
-        if name is None or any(name not in entry or "score" not in entry for entry in listed):
-            return None
-        return ScoredNames([entry[name] for entry in listed], [entry["score"] for entry in listed])
-    if all(isinstance(entry, (list, tuple)) and len(entry) == 2 for entry in listed):
-        return ScoredNames([name for name, _ in listed], [score for _, score in listed])
-    return None
-
-
-def _read_list(listed: Any) -> ScoredNames | None:
-    """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it.
-
-    The scores of names alone are None.
-    """
-    read = read_pairs(listed)
-    if isinstance(listed, Mapping):
-        read = ScoredNames(list(listed), list(listed.values()))
-    elif read is None and isinstance(listed, (list, tuple)):
-        read = ScoredNames(list(listed), None)
-    elif read is None and is_column(listed) and not isinstance(listed, Set):
-        read = ScoredNames(list(checked_names("lists", listed)), None)
-    if read is None or not _are_names(read.names):
-        return None
-    if read.scores is not None and not _are_numbers(read.scores):
-        return None
-    return read
-
-
-def _are_names(values: Sequence[Any]) -> bool:
-    """Return whether all values are str or int."""
-    return all(issubclass(kind, str) or is_integer_type(kind) for kind in set(map(type, values)))
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    """Return whether all values are real numbers of Python or numpy, and none is a bool."""
-    kinds = _core.types_of(values)
-    if kinds == {float}:
-        return True
-    return all(map(is_number, values))
 
 
 def refuse_repeats(

@@ -19,7 +19,7 @@ from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
 from .column_tables import read_table, table_of_columns, table_of_rows
 from .elements import is_label, read_elements
-from .judgements import Qrels
+from .judgements import Judgements
 from .text import RowForm, is_path, open_rows, read_rows
 from .vocabularies import LabelIndex
 
@@ -287,7 +287,7 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    if isinstance(value, (Qrels, ForeignSplit)) or is_path(value):
+    if isinstance(value, (Judgements, ForeignSplit)) or is_path(value):
         return True
     has_names = is_frame(value) or hasattr(value, "column_names")
     return has_names or getattr(value, "ndim", None) == 2

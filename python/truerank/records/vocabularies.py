@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -16,22 +16,18 @@ from .. import _core
 from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import as_array, refuse_mask
-from ..inputs.candidate_lists import PAD, CandidateLists, as_lists, find_pads
+from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import (
     are_unlike,
-    check_shape,
     integer,
     is_integer,
     is_iterable,
-    is_sparse,
     plain_names,
     refuse_repeated,
 )
-from ..inputs.frames import is_frame
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .column_tables import is_column
+from .column_tables import is_column, wrong_form
 from .elements import (
     at_position,
     first_like_an_integer,
@@ -393,83 +389,27 @@ class Vocabulary:
             refuse_mask_of_integers(name, elements, self.size)
         return distinct(ids)
 
-    def names_pad(self) -> bool:
-        """Return whether -1 is a label, so that it is no pad.
+    def lists_of(self, name: str, lists: Any) -> CandidateLists:
+        """Return the ids of a list of labels or ids for each query, in lists or arrays.
 
-        Examples
-        --------
-        >>> Vocabulary(2, (8, -1)).names_pad(), Vocabulary(2, ("8", "9")).names_pad()
-        (True, False)
-        """
-        return self.holds_ints and PAD in (self.names or ())
-
-    def lists_of(self, name: str, lists: Any, scores: Any = None, dtype: Any = None) -> Any:
-        """Return a list for each query, of labels or ids, as a list of ids for each query.
+        Raises
+        ------
+        InputTypeError, InputValueError
+            For another form, and for what names nothing.
 
         Examples
         --------
         >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]]).ids
         array([1, 0, 2])
-        >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]])).ids
-        array([1, 0, 1])
         """
-        ids_of = partial(self.ids_of, name)
-        return ids_of_lists(name, lists, scores, dtype, ids_of, has_pads=not self.names_pad())
-
-
-def ids_of_lists(
-    name: str,
-    lists: Any,
-    scores: Any,
-    dtype: Any,
-    ids_of: Callable[[Any, Callable[[int], str]], IntArray],
-    *,
-    has_pads: bool,
-) -> CandidateLists:
-    """Return the ids of a list for each query: an array of two dimensions, lists or arrays.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    lists, scores, dtype : object
-        As `as_lists` takes them; a pair of arrays is none of it.
-    ids_of : callable
-        f(elements, where) -> the ids of labels or ids.
-    has_pads : bool
-        Whether -1 at the end of a list is no element of it.
-
-    Raises
-    ------
-    InputTypeError, InputValueError
-        For another form, a pad that is not at the end, and what names nothing.
-    """
-    expected = "a list for each query: an array of two dimensions, lists, or arrays"
-    elements: Any
-    if isinstance(lists, list) and all(map(_is_row, lists)):
+        if not isinstance(lists, list) or not all(map(_is_row, lists)):
+            raise wrong_form(
+                name, lists, "TopK(ids, scores), or a list of lists, one for each query"
+            )
         lengths, elements = joined_rows(name, lists, "labels or ids")
-    elif isinstance(lists, (list, tuple)) or is_frame(lists) or is_sparse(lists):
-        got = type(lists).__name__
-        if isinstance(lists, list):
-            got = f"{next(row for row in lists if not _is_row(row))!r} among them"
-        raise InputTypeError(name, expected=f"{expected} (a tuple is columns)", got=got)
-    else:
-        refuse_mask(name, lists, expected)
-        matrix = as_array(lists, name, expected)
-        check_shape(name, matrix.shape, 2, expected)
-        lengths = np.full(len(matrix), matrix.shape[1])
-        # The dtype of an empty matrix says nothing.
-        elements = read_elements(name, matrix.reshape(-1), "labels or ids") if matrix.size else []
-    indptr = indptr_of(lengths)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    codes = np.full(len(elements), PAD)
-    places = np.arange(len(elements))
-    if has_pads and isinstance(elements, np.ndarray):
-        places = np.flatnonzero(~find_pads(name, indptr, elements))
-    if len(places) < len(elements):
-        elements = elements[places]
-    codes[places] = ids_of(elements, lambda i: f"in list {row[places[i]]}")
-    return as_lists((indptr, codes), scores, dtype, name).without_pads()
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        ids = self.ids_of(name, elements, lambda i: f"in list {row[i]}")
+        return as_lists((indptr_of(lengths), ids), None, None, name)
 
 
 def _is_row(value: Any) -> bool:

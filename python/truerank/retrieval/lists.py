@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.row_keys import are_among
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputValueError, warn_user
 from ..inputs.selection import indptr_of, join_ranges
 from ..records.elements import first_names, read_elements
-from ..records.list_files import lists_of_file
-from ..records.named_lists import NamedLists, ScoredNames, named_lists_of, read_pairs
-from ..records.text import is_path
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.elements import Name, Names
+    from ..records.named_lists import NamedLists
     from ..records.vocabularies import Vocabulary
-
-
-def read_lists(
-    argument: str, value: Any, columns: Any = None, *, has_pads: bool = False
-) -> NamedLists | None:
-    """Return lists by name of a file, or as `NamedLists.of` takes them; else None."""
-    if is_path(value):
-        return lists_of_file(argument, os.fsdecode(value), columns)
-    return named_lists_of(argument, value, columns, has_pads=has_pads)
 
 
 class ListUse(NamedTuple):
@@ -114,9 +102,10 @@ def lists_in_order(
 
     Examples
     --------
+    >>> from truerank.records.named_lists import read_named_lists
     >>> from truerank.records.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
-    >>> lists = NamedLists.of({"v": {"c": 0.5, "a": 0.25}})
+    >>> lists = read_named_lists("ids", {"v": {"c": 0.5, "a": 0.25}})
     >>> lists_in_order(
     ...     lists, queries, order=np.array([0, 1]), asked=np.array([1]), all_known=True,
     ...     ids_of_names=lambda names, _: entities.ids_of("ids", names),
@@ -124,12 +113,13 @@ def lists_in_order(
     ... ).ids
     (array([0, 0, 2]), array([2, 0]))
     """
-    title = lists._title
+    title = lists.title
+    is_text = bool(lists.path)
     if all_known:
-        found = queries.ids_of(title, lists.queries, is_text=lists.is_text)
+        found = queries.ids_of(title, lists.queries, is_text=is_text)
     else:
         elements = read_elements(title, lists.queries, "queries")
-        found = queries.find(title, elements, is_text=lists.is_text)
+        found = queries.find(title, elements, is_text=is_text)
     is_known = found >= 0
     if len(lists) and len(asked) and not is_known.any():
         first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
@@ -168,38 +158,9 @@ def _ids_in_use(
     if len(used) < len(names):
         names = tuple(map(lists.names.__getitem__, used.tolist()))
     id_of_number: IntArray = np.zeros(len(lists.names), np.int64)
-    id_of_number[used] = ids_of_names(names, lists.is_text)
+    id_of_number[used] = ids_of_names(names, bool(lists.path))
     ids: IntArray = id_of_number[numbers]
     return ids
-
-
-def scored_lists(ids: Any, scores: Any) -> ScoredNames:
-    """Return lists of pairs with scores as lists of names and of scores; others as they are.
-
-    Examples
-    --------
-    >>> scored_lists([[("d7", 2.5)], []], None)
-    ScoredNames(names=[['d7'], []], scores=[[2.5], []])
-    """
-    if not isinstance(ids, list):
-        return ScoredNames(ids, scores)
-    read = [read_pairs(row) for row in ids]
-    if all(pairs is None for pairs in read):
-        return ScoredNames(ids, scores)
-    if scores is not None:
-        raise InputTypeError("scores", expected="None, as the lists are pairs with scores")
-    scored = ScoredNames([], [])
-    for i, pairs in enumerate(read):
-        if pairs is not None:
-            scored.names.append(pairs.names)
-            scored.scores.append(pairs.scores)
-        elif len(ids[i]):
-            got = f"{ids[i]!r} in list {i}"
-            raise InputTypeError("ids", expected="pairs (name, score) in all lists", got=got)
-        else:
-            scored.names.append([])
-            scored.scores.append([])
-    return scored
 
 
 def _pairs_alike(missing: Names, unused: Names) -> list[tuple[Name, Name]]:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.candidate_lists import PAD
 from ..inputs.checks import is_integer, is_number, is_sparse
 from ..records.column_ids import IdColumn, encode_columns
 from ..records.column_tables import is_column
-from ..records.elements import without_pads
-from ..records.judgements import Qrels, plain_rows, read_judgements
+from ..records.judgements import read_judgements
 from ..records.list_files import qrels_of_file
 from ..records.split_columns import SplitReader, name_splits
 from ..records.text import RowForm, is_path
@@ -67,56 +64,48 @@ def read_judged(
     title : str
         The argument, for messages.
     value : object
-        As `read_judgements` takes it; Qrels; or a path: a .npy file of rows, any other is text that
-        `read_qrels` reads.
+        As `read_judgements` takes it, or the path of what `read_qrels` reads.
     reader : SplitReader
         Of the form `FORM`; all that belongs to one task is read by one.
     columns : mapping or None
         As `read_judgements` takes it.
     order : object
-        The entities, as `Vocabulary.read` takes them: whether -1 is one, and no pad.
+        The entities, as `Vocabulary.read` takes them.
 
     Raises
     ------
     TypeError, ValueError, OSError
         For anything else, and for gains that are NaN or infinite.
     """
-    value = plain_rows(value)
     if is_path(value):
         path = os.fsdecode(value)
-        if is_npy(path):
-            value = read_npy(title, path)
-        else:
-            value = qrels_of_file(title, path, columns)
+        judgements = qrels_of_file(title, path, columns)
         title = f"{title}: {path}"
-    found = read_judgements(title, value, columns)
-    kind: dict[str, Any] = {"is_text": found.is_text, "are_positions": found.matrix is not None}
-    asked = reader.column(title, 0, found.queries)._replace(**kind)
-    entities = reader.column(title, 1, found.documents)._replace(**kind)
-    counts = found.counts
-    if found.is_text:
+    else:
+        judgements = read_judgements(title, value, columns)
+    matrix = judgements.matrix
+    kind: dict[str, Any] = {"is_text": judgements.is_text, "are_positions": matrix is not None}
+    asked = reader.column(title, 0, judgements.queries)._replace(**kind)
+    entities = reader.column(title, 1, judgements.documents)._replace(**kind)
+    if judgements.is_text:
         asked = _TextColumn(*asked)
         entities = _TextColumn(*entities)
     queries = asked
+    counts = judgements.counts
     if counts is not None:
-        may_have_pads = found.relevance is None and entities.label_index is None
-        has_pads = may_have_pads and bool((entities.values == PAD).any())
-        if has_pads and not Vocabulary.read("entities", order).names_pad():
-            counts, values = without_pads(title, counts, entities.values)
-            entities = entities._replace(values=np.asarray(values))
         queries = asked._replace(values=np.repeat(asked.values, counts))
-    gains: FloatArray | None = (
-        None if found.relevance is None else found.relevance.astype(np.float64)
-    )
+    gains: FloatArray | None = None
+    if judgements.relevance is not None:
+        gains = judgements.relevance.astype(np.float64)
     rows = None
-    is_table = counts is None and not isinstance(value, Qrels)
-    if found.matrix is not None:
-        rows, width = found.matrix
+    if matrix is not None:
+        rows, width = matrix
         size = Vocabulary.read("entities", order).size
         if width > size:
             expected = f"a matrix with a column for each of the {size} entities"
             raise InputValueError(title, expected=expected, got=f"{width} columns")
-    return JudgedPairs(queries, entities, gains, asked, found.source, is_table, rows)
+    is_table = counts is None and not judgements.is_text
+    return JudgedPairs(queries, entities, gains, asked, judgements.source, is_table, rows)
 
 
 class _TextColumn(IdColumn):

@@ -19,13 +19,15 @@ from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
+from ..records.list_files import read_lists
 from ..records.split_audit import check_rules
-from ..records.vocabularies import Vocabulary, code_names, ids_of_lists
+from ..records.vocabularies import Vocabulary
 from ..tables.cells import percent
-from ..tasks.one_sided_task import OneSidedTask
+from ..tasks.task import ScoreOptions, VectorOptions
+from ..tasks.task import Task as SidedTask
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains
-from .lists import OrderedLists, lists_in_order, read_lists, scored_lists
+from .lists import OrderedLists, lists_in_order
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_side, read_candidates
@@ -33,15 +35,15 @@ from .side import ALL, SIDE, make_side, read_candidates
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.candidate_lists import CandidateLists
-    from ..records.elements import Elements
     from ..records.named_lists import NamedLists
     from ..records.vocabularies import Names
+    from ..tasks.side_tasks import SideTasks
 
 MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 
 
 @public("truerank.retrieval")
-class Task(OneSidedTask[RetrievalReport]):
+class Task(SidedTask[RetrievalReport]):
     """Retrieval or recommendation: rank all right answers of each query among all candidates.
 
     Every right answer is a task; the other right answers of its query stay among the candidates.
@@ -49,19 +51,16 @@ class Task(OneSidedTask[RetrievalReport]):
 
     Parameters
     ----------
-    qrels : mapping, table, array, list of tuples, tuple of columns, sparse matrix, or path
-        The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
-        ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of two
-        dimensions, columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple, a
-        frame, a data set or rows with named fields, whose columns are found by their names, as
-        `Qrels.of` takes them, `Qrels`, or the path of a .npy file of rows or of what
-        `truerank.read_qrels` reads, gzipped if its name ends in .gz. A sparse matrix of scipy has a
-        row for each query and a column for each entity, and gains as its stored values. What a str
-        and an int name is decided by `entities` and `queries`, in any container. A gain of 0 or
-        less is no right answer. A query without a right
-        answer is left out of all means, and counted in `without_answers`;
-        ``report(ranks, answerless="zero")`` counts
-        it as 0.
+    qrels : path, table, mapping, tuple of columns, or sparse matrix
+        The right answers of each query: the path of a file that `truerank.read_qrels` reads, or
+        what it returned; a frame of pandas or polars, a table of pyarrow or a structured array,
+        whose columns are named query (query-id, user), document (corpus-id, item) and, perhaps,
+        relevance (score); ``{query: {entity: gain}}`` or ``{query: [entities]}``; columns
+        ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple; a sparse matrix of
+        scipy, with a row for each query, a column for each entity, and gains as its stored values.
+        What a str and an int name is decided by `entities` and `queries`, in any container. A gain
+        of 0 or less is no right answer. A query without a right answer is left out of all means,
+        and counted in `without_answers`; ``report(ranks, answerless="zero")`` counts it as 0.
     entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
@@ -162,6 +161,7 @@ class Task(OneSidedTask[RetrievalReport]):
     1.0
     """
 
+    answers: SideTasks
     queries: Names
     entities: Names
     leaked: int
@@ -249,11 +249,101 @@ class Task(OneSidedTask[RetrievalReport]):
             number += len(answers.queries) - len(with_right)
         return number
 
+    @with_options(BatchOptions)
+    def evaluate(
+        self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]
+    ) -> RetrievalReport:
+        """Evaluate a model by a callable that scores batches of queries.
+
+        Parameters
+        ----------
+        scorer : callable
+            f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
+            in order; scores (b, entities), numpy or a torch CPU tensor.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
+        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
+        0.75
+        """
+        return self._evaluate({"answers": scorer}, "scorer", **options)
+
+    @with_options(VectorOptions, similarity="dot")
+    def evaluate_embeddings(
+        self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
+    ) -> RetrievalReport:
+        """Evaluate embeddings of queries against those of entities; scores are never stored.
+
+        Parameters
+        ----------
+        queries : array_like, shape (queries, d), or path
+            A vector for each query, in the order of their ids or positions.
+        entities : array_like, shape (entities, d), or path
+            A vector for each entity. The index of a frame must be the labels in their order.
+        similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank_embeddings` does, and for another number of vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
+        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
+        0.5833333333333334
+        """
+        candidates = {"entities": entities}
+        return self._evaluate_embeddings({"answers": queries}, candidates, "queries", **options)
+
+    @with_options(ScoreOptions)
+    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> RetrievalReport:
+        """Evaluate a matrix of scores, in memory or in files.
+
+        Parameters
+        ----------
+        scores : array_like, shape (queries, entities), or files
+            A row for each query, in the order of their ids or positions, as `truerank.rank` takes
+            them. The index and the columns of a frame must be the labels in their order.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank` does, and for scores of another shape.
+
+        Examples
+        --------
+        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
+        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
+        {'mrr': 1.0, 'recall@1': 0.5}
+        """
+        return self._evaluate_scores({"answers": scores}, "scores", **options)
+
     @with_options(ListOptions)
     def evaluate_lists(
         self,
         ids: Any,
-        scores: Any = None,
         *,
         columns: Any = None,
         misses: str = "zero",
@@ -266,22 +356,18 @@ class Task(OneSidedTask[RetrievalReport]):
 
         Parameters
         ----------
-        ids : mapping, table, NamedLists, path, TopK, array, or list of lists
-            ``{query: {entity: score}}``, ``{query: [(entity, score)]}``, or ``{query: [entities]}``
-            in order alone, by labels or ids, as `qrels` name them: none is converted; or frames,
-            data sets, rows with names, and tuples of columns, as `NamedLists.of` takes them. A
-            query without a list has an empty one; lists of queries that `qrels` does not have are
-            not used, unless the task was made with `queries`, where they are an error.
-            `NamedLists`, or the path of a file that `truerank.read_run` reads; ``protocol.files``
-            of the report names the form. Or a list for each query, in their order, of labels or
-            ids: an array of two dimensions, perhaps padded with -1, a list of lists or of arrays,
-            or of lists of pairs (entity, score). What `truerank.topk_embeddings` returns, a `TopK`,
-            has positions.
-        scores : array_like, list of lists, or None
-            Their scores, of the same form; None: they are by name, or the order says all.
+        ids : path, table, mapping, or TopK
+            The path of a file that `truerank.read_run` reads, or what it returned;
+            ``protocol.files`` of the report names its form. A frame of pandas or polars, a table of
+            pyarrow or a structured array, whose columns are named query (query-id, user), document
+            (corpus-id, item) and, perhaps, score or rank; ``{query: {entity: score}}``, or
+            ``{query: [entities]}``, the best first; by labels or ids, as `qrels` name them: none is
+            converted. A query without a list has an empty one; lists of queries that `qrels` does
+            not have are not used, unless the task was made with `queries`, where they are an error.
+            Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, a row for each query.
         columns : mapping of str to (str or int), optional
-            The name or number of the column of each role, for what has columns, as `NamedLists.of`
-            takes it.
+            The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
+            perhaps "score" or "rank", for what has columns.
         misses : {"zero", "bounds", "expected"}
             "zero": nothing. "bounds": the mean over the places that the list leaves, of which the
             first and the last are the bounds. "expected": that mean, without these bounds.
@@ -320,40 +406,25 @@ class Task(OneSidedTask[RetrievalReport]):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         check_misses(misses, self.protocol)
-        has_pads = not self.answers.vocabulary.names_pad()
-        named = read_lists("ids", ids, columns, has_pads=has_pads)
         dtype = options.get("dtype")
         use = None
         source = ""
-        if named is not None:
-            if scores is not None:
-                raise InputTypeError("scores", expected="None, as the lists have names")
-            ordered = self._lists_by_query(named)
-            use = ordered.use
-            lists = as_lists(ordered.ids, ordered.scores, dtype, named._title)
-            lists = lists._replace(score_at=lambda i: named._score_at(ordered.entries[i]))
-            source = named.source
-        elif isinstance(ids, TopK):  # The ids of a TopK are positions.
+        if isinstance(ids, TopK):  # Its ids are positions.
             self._check_columns_of("ids")
             self._check_order_of_queries("ids")
-            if scores is None:
-                scores = ids.scores
-            lists = as_lists(ids.ids, scores, dtype, "ids")
+            lists = as_lists(ids.ids, ids.scores, dtype, "ids")
         else:
-            self._check_order_of_queries("ids")
-            names, scores = scored_lists(ids, scores)
-            lists = ids_of_lists(
-                "ids", names, scores, dtype, self._ids_of_elements, has_pads=has_pads
-            )
-        if named is not None and self._names_alone is not None and len(lists.ids):
-            self._warn_of_strange_names(self._names_alone, named, lists)
+            named = read_lists("ids", ids, columns)
+            ordered = self._lists_by_query(named)
+            use = ordered.use
+            source = named.source
+            lists = as_lists(ordered.ids, ordered.scores, dtype, named.title)
+            lists = lists._replace(score_at=lambda i: named.score_at(ordered.entries[i]))
+            self._warn_of_names(named, lists, options.get("order"))
         counted = self._rank_lists({SIDE: lists}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn(lists.name)
-        if named is not None and named._contradiction and options.get("order") != "ascending":
-            advice = "order='ascending' says that lower scores are better"
-            warn_user(f"{lists.name}: {named._contradiction}: {advice}")
         if report._answered.facts["missed"] and self.protocol.candidates != LISTED:
             self._warn_of_known(lists, counted[0])
         longest = int(np.diff(lists.indptr).max(initial=0))
@@ -381,18 +452,21 @@ class Task(OneSidedTask[RetrievalReport]):
             order=order,
             asked=asked,
             all_known=self._all_queries_known,
-            ids_of_names=partial(self._ids_of_names, named._title),
+            ids_of_names=partial(self._ids_of_names, named.title),
             asked_in_other_parts=asked_in_other_parts,
         )
 
-    def _warn_of_strange_names(
-        self, names: Vocabulary, named: NamedLists, lists: CandidateLists
-    ) -> None:
-        """Warn where lists have no right answer at all, whose names may be written otherwise."""
-        if not are_among(self.answers.targets, lists.ids).any():
-            right = names.label_of(int(self.answers.targets[0]))
+    def _warn_of_names(self, named: NamedLists, lists: CandidateLists, order: str | None) -> None:
+        """Warn where no list has a right answer, and where ranks contradict the scores."""
+        names = self._names_alone
+        targets = self.answers.targets
+        if names is not None and len(lists.ids) and not are_among(targets, lists.ids).any():
+            right = names.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
             warn_user(f"{lists.name}: no right answer is in any list: {two}")
+        if named.contradiction and order != "ascending":
+            advice = "order='ascending' says that lower scores are better"
+            warn_user(f"{lists.name}: {named.contradiction}: {advice}")
 
     def _warn_of_known(self, lists: CandidateLists, ranks: Ranks) -> None:
         """Warn where much of what lists name is known, so that less is left of them."""
@@ -409,15 +483,6 @@ class Task(OneSidedTask[RetrievalReport]):
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
             self._asked_by_whole = source.answers.queries[:, 0]
-
-    def _ids_of_elements(self, elements: Elements, where: Callable[[int], str]) -> IntArray:
-        """Return the ids of what lists have, from Python."""
-        if self._names_alone is None:
-            return self.answers.vocabulary.ids_of("ids", elements, where)
-        if isinstance(elements, np.ndarray):
-            return _ids_of_names_alone(self._names_alone, elements)
-        numbers, names = code_names(elements)
-        return _ids_of_names_alone(self._names_alone, names)[numbers]
 
     def _ids_of_names(self, title: str, names: Any, is_text: bool) -> IntArray:
         """Return the ids of distinct names, any of which may be new where names are alone."""

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.writing import replace_text
+from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import distinct_names
 from ..inputs.scores import widen_bfloat16
 from ..naming import public
 from ..records.elements import checked_names
+from ..records.list_files import read_lists
 from ..records.named_lists import refuse_repeats
-from .lists import read_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,10 +44,10 @@ def write_run(
     ----------
     path : str or path-like
         The file, gzipped if its name ends in .gz. It appears whole or not at all.
-    top : TopK, (ids, scores), mapping, NamedLists, or path
-        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
-        name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
-        [entities]}`` in order alone, NamedLists, or a file of them.
+    top : TopK, mapping, table, or path
+        What `topk_embeddings` returns; or lists by name, as `retrieval.Task.evaluate_lists` takes
+        them: ``{query: {entity: score}}``, ``{query: [entities]}`` in order alone, a table, what
+        `read_run` returned, or a file.
     queries : sequence of str or int, shape (lists,), optional
         The name of each query, for lists without names. Default: their numbers from 0.
     entities : sequence of str or int, optional
@@ -69,7 +70,7 @@ def write_run(
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "run.txt")
-    ...     write_run(file, ([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
+    ...     write_run(file, TopK([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
     ...     print(file.read_text(), end="")
     q1 Q0 4 1 2.5 truerank
     q1 Q0 7 2 0.5 truerank
@@ -80,19 +81,13 @@ def write_run(
     q1 Q0 d7 1 2 truerank
     q1 Q0 d3 2 1 truerank
     """
-    named = None
-    is_pair = isinstance(top, tuple) and len(top) == 2  # A TopK is such a pair, too.
-    if not is_pair:
-        named = read_lists("top", top)
-    if named is not None:
+    if not isinstance(top, TopK):
         if queries is not None or entities is not None:
             raise InputTypeError("queries, entities", expected="None, as the lists have names")
+        named = read_lists("top", top)
         queries = named.queries
         entities = named.names
         top = named.entries
-    elif not is_pair:
-        expected = "(ids, scores), TopK, lists by query, or their file"
-        raise InputTypeError("top", expected=expected, got=type(top).__name__)
     lists = as_lists(*top)
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, codes_of, distinct, distinct_rows
 from ..errors import InputValueError
 from ..inputs.selection import indptr_of, join_ranges
-from ..records.elements import first_names, joined_rows, without_pads
+from ..records.elements import first_names, joined_rows
 from ..records.vocabularies import Vocabulary
 from ..tables.cells import format_count
 
@@ -140,8 +140,6 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
-    if not members.names_pad():
-        lengths, elements = without_pads(ARGUMENT, lengths, elements)
     ends = np.cumsum(lengths)
 
     def where(i: int) -> str:

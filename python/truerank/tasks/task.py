@@ -2,8 +2,8 @@
 
 A protocol (link prediction, alignment, retrieval) makes sides from its facts: for each the distinct
 queries, the query of each task, the right answers, and what is left out. What comes after that is
-here, once for all of them. A protocol of several sides names an argument for each of them, and
-hands them over by side; those of one side have the methods of `one_sided_task.OneSidedTask`.
+here, once for all of them. A protocol names an argument for each side, and hands them over by
+side.
 """
 
 from __future__ import annotations
