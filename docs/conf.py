@@ -38,7 +38,7 @@ autodoc_member_order = "bysource"
 # These are never imported, even if they are installed, so that the site is the same everywhere.
 autodoc_mock_imports = ["dask", "distributed", "jax", "pykeen", "torch", "torch_max_mem"]
 autodoc_mock_imports += ["torchmetrics", "tqdm"]
-autodoc_mock_imports += ["torch_geometric", "pytorch_metric_learning", "recbole", "ir_measures"]
+autodoc_mock_imports += ["recbole", "ir_measures"]
 autodoc_mock_imports += ["mteb", "sentence_transformers"]
 default_role = "py:maybe"  # `rank` is a link if the reference has it, otherwise code
 

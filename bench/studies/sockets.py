@@ -43,62 +43,6 @@ Run = Callable[[], Iterable[float]]
 # -- toolkits that bring torch ---------------------------------------------------------------------
 
 
-def accuracies(function: str) -> Run:
-    """Prepare the accuracies of 20,000 vectors of 128 numbers, of 500 classes."""
-    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
-
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 500, 20_000)
-    vectors = rng.normal(size=(500, 128))[labels] + 2 * rng.normal(size=(20_000, 128))
-    metrics = ("precision_at_1", "r_precision", "mean_average_precision_at_r")
-    neighbours = resolve_name(function)()
-    calculator = AccuracyCalculator(metrics, k="max_bin_count", knn_func=neighbours)
-    return lambda: calculator.get_accuracy(vectors, labels).values()
-
-
-def top_20(index: str) -> Run:
-    """Prepare metrics of 10,000 users, 100,000 items of 64 numbers, and 300,000 train links."""
-    import torch
-    from torch_geometric.metrics import LinkPredMAP, LinkPredMetricCollection, LinkPredRecall
-
-    kind = resolve_name(index)
-    rng = np.random.default_rng(0)
-    items = rng.normal(size=(100_000, 64))
-    likes = rng.integers(0, 100_000, (10_000, 5))
-    users = items[likes].sum(axis=1) + 3 * rng.normal(size=(10_000, 64))
-    emb = [torch.from_numpy(x).float() for x in (users, items)]
-    rows = np.arange(10_000).repeat(rng.geometric(1 / 30, 10_000))
-    train = torch.from_numpy(np.stack([rows, rng.integers(0, 100_000, len(rows))]))
-    right = torch.from_numpy(np.stack([np.arange(10_000).repeat(5), likes.ravel()]))
-    metrics = LinkPredMetricCollection([LinkPredMAP(20), LinkPredRecall(20)])
-
-    def run() -> Iterable[float]:
-        metrics.update(kind(emb[1]).search(emb[0], 20, train).index, right)
-        return map(float, metrics.compute().values())
-
-    return run
-
-
-def tails(**options: Any) -> Run:
-    """Prepare mean rank (from 0), mrr and hits@10 of 100 tails among 14,541 entities by RotatE."""
-    import torch
-    from torch_geometric.nn import RotatE
-
-    from truerank.adapters.pyg import evaluate_model
-
-    torch.manual_seed(0)
-    model = RotatE(14_541, 237, 200)
-    columns = [torch.randint(n, (100,)) for n in (14_541, 237, 14_541)]
-    if not options:
-        return lambda: model.test(*columns, batch_size=14_541, log=False)
-
-    def run() -> Iterable[float]:
-        report = evaluate_model(model, torch.stack(columns, 1).numpy(), **options)
-        return report["mr"] - 1, report["mrr"], report["hits@10"]
-
-    return run
-
-
 def encoded() -> Any:
     """Return 20,000 documents and 1,000 queries of 128 numbers, as a model that encodes nothing."""
     import torch
@@ -294,15 +238,6 @@ def listed(contestant: str) -> Run:
 WRAPPER = "mteb.models.search_wrappers:SearchEncoderWrapper"
 OURS = "truerank.adapters"
 CONTESTANTS: dict[str, Callable[[], Run]] = {
-    "AccuracyCalculator, FaissKNN": partial(
-        accuracies, "pytorch_metric_learning.utils.inference:FaissKNN"
-    ),
-    "AccuracyCalculator, ExactKNN": partial(accuracies, f"{OURS}.pytorch_metric_learning:ExactKNN"),
-    "LinkPredMetric, MIPSKNNIndex": partial(top_20, "torch_geometric.nn:MIPSKNNIndex"),
-    "LinkPredMetric, ExactKNNIndex": partial(top_20, f"{OURS}.pyg:ExactKNNIndex"),
-    "RotatE.test": tails,
-    "evaluate_model": partial(tails, sides=["tail"]),
-    "evaluate_model, fused=False": partial(tails, sides=["tail"], fused=False),
     "InformationRetrievalEvaluator": partial(
         evaluated,
         "sentence_transformers.sentence_transformer.evaluation:InformationRetrievalEvaluator",

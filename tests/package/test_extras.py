@@ -48,12 +48,11 @@ CASES += [
     ("matplotlib", "plot", f"truerank.plot.{name}", partial(draw, getattr(tr.plot, name)))
     for name, draw in PLOTS.items()
 ]
-# Adapters, with the library that each needs: that of its name, but for one.
-ADAPTERS = {name: name for _, name, _ in pkgutil.iter_modules(adapters.__path__)}
-ADAPTERS["pyg"] = "torch_geometric"
+# Adapters, each of which needs the library of its name.
+ADAPTERS = [name for _, name, _ in pkgutil.iter_modules(adapters.__path__)]
 CASES += [
-    (library, name.replace("_", "-"), module, partial(import_module, module))
-    for name, library in ADAPTERS.items()
+    (name, name.replace("_", "-"), module, partial(import_module, module))
+    for name in ADAPTERS
     for module in [f"truerank.adapters.{name}"]
 ]
 

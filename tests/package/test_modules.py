@@ -102,7 +102,6 @@ TESTED_BY = {
         metrics/averages metrics/metric_table metrics/values
     """,
     "package/test_docs.py": """
-        adapters/pyg adapters/pytorch_metric_learning
     """,
     "package/test_types.py": """
         inputs/words

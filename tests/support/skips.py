@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from support.environment import ROOT
 
 # These libraries are imported by another name than they are installed by.
-IMPORTED = {"faiss_cpu": "faiss", "pytrec_eval_terrier": "pytrec_eval", "scikit_learn": "sklearn"}
+IMPORTED = {"pytrec_eval_terrier": "pytrec_eval", "scikit_learn": "sklearn"}
 
 
 def missing_libraries() -> dict[str, set[str]]:
