@@ -128,55 +128,6 @@ def test_groups_and_intervals(run: Run) -> None:
     assert set(content["groups"]["intervals"]) == {"mrr"}
 
 
-def test_values_per_query(run: Run) -> None:
-    expected = Task(QRELS, entities=NAMES).evaluate_lists(RUNS[0])
-    keys = ["ndcg@10", "optimistic.mrr"]
-    lines = []
-    for query, values in expected.by_query(keys).items():
-        lines += [f"{query}\t{key}\t{value!r}\n" for key, value in values.items()]
-    lines += [f"all\t{key}\t{expected[key]!r}\n" for key in keys]
-    words = f"{LINE} --lists a.run --metrics {','.join(keys)} -q".split()
-    assert run(*words, "--save", "a.npz") == (0, "".join(lines), "")
-    words = ["evaluate", "a.npz", "--metrics", ",".join(keys), "--per-query"]
-    assert run(*words).out == "".join(lines)
-    assert run(*words, "--digits", "4").out.splitlines()[0] == (
-        f"{QUERIES[0]}\tndcg@10\t{expected.per_query('ndcg@10')[0]:.4f}"
-    )
-    table = run(*words, "--format", "csv").out.splitlines()
-    assert table[:1] == ["query,metric,value"]
-    assert [row.replace(",", "\t") + "\n" for row in table[1:]] == lines
-
-
-def test_values_per_query_of_ranks(run: Run) -> None:
-    """Queries are what labels tell apart; without labels each task is one."""
-    ranks = tr.Ranks([0, 3, 1, 1], [1, 1, 2, 1], 10)
-    ranks.save("bare.npz")
-    lines = run("evaluate", "bare.npz", "--metrics", "mrr", "-q").out.splitlines()
-    assert lines == [
-        "0\tmrr\t1.0",
-        "1\tmrr\t0.25",
-        "2\tmrr\t0.4",
-        "3\tmrr\t0.5",
-        f"all\tmrr\t{tr.report(ranks)['mrr']!r}",
-    ]
-    facts = {"side": ["tail", "head", "tail", "tail"], "relation": ["r", "r", "r", "s"]}
-    ranks.with_labels(queries=["x", "x", "x", "x"], **facts).save("named.npz")
-    words = ["evaluate", "named.npz", "--metrics", "mrr,tail.mr", "-q"]
-    assert run(*words).out.splitlines()[:5] == [
-        "side tail, relation r, query x\tmrr\t0.7",
-        "side tail, relation r, query x\ttail.mr\t1.75",
-        "side head, relation r, query x\tmrr\t0.25",
-        "side tail, relation s, query x\tmrr\t0.5",
-        "side tail, relation s, query x\ttail.mr\t2.0",
-    ]
-    # the default metrics, and all that are listed
-    report = tr.report(ranks)
-    names = [line.split("\t")[1] for line in run("evaluate", "bare.npz", "-q").out.splitlines()]
-    assert names[-6:] == list(report.few)
-    out = run("evaluate", "bare.npz", "-q", "--metrics", "all").out
-    assert len(out.splitlines()) == 5 * len(report.usual)
-
-
 def test_groups_of_ranks_keep_their_intervals(run: Run) -> None:
     generator = np.random.default_rng(3)
     labels = {"relation": ["r"] * 30 + ["s"] * 20 + ["t"], "unit": np.arange(51)}
@@ -258,13 +209,9 @@ def test_all_metrics(run: Run, style: str) -> None:
         ("evaluate bare.npz --metrics map@10", 1, "'map@10': no metric"),
         ("compare a.npz bare.npz", 1, "bare: expected ranks of retrieval, as a has"),
         ("compare bare.npz a.npz", 1, "a: expected ranks of tasks with one right answer each"),
-        ("evaluate a.npz -q --by queries", 2, "-q gives values of queries, and cannot"),
-        ("evaluate a.npz -q --metrics macro.mrr", 1, "macro.mrr"),
-        ("evaluate bare.npz -q --metrics macro.mrr", 1, "macro.mrr"),
         ("evaluate a.npz --kinds expected --metrics optimistic.mrr", 2, "--kinds chooses rows"),
         ("evaluate bare.npz --kinds pessimistic --json", 2, "--kinds chooses rows"),
         ("evaluate a.npz --kinds chance --output a.json", 2, "--kinds chooses rows"),
-        ("evaluate a.npz --kinds chance -q", 2, "--kinds chooses rows"),
         (f"{LINE} --lists a.run --by nowhere.tsv", 1, "--by: expected a file, or one of unit"),
         (f"{LINE} --lists a.run --by names.txt", 1, "line 1: expected a name and its group"),
     ],

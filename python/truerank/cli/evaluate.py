@@ -84,7 +84,6 @@ def evaluate(given: Given) -> None:
         --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
-    truerank evaluate ranks.npz --metrics mrr,ndcg@10 -q --output values.tsv --format text
     """
     labels = take(given, "side relation queries")
     split = take(given, "split")

@@ -264,11 +264,6 @@ OPTIONS: dict[str, Decorator] = {
         "Default: all where they differ, of groups one. Of retrieval expected, optimistic, "
         "pessimistic, and chance, optimum, ratio, index.",
     ),
-    "per_query": flag(
-        "-q --per-query per_query",
-        "Print lines of a query, a metric and its value, with tabs between them, in place of the "
-        "report; those of all queries together come last. With --format a table of them.",
-    ),
     "audit": flag("--audit", "Count NaN and saturated scores, and list what is suspect."),
     "save": option(
         "--save",
@@ -314,7 +309,7 @@ OPTIONS: dict[str, Decorator] = {
 PRINTING = "style json output force digits notes"
 MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
-REPORTED = f"interval audit save html kinds per_query {MEASURED}"
+REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
 
 

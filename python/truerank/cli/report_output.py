@@ -11,30 +11,24 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import numpy as np
 
 from .. import Report, report
-from ..arrays.row_keys import codes_of
 from ..errors import InputValueError
 from ..inference.intervals import why_no_interval
-from ..metrics.keys import ALL_SIDES
-from ..naming import import_extra, printable
+from ..naming import import_extra
 from ..page import save as save_page
-from ..ranks.labels import LABEL_WORDS
-from ..reporting.report_table import ALL_ROWS, table_of_keys
+from ..reporting.report_table import table_of_keys
 from ..retrieval.report import RetrievalReport
 from ..retrieval.report import report as retrieval_report
-from ..tables import Column, Table
 from .files import files_read
 from .options import MEASURED, Given, refuse, take
-from .output import check_printing, command_line, show, write_text
+from .output import check_printing, command_line, show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from .. import Ranks
-    from ..ranks.labels import Labels
     from ..records.split_audit import SplitAudit
     from ..reporting.base_report import BaseReport
     from ..tables import AsTable
@@ -101,12 +95,10 @@ class Asked(NamedTuple):
     page: Path | None
     has_audit: bool
     has_intervals: bool
-    by_query: bool
 
     @classmethod
     def take(cls, given: Given, kind: type[BaseReport]) -> Asked:
         """Take what was asked for; keys are checked, as a count may take long."""
-        options = set(given)
         printing = take(given, f"{MEASURED} kinds")
         keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
         asked = cls(
@@ -117,19 +109,13 @@ class Asked(NamedTuple):
             page=given.pop("html", None),
             has_audit=given.pop("audit", False),
             has_intervals=given.pop("interval", False),
-            by_query=given.pop("per_query", False),
         )
-        if asked.by_query:
-            beside = [name for name in ("by", "interval", "percent") if name in options]
-            if beside:
-                problem = f"-q gives values of queries, and cannot stand beside --{beside[0]}"
-                raise click.UsageError(problem)
         if "kinds" in printing:
             is_json = check_printing(printing) == "json"
-            if is_json or asked.by_query or asked.are_no_columns:
+            if is_json or asked.are_no_columns:
                 raise click.UsageError(
-                    "--kinds chooses rows of the report; beside JSON, -q and keys of a kind name "
-                    "kinds in --metrics, as optimistic.mrr"
+                    "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds "
+                    "in --metrics, as optimistic.mrr"
                 )
         return asked
 
@@ -194,9 +180,6 @@ def show_report(
             metrics=asked.keys or None,
             notes=findings,
         )
-    if asked.by_query:
-        show_queries(made, asked, grouping, lines)
-        return
     content = None
     if style == "json":
         content = content_of(made, asked)
@@ -243,94 +226,3 @@ def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: 
     if "by" not in grouping and made.by is not None:
         grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
     return report_of(ranks, grouping, made)
-
-
-def show_queries(made: BaseReport, asked: Asked, grouping: Given, lines: Sequence[str]) -> None:
-    """Print the values of each query, as text with tabs or as a table."""
-    rules = take(dict(grouping), "weights seed")
-    are_all = asked.printing.get("metrics") == "all"
-    keys = list(made.usual) if are_all else asked.keys or list(made.few)
-    values = values_by_query(made, keys, rules)
-    style = check_printing(asked.printing)
-    if style == "text":
-        for line in lines:
-            click.echo(printable(line), err=True)
-        write_text(tab_separated(values, asked.printing.get("digits")), style, asked.printing)
-        return
-    columns: list[str | Column] = ["query", "metric", Column("value", decimals=3)]
-    rest = dict(asked.printing)
-    rest.pop("metrics", None)
-    show(Table(columns, values, names=2), rest, lines=lines)
-
-
-def values_by_query(
-    made: BaseReport, keys: Sequence[str], grouping: Given
-) -> list[tuple[str, str, float]]:
-    """Return the query, the metric and its value: of each query, and at last of all together.
-
-    The queries of ranks are what their labels of sides, relations and queries tell apart; without
-    labels of queries each task is one, and is called by its number, from 0. A query has no values
-    of a side that has none of its tasks.
-
-    Parameters
-    ----------
-    made : BaseReport
-    keys : sequence of str
-        Without macro averages.
-    grouping : dict
-        The weights and the seed of the report.
-    """
-    if isinstance(made, RetrievalReport):
-        names = [str(query) for query in made.queries]
-        columns = {key: made.per_query(key).tolist() for key in keys}
-    else:
-        codes, names = _queries_of(made.ranks)
-        of_queries = report(made.ranks, by=codes, **grouping)
-        columns = {key: list(of_queries.group_values(key).values()) for key in keys}
-    lines = []
-    for place, name in enumerate(names):
-        for key, values in columns.items():
-            if made.read_key(key).side == ALL_SIDES or not math.isnan(values[place]):
-                lines.append((name, key, values[place]))
-    lines += [(ALL_ROWS, key, made[key]) for key in keys]
-    return lines
-
-
-def _queries_of(ranks: Ranks) -> tuple[Any, list[str]]:
-    """Return the query of each task, as a position among queries, and their names."""
-    labels: Mapping[str, Labels | None] = {
-        "side": ranks.side,
-        "relation": ranks.relation,
-        "queries": ranks.queries,
-    }
-    if ranks.queries is None:
-        return np.arange(len(ranks)), list(map(str, range(len(ranks))))
-    present = {name: of_tasks for name, of_tasks in labels.items() if of_tasks is not None}
-    of_rows = codes_of(*(of_tasks.codes for of_tasks in present.values()))
-    codes = of_rows.codes
-    first = of_rows.first()
-    order = np.argsort(first, kind="stable")  # Queries keep the order in which they come.
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    of_queries = {name: of_tasks[first[order]].values for name, of_tasks in present.items()}
-    if len(present) == 1:
-        return place[codes], list(map(str, of_queries["queries"].tolist()))
-    words = []
-    for name, values in of_queries.items():
-        words.append([f"{LABEL_WORDS[name]} {value}" for value in values.tolist()])
-    return place[codes], list(map(", ".join, zip(*words, strict=True)))
-
-
-def tab_separated(lines: Sequence[tuple[str, str, float]], digits: int | None) -> str:
-    """Write lines of a query, a metric and its value, in all its digits unless some are asked for.
-
-    Examples
-    --------
-    >>> tab_separated([("q1", "mrr", 0.5)], None)
-    'q1\\tmrr\\t0.5\\n'
-    """
-    text = ""
-    for name, key, value in lines:
-        number = repr(value) if digits is None else f"{value:.{digits}f}"
-        text += f"{printable(name)}\t{printable(key)}\t{number}\n"
-    return text
