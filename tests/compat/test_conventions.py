@@ -173,8 +173,9 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
     whole = compat.table(scores, np.zeros(shape[0], int))
     others = scores[:, 1:]
     indptr = np.arange(shape[0] + 1) * (shape[1] - 1)
-    for form in (others, (indptr, others.ravel())):
-        sampled = compat.table(scores[:, 0], others=form)
+    for sign, form in ((1, others), (1, (indptr, others.ravel())), (-1, -others)):
+        order = {1: "descending", -1: "ascending"}[sign]
+        sampled = compat.table(sign * scores[:, 0], others=form, order=order)
         assert sampled.exact.ranks.protocol.sampled
         for name in whole:
             convention = compat.PRESETS[name].convention
