@@ -56,7 +56,6 @@ def shown_calls(folder: Path) -> list[Call]:
     """Return the calls of tables, pages and plots."""
     table = tr.Table({"model": ["a", "b"], "mrr": [0.5, 0.25]})
     reports = {"a": tr.report(some_ranks()), "b": tr.report(some_ranks())}
-    pair = {"a": reports["a"], "b": reports["b"], "metric": "mrr"}
     grouped = tr.report(some_ranks(), by="relation")
     calls = [
         Call("Table", tr.Table, {"columns": ["model", "mrr"], "rows": [["a", 0.5]]}),
@@ -64,12 +63,9 @@ def shown_calls(folder: Path) -> list[Call]:
         Call("table", tr.table, {"reports": reports}),
         Call("table", tr.table, {"reports": {"a": grouped}, "groups": True, "kinds": "auto"}),
         Call("page.save", tr.page.save, {"path": folder / "page.html", "reports": reports}),
-        Call("plot.comparison", tr.plot.comparison, pair),
         Call("plot.groups", tr.plot.groups, {"report": grouped}),
         Call("plot.hits_curve", tr.plot.hits_curve, {"reports": reports}),
-        Call("plot.metric_against_index", tr.plot.metric_against_index, {"reports": reports}),
         Call("plot.rank_distribution", tr.plot.rank_distribution, {"reports": reports}),
-        Call("plot.values", tr.plot.values, {"reports": reports}),
     ]
     calls += table_calls("Table", table, folder)
     return calls

@@ -40,9 +40,7 @@ CASES: list[tuple[str, str, str, Callable[[], object]]] = [
 ]
 PLOTS: dict[str, Callable[[Any], object]] = {
     **{name: lambda plot: plot(report()) for name in ("rank_distribution", "hits_curve")},
-    **{name: lambda plot: plot(report()) for name in ("groups", "values")},
-    "comparison": lambda plot: plot(report(), report()),
-    "metric_against_index": lambda plot: plot({"a": report()}),
+    "groups": lambda plot: plot(report()),
 }
 CASES += [
     ("matplotlib", "plot", f"truerank.plot.{name}", partial(draw, getattr(tr.plot, name)))

@@ -110,7 +110,7 @@ TESTED_BY = {
         page/pictures
     """,
     "plot/test_plots.py": """
-        plot/curves plot/drawing plot/indices plot/rows plot/shares
+        plot/curves plot/drawing plot/rows
     """,
     "ranks/test_ranks.py": """
         ranks/container ranks/counts ranks/joining

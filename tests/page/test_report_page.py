@@ -67,7 +67,7 @@ def test_everything_is_there(grouped: Report) -> None:
     assert "<title>R&amp;D &lt;1&gt;</title>" in text
     for heading in ("Results", "Plots", "Findings", "What was evaluated", "Reproduce"):
         assert f"<h2>{heading}</h2>" in text
-    assert page.count("svg") == 4
+    assert page.count("svg") == 3
     for words in ("A model of mine", "truerank <x>"):
         assert words in page.words
     for finding in grouped.audit():
@@ -112,7 +112,7 @@ def test_several_models(sided: Ranks) -> None:
     models = {"A": report(sided), "B & C": report(better)}
     text, page = saved(models, metrics=["mrr"], allow_unlike=True)
     assert "<title>A, B &amp; C</title>" in text
-    assert page.count("svg") == 4
+    assert page.count("svg") == 2
     assert {"A", "B & C", "split"} - set(page.cells) == {"split"}  # one protocol, one column
     pairs = compare(models, metric=["mrr"], allow_unlike=True)
     assert pairs.to_html() in text
@@ -150,7 +150,7 @@ def test_a_report_without_tasks_or_sides() -> None:
     for by in (None, []):
         assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells
     only = report(Ranks([0, 3, 1], [1, 1, 1], 9, side="relation"))
-    assert saved(only)[1].count("svg") == 3
+    assert saved(only)[1].count("svg") == 2
 
 
 # -- one file --------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_many_tasks_and_groups_make_no_larger_page() -> None:
     above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
     ranks = Ranks(above, rng.integers(1, 5, n), 14_541)
     text, page = saved(report(ranks))
-    assert page.count("svg") == 3
+    assert page.count("svg") == 2
     assert len(text) < 200_000
     text, page = saved(report(ranks[:800], by=np.arange(800)))
     assert len(text) < 600_000
@@ -203,7 +203,7 @@ def test_names_are_text() -> None:
     )
     measured = report(ranks, by="relation")
     text, page = saved(measured, title=EVIL[0], notes=EVIL, command=EVIL[2])
-    assert page.count("svg") == 4
+    assert page.count("svg") == 3
     assert page.count("style") == 1
     assert page.script == f"\n{(files('truerank.page') / 'page.js').read_text(encoding='utf-8')}"
     assert text.count("<script") == 1

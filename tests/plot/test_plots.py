@@ -62,17 +62,10 @@ Case = tuple[Callable[..., Any], Any, dict[str, Any]]
 DRAW: dict[str, Case] = {
     **{f"distribution, {name}": (plot.rank_distribution, what, {}) for name, what in NAMED.items()},
     **{f"hits, {name}": (plot.hits_curve, what, {}) for name, what in NAMED.items()},
-    **{f"values, {name}": (plot.values, what, {}) for name, what in NAMED.items()},
-    **{f"index, {name}": (plot.metric_against_index, what, {}) for name, what in NAMED.items()},
     **{f"groups, {name}": (plot.groups, NAMED[name], {}) for name in NAMED if name != "four"},
     "hits, unlike candidates": (plot.hits_curve, {"few": SETS["few"], "many": ONE}, {}),
     "groups, thousands": (plot.groups, THOUSANDS, {"most": 30, "order": "value"}),
     "groups, no index": (plot.groups, ALONE, {"metric": "amri"}),
-    "comparison, against": (plot.comparison, FOUR, {"against": "_A"}),
-    "comparison, four": (plot.comparison, FOUR, {"metric": "mr"}),
-    "index, sets": (plot.metric_against_index, SETS, {}),
-    "index, mean rank": (plot.metric_against_index, SETS, {"metric": "tail.mr"}),
-    "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
 }
 EACH = pytest.mark.parametrize("name", DRAW)
 FIRST = {row[0].__name__: name for name, row in reversed(DRAW.items())}
@@ -159,12 +152,11 @@ def test_one_legend_stands_beside_two_axes(shape: tuple[int, int]) -> None:
     assert min(drawn.x0, drawn.y0, 10 - drawn.x1, 6 - drawn.y1) >= -0.01
 
 
-@pytest.mark.parametrize("draw_next", [plot.metric_against_index, plot.values])
-def test_unlike_legends_stand_above_their_axes(draw_next: Callable[..., Any]) -> None:
+def test_unlike_legends_stand_above_their_axes() -> None:
     """So do those of rows, whose cells are on the right."""
     first, second = Figure(figsize=(12, 8), layout="constrained").subplots(1, 2)
-    plot.values(FOUR, ax=first)
-    draw_next(FOUR, ax=second)
+    plot.groups(ONE, ax=first)
+    plot.hits_curve(FOUR, ax=second)
     first.figure.draw_without_rendering()
     for ax in (first, second):
         assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
@@ -172,8 +164,7 @@ def test_unlike_legends_stand_above_their_axes(draw_next: Callable[..., Any]) ->
 
 @pytest.mark.parametrize(
     "name",
-    [f"{kind}, four" for kind in ("distribution", "hits", "values", "comparison", "index")]
-    + ["groups, one"],
+    ["distribution, four", "hits, four", "groups, one"],
 )
 def test_names_are_written_as_they_are(name: str) -> None:
     """Names keep underscores and dollars, are on one line, and are shortened if they are long."""
@@ -197,7 +188,7 @@ def settings():  # to look at the backend is to choose one
 before = settings()
 measured = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
 for draw in map(plot.__dict__.get, plot.__all__):
-    draw(*([measured.ranks] * 2 if draw is plot.comparison else [measured]))
+    draw(measured)
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
 print("fine")
@@ -205,9 +196,7 @@ print("fine")
     assert run_python(script).strip() == "fine"
 
 
-SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_against_index]
-UNLIKE = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
-JSON = "^B: this report was read from JSON"
+SEVERAL = [plot.rank_distribution, plot.hits_curve]
 WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: expected one of .*, got 'middle'"),
     (plot.rank_distribution, ONE, {"side": "left"}, "no side 'left'"),
@@ -216,15 +205,6 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.groups, ONE, {"most": 0}, "^most: expected an integer >= 1, got 0"),
     (plot.groups, ONE, {"order": "name"}, "^order: expected one of tasks, value"),
     (plot.groups, ONE, {"metric": "macro.mrr"}, "a macro average is not of one group"),
-    (plot.comparison, FOUR, {"against": "C"}, "^against: expected one of _A, .*got 'C'"),
-    (plot.comparison, ONE, {}, "^a: expected a mapping of names to .*, got Report"),
-    (plot.comparison, [ONE, ONE], {}, "^a: expected a mapping of names to .*, got list"),
-    (plot.comparison, {"A": ONE}, {"against": "A"}, "^a: expected others than 'A' to compare"),
-    (plot.comparison, FOUR, {"level": 0}, "^level: expected a number between 0 and 1"),
-    (plot.comparison, UNLIKE, {}, "^B: cannot be compared with A: protocol: sampled"),
-    (plot.metric_against_index, ONE, {"metric": "amri"}, "^metric: expected one without adj"),
-    (plot.metric_against_index, ONE, {"metric": "macro.mrr"}, "^metric: expected one without adj"),
-    (plot.metric_against_index, ONE, {"metric": "mad"}, "mad has no chance model"),
 ]
 
 
@@ -237,10 +217,6 @@ def test_what_cannot_be_drawn(
     function: Callable[..., Any], what: Any, options: dict[str, Any], said: str
 ) -> None:
     refusal((ValueError, TypeError, KeyError, AttributeError), said, function, what, **options)
-
-
-def test_unlike_models_are_compared_where_that_is_allowed() -> None:
-    assert plot.comparison(UNLIKE, allow_unlike=True).get_xlabel()
 
 
 # -- the numbers, against slow counts, reports and their intervals ---------------------------------
@@ -427,28 +403,7 @@ def test_best_groups_first() -> None:
     assert len(plot.groups(report, "zmrr", interval=False).get_lines()) == 1
 
 
-# -- models ----------------------------------------------------------------------------------------
-
-
-def test_values_and_their_intervals() -> None:
-    models = {"A": tr.report(A), "B": tr.report(B)}
-    keys = ["mrr", "hits@3"]
-    ax = plot.values(models, keys, level=0.9)
-    for line, lines, report in zip(ax.get_lines(), ax.collections, models.values(), strict=True):
-        assert line.get_xdata().tolist() == [report[key] for key in keys]
-        found = [report.interval(key, level=0.9) for key in keys]
-        assert whiskers(lines) == list(map(ends_of, found))
-        x = found[0]
-        cell = f"{x.value:.3f}  [{x.low:.3f}, {x.high:.3f}]"
-        assert cell in [text.get_text() for text in ax.texts]
-    assert names(ax) == ["MRR", "Hits@3"]
-    assert legend(ax) == ["A", "B"]
-    by = plot.values(models["A"], "mr", unit=GROUPS)
-    assert whiskers(*by.collections) == [ends_of(models["A"].interval("mr", unit=GROUPS))]
-    assert by.get_legend() is None
-
-
-@pytest.mark.parametrize("draw_models", [plot.values, plot.hits_curve, plot.rank_distribution])
+@pytest.mark.parametrize("draw_models", [plot.hits_curve, plot.rank_distribution])
 def test_the_legend_says_in_what_protocols_differ(draw_models: Callable[..., Any]) -> None:
     def title_of(reports: Any) -> str:
         return str(draw_models(reports).get_legend().get_title().get_text())
@@ -460,97 +415,14 @@ def test_the_legend_says_in_what_protocols_differ(draw_models: Callable[..., Any
     assert "protocol" not in title_of({"a": one, "b": one})
 
 
-def test_differences_of_models() -> None:
-    models = {"A": tr.report(A), "B": tr.report(B), "C": B}
-    ax = plot.comparison(models, metric="mr", against="A", level=0.9)
-    found = [tr.compare(models[name], models["A"], metric="mr", level=0.9) for name in "BC"]
-    zero, dots = ax.get_lines()
-    assert zero.get_xdata() == [0, 0]
-    assert dots.get_xdata().tolist() == [one.estimate for one in found]
-    assert whiskers(*ax.collections) == list(map(ends_of, found))
-    assert names(ax) == ["B", "C"]
-    p = min(1, 2 * found[0].p_value)  # Holm's correction of two
-    cells = [text.get_text() for text in ax.texts]
-    assert cells[0] == f"{found[0].estimate:+.1f}, p {p:.2g}"
-    assert cells[-1] == "difference, p (Holm)"
-    assert ax.get_xlabel() == "difference of MR from A, 90 % interval"
-
-
-def test_minus_signs_are_alike() -> None:
-    ones, twos = np.ones((2, 99), dtype=int)
-    models = {name: tr.Ranks(above * ones, twos, 9) for name, above in (("A", 3), ("B", 0))}
-    cell = plot.comparison(models).texts[0].get_text()
-    assert (cell.count("\u2212"), cell.count("-")) == (2, 0)  # of the difference, and of p
-
-
-def test_pairs_of_models() -> None:
-    models = {"A": A, "B": B, "C": B}
-    ax = plot.comparison(models)
-    found = tr.compare(models)
-    assert ax.get_lines()[1].get_xdata().tolist() == [pair.estimate for pair in found]
-    assert names(ax) == ["A \u2212 B", "A \u2212 C", "B \u2212 C"]
-    two = plot.comparison(A, B, metric="gmr")
-    ratio = tr.compare(A, B, metric="gmr")
-    assert two.get_lines()[0].get_xdata() == [1, 1]
-    assert two.get_lines()[1].get_xdata().tolist() == [ratio.estimate]
-    assert names(two) == ["a / b"]
-    assert names(plot.comparison(A, B, names=("TransE", "RotatE"))) == ["TransE \u2212 RotatE"]
-    two_names = "names: expected two, of a and of b, got 1"
-    refusal(ValueError, two_names, plot.comparison, A, B, names=["x"])
-    with pytest.raises(ValueError, match=r"names: .* occurs twice"):
-        plot.comparison(A, B, names=("x", "x"))
-    runs = tr.compare([A, B], [B, A])
-    assert whiskers(*plot.comparison([A, B], [B, A]).collections) == [ends_of(runs)]
-    assert two.get_xlabel() == "ratio of GMR, 95 % interval"
-
-
-# -- a metric against its index --------------------------------------------------------------------
-
-
-def points(ax: Any) -> list[list[float]]:
-    return [point for found in ax.collections for point in found.get_offsets().tolist()]
-
-
-@pytest.mark.parametrize("metric", ["mrr", "hits@3", "mr", "pessimistic.median"])
-def test_a_point_for_each_report(metric: str) -> None:
-    models = {"A": tr.report(A), "few": tr.report(tr.Ranks([0, 3], [1, 1], 4))}
-    ax = plot.metric_against_index(models, metric)
-    head, _, last = metric.rpartition(".")
-    index = f"{head}.index.{last}".lstrip(".")
-    assert points(ax) == [[report[index], report[metric]] for report in models.values()]
-    names = [text for text in legend(ax) if "candidates)" in text]
-    assert names == ["A (12 candidates)", "few (4 candidates)"]
-    for line, report in zip(ax.get_lines(), models.values(), strict=False):
-        x, y = drawn(line)
-        chance = report.chance(metric)[0]
-        assert y == near([chance + at * (1 - chance) for at in x])  # what chance leaves open
-        assert x[-1] == y[-1] == near(1)
-
-
-def test_points_of_groups() -> None:
-    ranks = tr.Ranks([0, 3, 1, 8, 0, 0], [1] * 6, [4, 12, 4, 300, 4, 1])
-    report = tr.report(ranks, by=["a", "b", "a", "c", "a", "alone"])
-    ax = plot.metric_against_index(report)
-    values = report.group_values("mrr")
-    index = report.group_values("index.mrr")
-    assert points(ax) == [[index[name], values[name]] for name in "abc"]
-    assert legend(ax) == ["1 to 9", "10 to 99", "100 to 999", "with countless candidates"]
-
-
 def test_names_that_are_equal_when_shortened() -> None:
     models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
-    assert len(points(plot.metric_against_index(models))) == 2
     assert len(plot.hits_curve(models).get_lines()) == 3
-    assert len(plot.values(models).get_lines()) == 2
+    assert len(plot.rank_distribution(models).get_lines()) == 3
 
 
-def test_outlines_and_lines_of_four_models_are_told_apart() -> None:
+def test_outlines_of_four_models_are_told_apart() -> None:
     lines = plot.rank_distribution(FOUR).get_lines()
     assert len({line.get_marker() for line in lines[:4]}) == 4
     (line, *_) = plot.rank_distribution(ONE).get_lines()
     assert line.get_marker() == "None"
-    words = "equally many candidates: the lines of all coincide"
-    legend = plot.metric_against_index({"a": model(2), "b": model(3)}).get_legend()
-    assert legend.get_title().get_text() == words
-    other = plot.metric_against_index({"a": model(2), "b": model(4, 20)}).get_legend()
-    assert not other.get_title().get_text()

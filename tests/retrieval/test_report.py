@@ -429,11 +429,6 @@ def test_plots_and_pages(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     a = answered(0)
     b = answered(1)
-    ax = tr.plot.values({"a": a, "b": b}, ["map", "ndcg@5"])
-    drawn = [line.get_xdata().tolist() for line in ax.get_lines()]
-    assert drawn == [[x["map"], x["ndcg@5"]] for x in (a, b)]
-    drawn = tr.plot.comparison({"a": a, "b": b}, metric="ndcg@5")
-    assert drawn.get_xlabel() == "difference of nDCG@5, 95 % interval"
     drawn = tr.plot.groups(a, "ndcg@5")
     assert [bar.get_width() for bar in drawn.patches] == list(a.group_values("ndcg@5").values())
     ax = tr.plot.hits_curve({"a": a, "b": b}, kind="optimistic")

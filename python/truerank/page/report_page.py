@@ -18,9 +18,9 @@ from ..arrays.writing import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT
 from ..naming import public
-from ..plot import comparison, groups, hits_curve, rank_distribution, values
+from ..plot import groups, hits_curve, rank_distribution
 from ..plot.drawing import check_named
 from ..reporting.base_report import BaseReport
 from ..reporting.columns import AUTO, is_auto
@@ -148,7 +148,7 @@ def save(
         "title": html_text(title),
         "notes": _paragraphs(lines),
         "results": results,
-        "plots": _plots(models, keys, options),
+        "plots": _plots(models, keys),
         "findings": _findings(models),
         "evaluated": _evaluated(models),
         "reproduce": _reproduce(numbers, command),
@@ -247,28 +247,20 @@ def _have_ranks(models: Mapping[str, BaseReport]) -> bool:
     return all(len(report.ranks) for report in models.values())
 
 
-def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
+def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     first = next(iter(models.values()))
     is_one = len(models) == 1
     drawn: Any = first if is_one else models
-    shown = keys or _usual_keys(first)
-    read = {key: first.read_key(key) for key in shown}
-    shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]
-    of_units = {"level": options["level"], "unit": options["unit"]}
-    of_values = partial(values, drawn, shares or shown[:1], **of_units)
-    pictures = [picture("values", "Metrics", of_values)]
+    pictures = []
     if _have_ranks(models):
-        compared = [key for key in shown if not why_incomparable(read[key])]
-        if not is_one and compared:
-            differences = partial(comparison, models, metric=compared[0], **options)
-            pictures.append(picture("differences", "How far the models are apart", differences))
         hits = partial(hits_curve, drawn)
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
         if isinstance(first, Report):
             ranks = partial(rank_distribution, drawn)
             pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:
-        key = read[shown[0]]._replace(macro=False)
+        shown = keys or _usual_keys(first)
+        key = first.read_key(shown[0])._replace(macro=False)
         of_groups = partial(groups, first, str(key))
         pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
     return "".join(pictures)

@@ -1,8 +1,6 @@
 """Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
 
-`rank_distribution` and `hits_curve` show where the ranks lie, `values` metrics with intervals,
-`comparison` how far models are apart, `groups` a metric by relation, and `metric_against_index` the
-effect of the number of candidates.
+`rank_distribution` and `hits_curve` show where the ranks lie, and `groups` a metric by relation.
 
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
 returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
@@ -15,14 +13,10 @@ are given as a mapping of names to Reports; where their protocols differ the leg
 from __future__ import annotations
 
 from .curves import hits_curve, rank_distribution
-from .indices import metric_against_index
-from .rows import comparison, groups, values
+from .rows import groups
 
 __all__ = [
-    "comparison",
     "groups",
     "hits_curve",
-    "metric_against_index",
     "rank_distribution",
-    "values",
 ]

@@ -1,234 +1,35 @@
-"""Plots with rows: values of models, differences between models, values of groups."""
+"""A plot with rows: a metric for each group of a report."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inference.comparing import RATIO, Comparison, compare, corrected
 from ..inference.intervals import why_no_interval
-from ..inputs.checks import choice, confidence, distinct_names, flag, positive_integer, unique_keys
+from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.columns import label_text
-from ..reporting.repeats import Repeats
 from ..tables.cells import format_count
 from .drawing import (
     COLOURS,
     axes_for,
-    check_named,
-    colours_for,
     draw_legend,
     escape_formulas,
     shorten,
-    unlike_protocols,
 )
 
 if TYPE_CHECKING:
-    from ..inference.comparing import Model
-    from ..metrics.keys import Key
-    from ..ranks.labels import LabelsLike
     from .drawing import Axes
 
-METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
 ORDERS = ("tasks", "value")
 
 _ROW_HEIGHT = 0.27  # The unit is inches.
-_GAP = 0.7  # So many rows lie between the models of one metric and those of the next.
-
-
-@public("truerank.plot")
-def values(
-    reports: BaseReport | Repeats | Mapping[str, BaseReport | Repeats],
-    metrics: str | Iterable[str] = METRICS,
-    *,
-    level: float = 0.95,
-    unit: LabelsLike | None = "unit",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw metrics with their intervals, a row for each metric and model.
-
-    The intervals of two models may overlap although one is better in nearly every task:
-    `comparison` says which model is better.
-
-    Parameters
-    ----------
-    reports : Report, or mapping of name to Report
-        Each report has a colour. They may be reports of retrieval.
-    metrics : str or iterable of str
-        Keys that all of them have, best of one scale, as shares and reciprocal ranks are.
-    level, unit
-        The level of the intervals, and the units, as in `Report.interval`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Its lines are the models, with a dot for each metric. A report that was read from JSON has
-        no intervals.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    KeyError
-        For a metric that is unknown, or that a report does not have.
-    TypeError, ValueError
-        For anything but Reports, and if there are none; and where `Report.interval` raises them.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> models = {"A": report(Ranks([0, 3], [1, 1], 9)), "B": report(Ranks([1, 3], [1, 1], 9))}
-    >>> [line.get_xdata().tolist() for line in values(models, ["mrr", "hits@1"]).get_lines()]
-    [[0.625, 0.5], [0.375, 0.0]]
-    """
-    named = check_named("reports", reports, (BaseReport, Repeats), "Report")
-    first = next(iter(named.values()))
-    read = {key: first.read_key(key) for key in unique_keys(metrics)}
-    keys = list(read)
-    confidence(level)
-    size = len(named)
-    step: float = size
-    if size > 1:
-        step += _GAP
-    ax = axes_for("truerank.plot.values", ax, 0.9 + _ROW_HEIGHT * (step * len(keys) + size))
-    handles: list[Any] = []
-    cells: dict[float, str] = {}
-    for j, (report, colour) in enumerate(zip(named.values(), colours_for(size), strict=True)):
-        places = [step * i + j for i in range(len(keys))]
-        numbers = [report[key] for key in keys]
-        bounds = [_interval(report, key, level=level, unit=unit) for key in keys]
-        handles += ax.plot(numbers, places, "o", color=colour, markersize=4.5, zorder=4)
-        draw_bounds(ax, places, bounds, [colour] * len(keys))
-        for place, key, value, (low, high) in zip(places, keys, numbers, bounds, strict=True):
-            cells[place] = _value_cell(read[key], value, low, high)
-    titles: dict[float, str] = {}
-    for i, parsed in enumerate(read.values()):
-        titles[step * i + (size - 1) / 2] = parsed.title
-    write_rows(ax, titles, cells)
-    label = "value"
-    if any("[" in cell for cell in cells.values()):
-        label = f"value, {100 * level:g} % interval"
-    ax.margins(x=0.05)
-    ax.set_xlabel(label)
-    if list(named) != [""]:
-        draw_legend(ax, handles, list(map(shorten, named)), unlike_protocols(named))
-    return ax
-
-
-@public("truerank.plot")
-def comparison(
-    a: Model | Mapping[str, Model],
-    b: Model | None = None,
-    metric: str = "mrr",
-    *,
-    names: Sequence[str] = ("a", "b"),
-    against: str | None = None,
-    unit: LabelsLike | None = "unit",
-    level: float = 0.95,
-    allow_unlike: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how far models are apart by a metric, with intervals and p-values, a row for each pair.
-
-    Parameters
-    ----------
-    a, b
-        Two models, or a mapping of names to models, all as in `truerank.compare`.
-    metric : str
-        Any key that all of them have.
-    names : two str
-        What `a` and `b` are called; a mapping has the names of its models.
-    against : str, optional
-        The name of a model that the others are compared with. Default: all pairs.
-    unit, level, allow_unlike
-        As in `truerank.compare`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        A dot for each pair is the difference of `truerank.compare`, or the ratio where it has that;
-        p-values of several pairs are corrected by Holm's rule.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    KeyError, TypeError, ValueError
-        As in `truerank.compare`; and for an unknown name in `against`.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> a, b = Ranks([0, 3], [1, 1], 9), Ranks([1, 3], [1, 1], 9)
-    >>> ax = comparison(a, b, metric="mr", names=["TransE", "RotatE"])
-    >>> ax.get_lines()[1].get_xdata().tolist(), ax.get_yticklabels()[0].get_text()[:6]
-    ([-0.5], 'TransE')
-    """
-    models: Any = a if b is None else dict(zip(_two_names(names), (a, b), strict=True))
-    options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
-    pairs = _compare(models, metric, against, options)
-    ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
-    effect = pairs[0].effect
-    if effect == RATIO:
-        sign = "/"
-        no_effect = 1.0
-    else:
-        sign = "\u2212"
-        no_effect = 0.0
-    ax.axvline(no_effect, color="black", linestyle=":", linewidth=1)
-    places = list(range(len(pairs)))
-    ax.plot([pair.estimate for pair in pairs], places, "o", color=COLOURS[0], markersize=4.5)
-    bounds = [(pair.low, pair.high) for pair in pairs]
-    draw_bounds(ax, places, bounds, [COLOURS[0]] * len(pairs))
-    apart = ""
-    if against is None:
-        rows = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
-    else:
-        rows = [shorten(x.name_a, 36) for x in pairs]
-        apart = f" from {escape_formulas(shorten(against))}"
-    heading = f"{effect}, p"
-    if len(pairs) > 1:
-        heading += " (Holm)"
-    cells: dict[float, str] = dict(enumerate(map(_difference_cell, pairs)))
-    write_rows(ax, dict(enumerate(rows)), cells, heading)
-    ax.margins(x=0.08)
-    title = pairs[0].title.partition(" ")[0]
-    ax.set_xlabel(f"{effect} of {title}{apart}, {100 * level:g} % interval")
-    return ax
-
-
-def _two_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of two models."""
-    found = distinct_names("names", names)
-    if len(found) != 2:
-        raise InputValueError("names", expected="two, of a and of b", got=len(found))
-    return found
-
-
-def _compare(
-    models: Any, metric: str, against: str | None, options: Mapping[str, Any]
-) -> Sequence[Comparison]:
-    """Compare all pairs of models, or each with a given one."""
-    if against is None:
-        return compare(models, metric=[metric], **options)
-    choice("against", against, tuple(models))
-    found: list[Comparison] = []
-    for name, model in models.items():
-        if name != against:
-            found += compare({name: model, against: models[against]}, metric=[metric], **options)
-    if not found:
-        raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
-    return corrected(found)
 
 
 @public("truerank.plot")
@@ -255,8 +56,7 @@ def groups(
     order : {"tasks", "value"}
         Whether the groups with the most tasks of the side come first, or those with the best value.
     interval : bool
-        Draw the confidence interval of each value. A report that was read from JSON has no ranks,
-        so no intervals.
+        Draw the confidence interval of each value.
     level : float
         The level of the intervals.
     ax : matplotlib.axes.Axes, optional
@@ -310,7 +110,7 @@ def groups(
         ax.text(0, place, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
     if flag("interval", interval):
-        bounds = [_interval(report.groups[label], metric, level=level) for label in chosen]
+        bounds = [_interval(report.groups[label], metric, level) for label in chosen]
         line = draw_bounds(ax, places, bounds, ["black"] * len(chosen))
         if line is not None:
             handles.append(line)
@@ -388,29 +188,9 @@ def draw_bounds(
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
-def _interval(report: BaseReport | Repeats, key: str, **options: Any) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan for several runs, and where there is none."""
-    if not isinstance(report, BaseReport) or not len(report.ranks):
+def _interval(report: BaseReport, key: str, level: float) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan where there is none."""
+    if not len(report.ranks) or why_no_interval(report.read_key(key)):
         return math.nan, math.nan
-    if why_no_interval(report.read_key(key)):
-        return math.nan, math.nan
-    interval = report.interval(key, **options)
+    interval = report.interval(key, level=level)
     return interval.low, interval.high
-
-
-def _value_cell(key: Key, value: float, low: float, high: float) -> str:
-    decimals = key.decimals
-    text = f"{value:.{decimals}f}"
-    if not math.isnan(low + high):
-        text += f"  [{low:.{decimals}f}, {high:.{decimals}f}]"
-    return text
-
-
-def _difference_cell(pair: Comparison) -> str:
-    """Write a difference or ratio, and its p-value; signs are as wide as each other."""
-    if pair.effect == RATIO:
-        estimate = f"{pair.estimate:.3f}"
-    else:
-        estimate = f"{pair.estimate:+.{pair.decimals}f}"
-    p = pair.p_value if pair.p_holm is None else pair.p_holm
-    return f"{estimate}, p {p:.2g}".replace("-", "\u2212")
