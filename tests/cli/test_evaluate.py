@@ -78,7 +78,7 @@ def test_files_of_columns_are_told_from_files_of_rows(run: Run) -> None:
     words = "expected 8 targets, one for each row of the 2 files, got 4; --shards columns says"
     run("evaluate", "half-*.npy", "targets.npy").refuses(2, words)
     np.save("half-1.npy", SCORES[:, 2:])
-    words = "as the first shard has (--shards columns joins shards with equally many rows)"
+    words = "as the first shard has (axis=1 joins shards with equally many rows)"
     run("evaluate", "half-*.npy", "targets.npy").refuses(1, words)
     assert run("evaluate", "half-*.npy", "targets.npy", "--shards", "columns").code == 0
 

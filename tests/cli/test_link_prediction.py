@@ -55,7 +55,7 @@ def world() -> None:
 
 
 ASSUMED_ORDER = (
-    "Warning: --entity-labels: columns are taken in ascending order of the labels, since no list "
+    "Warning: entities: columns are taken in ascending order of the labels, since no list "
     "gives their order\n"
 )
 KNOWN = "--train train.txt --valid valid.txt --test test.txt"
@@ -277,7 +277,7 @@ def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
         outcome = predict(f"{KNOWN} {VECTORS} {line} --save ranks.npz --force")
         assert outcome.code == 0, outcome.err
         assert counts_of(tr.load("ranks.npz")) == expected
-    predict(f"{KNOWN} {VECTORS}").refuses(1, "--header says that it names the columns")
+    predict(f"{KNOWN} {VECTORS}").refuses(1, "header=True says that it names the columns")
 
 
 def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
@@ -293,7 +293,7 @@ def test_numbers_as_labels_are_said_to_be_ids_by_an_option(
     predict: Callable[..., Outcome],
 ) -> None:
     Path("test.txt").write_text("0\tlikes\t10\n2\tlikes\t1\n")
-    words = "all labels of entities are numbers, as '0'; --ids says that they are ids, "
+    words = "or the labels in their order; --ids says that they are ids, "
     predict(f"--test test.txt {SCORES}").refuses(2, f"{words}--entity-labels their order")
 
 
@@ -304,7 +304,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
     line = f"{KNOWN} {VECTORS} --metrics mrr"
     code, out, err = predict(line)
     assert (code, err.count("\n")) == (0, 1)
-    assert err.startswith("Warning: --test: 1 (person ")
+    assert err.startswith("Warning: test: 1 (person ")
     assert "leaks" not in out
     assert "leaks: in train 1 (person " in predict(f"{line} --audit").out
     assert "leaks: in train 1 (person " in predict(f"{line} --audit --format csv").err
@@ -363,7 +363,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (
             f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7",
             1,
-            "7 (tail), each once, as --columns says",
+            "7 (tail), each once, as columns= says",
         ),
         (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
         ("--lists test.txt --part 0::2", 2, "--part cannot apply to predictions"),

@@ -126,7 +126,7 @@ def test_groups_beside_queries_without_answers(run: Run) -> None:
     line = "retrieval --qrels qrels.txt --lists run.txt --candidates names.txt --by groups.txt"
     words = [*line.split(), "-l", "2", "--answerless"]
     outcome = run(*words, "zero", "--save", "ranks.npz")
-    outcome.refuses(1, "--answerless omit leaves them out")
+    outcome.refuses(1, 'answerless="omit" leaves them out')
     assert len(tr.load("ranks.npz")) == 4  # What was counted is not lost.
     assert run(*words, "omit").code == 0
 
@@ -184,7 +184,7 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         (
             "--qrels qrels.txt --scores S.npy --candidates names.txt",
             1,
-            "queries have names ('q1', 'q2', ...): give --query-labels the names",
+            "queries have names ('q1', 'q2', ...): give Task(..., queries=...) the names",
         ),
         ("--qrels qrels.txt --scores S.npy --candidates 5", 2, "as --qrels has names ('b'); a"),
         ("--qrels ids.txt --lists run.txt --candidates 9", 1, "no query in common"),
@@ -205,11 +205,11 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
 def test_a_nan_names_its_file_and_whose_score_it_is(run: Run) -> None:
     rows = Path("run.txt").read_text().replace("b 1 0.5", "b 1 nan")
     Path("nan.run").write_text(f"# a comment\n{rows}")
-    said = "nan.run: the score of 'b' for 'q1' is NaN, which --nan raise does not allow"
+    said = "nan.run: the score of 'b' for 'q1' is NaN, which nan=\"raise\" does not allow"
     line = ["--qrels", "qrels.txt", "--candidates", "5"]
     outcome = run("retrieval", *line, "--lists", "nan.run")
     outcome.refuses(1, f"Error: --lists: {said}")
-    run("compare", "run.txt", "nan.run", *line).refuses(1, f"Error: {said}")
+    run("compare", "run.txt", "nan.run", *line).refuses(1, f"{said}")
     assert run("compare", "run.txt", "nan.run", *line, "--nan", "worst").code == 0
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import __version__, _core
 from ..compat.presets import PRESETS
-from ..errors import InputError
+from ..errors import InputError, UnknownKeyError
 from ..metrics.published import adjust
 from ..naming import printable
 from ..tables import Table
@@ -39,7 +39,13 @@ from .options import (
 )
 from .output import show
 from .retrieval import retrieve
-from .words import in_words_of
+
+# Arguments of tasks that are options of another name, since those of their own name are vectors.
+_OTHER_NAMES = {
+    "link-prediction": {"entities": "--entity-labels", "relations": "--relation-labels"},
+    "retrieval": {"entities": "--candidates", "queries": "--query-labels", "ids": "--lists"},
+    "compare": {"entities": "--candidates"},
+}
 
 
 class Commands(click.Group):
@@ -66,7 +72,7 @@ class Commands(click.Group):
                 raise
             except InputError as error:
                 name = str(ctx.invoked_subcommand)
-                raise click.ClickException(in_words_of(self.commands[name], str(error))) from error
+                raise click.ClickException(with_option(self.commands[name], error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
             except MemoryError as error:
@@ -78,8 +84,18 @@ class Commands(click.Group):
                 raise click.ClickException(printable(text)) from error
 
 
+def with_option(command: click.Command, error: InputError) -> str:
+    """Return the message of an error, with the option that its argument is in front."""
+    name, colon, part = error.argument.partition(": ")
+    options = {str(p.name): p.opts[-1] for p in command.params if p.opts[-1].startswith("--")}
+    options |= {f'known["{split}"]': option for split, option in options.items()}
+    options |= _OTHER_NAMES.get(str(command.name), {})
+    if name not in options or isinstance(error, UnknownKeyError):
+        return str(error)
+    return str(error.of(f"{options[name]}{colon}{part}"))
+
+
 def _warn(text: str) -> None:
-    text = in_words_of(click.get_current_context().command, text)
     click.echo(printable(f"Warning: {text}"), err=True)
 
 

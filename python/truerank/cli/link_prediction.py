@@ -185,10 +185,8 @@ def predict_links(given: Given) -> None:
         name = error.argument
         if name not in LABELS or vocabularies[name] is not None:
             raise
-        # The problem is that all labels are numbers; the advice after it is for Python.
-        problem, _, _ = error.problem.partition(";")
         ways = f"--ids says that they are ids, --{LABELS[name].replace('_', '-')} their order"
-        raise click.UsageError(f"{problem}; {ways}") from error
+        raise click.UsageError(f"{error.problem}; {ways}") from error
     check_sides(model, task.sides)
     task = chosen_part(task, given)
     if not known and task.protocol.filter:
