@@ -92,7 +92,7 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     measured = report(labelled, by="category")
     assert measured.by == "category"
     assert measured["macro.mrr"] == report(labelled, by=labelled.labels["category"])["macro.mrr"]
-    assert measured.interval("mrr", by="head_degree").units == 2
+    assert measured.interval("mrr", unit="head_degree").units == 2
     once = report(labelled, weights="category")
     assert once.weighting == "each category counts once"
     assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]

@@ -51,7 +51,7 @@ class Sample(NamedTuple):
     middle_of: IntArray | None = None
 
 
-def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None = None) -> Sample:
+def sample_of(ranks: Ranks, kind: str, seed: int) -> Sample:
     """Return the ranks of a kind in the form that metrics take.
 
     Parameters
@@ -64,8 +64,6 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
         weight 1 / tied.
     seed : int
         The seed of the kind "random".
-    weights : ndarray of float64, shape (n,), optional
-        Used instead of the weights of the ranks.
 
     Returns
     -------
@@ -74,15 +72,13 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     Examples
     --------
     >>> import truerank as tr
-    >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic").ranks
+    >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic", 0).ranks
     array([1., 5.])
     """
     positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
-    if weights is None:
-        weights = ranks.weights
     tied = ranks.tied if kind == EXPECTED_KIND else None
     middle_of = ranks.tied if kind == DEFAULT_KIND else None
-    return Sample(positions, ranks.candidates, weights, tied, middle_of)
+    return Sample(positions, ranks.candidates, ranks.weights, tied, middle_of)
 
 
 def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .chance_model import Tasks
+    from .ties import Parameter
 
 
 @public("truerank")
@@ -249,32 +250,39 @@ class Grouping:
         """The value of a key in each group, nan where there is none; float64, shape (g,)."""
         sample = take(self.sample(key.kind), self._sides.mask(key.side))
         codes = self._codes_of(key.side)
-        return key_values_within(key, sample, codes, len(self.names), self._moments)
+        metric = METRICS[key.metric]
+        groups = len(self.names)
+        values = values_within(metric, sample, codes, groups, key.parameter)
+        if key.adjustment == NO_ADJUSTMENT:
+            return values
+        if key.of_tasks not in self._moments:
+            self._moments[key.of_tasks] = moments_within(key, sample, codes, groups)
+        means, variances = self._moments[key.of_tasks]
+        with np.errstate(all="ignore"):
+            adjusted_values: FloatArray = ADJUSTMENTS[key.adjustment](
+                values, means, variances, metric.optimum
+            )
+        return adjusted_values
 
     def _codes_of(self, side: str) -> IntArray:
         mask = self._sides.mask(side)
         return self.codes if mask is None else self.codes[mask]
 
 
-def key_values_within(
-    key: Key,
-    sample: Sample,
-    codes: IntArray,
-    groups: int,
-    memo: dict[Key, tuple[FloatArray, FloatArray]] | None = None,
+def values_within(
+    metric: Metric, sample: Sample, codes: IntArray, groups: int, parameter: Parameter
 ) -> FloatArray:
-    """Compute the value of a key in every group; nan for one without a weight above 0.
+    """Compute a metric of every group; nan for one without a weight above 0.
 
     Parameters
     ----------
-    key : Key
-        Its side and kind have been applied already.
+    metric : Metric
     sample : Sample
     codes : ndarray of int64, shape (n,)
         The group of each task, from 0 to groups - 1.
     groups : int
-    memo : dict, optional
-        Where the moments under chance are kept for later keys of the same tasks.
+    parameter : float
+        That of the metric.
 
     Returns
     -------
@@ -282,35 +290,8 @@ def key_values_within(
 
     Examples
     --------
-    >>> from truerank.metrics.keys import parse
-    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 3]))
-    >>> key_values_within(parse("amri"), sample, np.array([0, 0, 1]), 2)
-    array([0.625, 0.   ])
-    """
-    values = values_within(METRICS[key.metric], sample, codes, groups, key.parameter)
-    if key.adjustment == NO_ADJUSTMENT:
-        return values
-    if memo is None:
-        memo = {}
-    if key.of_tasks not in memo:
-        memo[key.of_tasks] = moments_within(key, sample, codes, groups)
-    means, variances = memo[key.of_tasks]
-    with np.errstate(all="ignore"):
-        of_groups: FloatArray = ADJUSTMENTS[key.adjustment](
-            values, means, variances, METRICS[key.metric].optimum
-        )
-    return of_groups
-
-
-def values_within(
-    metric: Metric, sample: Sample, codes: IntArray, groups: int, parameter: float = 0
-) -> FloatArray:
-    """Compute a metric of every group, as `key_values_within` does.
-
-    Examples
-    --------
     >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 9]))
-    >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2)
+    >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2, 0)
     array([0.625, 0.5  ])
     """
     means: FloatArray | None = None

@@ -152,14 +152,14 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     return lines
 
 
-def findings(counted: Counted, names: Collection[str] = ()) -> list[Finding]:
-    """List what makes the numbers of a report suspect; with names, only by these checks.
+def findings(counted: Counted, names: Collection[str]) -> list[Finding]:
+    """List what makes the numbers of a report suspect, by these checks, or without names by all.
 
     Examples
     --------
     >>> import truerank as tr
     >>> counted = Counted(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)), seed=0)
-    >>> [finding.name for finding in findings(counted)]
+    >>> [finding.name for finding in findings(counted, [])]
     ['sampled', 'unaudited']
     >>> [finding.name for finding in findings(counted, ["sampled"])]
     ['sampled']
