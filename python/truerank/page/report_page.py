@@ -91,8 +91,8 @@ def save(
     path : str or path-like
         The file. It appears whole or not at all, and one that is there is replaced.
     reports : Report or mapping of name to Report
-        One report, or those of several models, which are compared if they have ranks. They may be
-        reports of retrieval. Groups that several models share have rows, if there are at most 20.
+        One report, or those of several models, which are compared. They may be reports of
+        retrieval. Groups that several models share have rows, if there are at most 20.
     title : str, optional
         The heading. Default: the evaluated split, or the names of the models.
     metrics : iterable of str, optional
@@ -103,8 +103,7 @@ def save(
     command : str
         The command that made the page, which it then shows.
     unit, level, allow_unlike
-        As in `truerank.compare`. Tables have the intervals of this level, too, where the reports
-        have ranks.
+        As in `truerank.compare`. Tables have the intervals of this level, too.
     kinds : {"auto", "all"} or names of kinds
         The kinds of rank that have rows, as in `Report.table`; of several models by default one.
 
@@ -178,7 +177,7 @@ def _results(
     if len(models) > 1 or keys is not None:
         named = {name or "all tasks": report for name, report in models.items()}
         kinds_of_models = None if is_auto(kinds) else kinds
-        has_intervals = _have_ranks(models)
+        has_intervals = _have_tasks(models)
         has_groups = _have_few_groups(models, keys, options["unit"])
         of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
         shown.append(table(named, keys, **of_table))
@@ -197,7 +196,7 @@ def _results(
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     first = next(iter(models.values()))
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
-    if compared and _have_ranks(models):
+    if compared and _have_tasks(models):
         shown.append(compare(models, metric=compared, **options))
         numbers["comparisons"] = json.loads(shown[-1].to_json())
     text = _tables(shown)
@@ -243,7 +242,7 @@ def _usual_keys(report: BaseReport) -> list[str]:
     return [f"{side}.{metric}" for metric in metrics]
 
 
-def _have_ranks(models: Mapping[str, BaseReport]) -> bool:
+def _have_tasks(models: Mapping[str, BaseReport]) -> bool:
     return all(len(report.ranks) for report in models.values())
 
 
@@ -252,7 +251,7 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     is_one = len(models) == 1
     drawn: Any = first if is_one else models
     pictures = []
-    if _have_ranks(models):
+    if _have_tasks(models):
         hits = partial(hits_curve, drawn)
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
         if isinstance(first, Report):

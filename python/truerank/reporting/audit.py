@@ -86,7 +86,7 @@ class Findings(list[Finding], AsTable):
     ----------
     findings : iterable of Finding
     protocol : Protocol
-    summary : Summary, optional
+    summary : Summary
 
     Examples
     --------
@@ -103,9 +103,7 @@ class Findings(list[Finding], AsTable):
     sampled  1      0          the candidates are a sample: ranks are better than among all, and only compare over the same sample
     """  # noqa: E501
 
-    def __init__(
-        self, findings: Iterable[Finding], protocol: Protocol, summary: Summary | None
-    ) -> None:
+    def __init__(self, findings: Iterable[Finding], protocol: Protocol, summary: Summary) -> None:
         super().__init__(findings)
         self.protocol = protocol
         self.summary = summary
@@ -121,8 +119,7 @@ class Findings(list[Finding], AsTable):
             f"{protocol} (fingerprint {protocol.fingerprint}).",
             f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
         ]
-        if self.summary is not None:
-            before += _tie_lines(self.summary, is_of_lists=protocol.lists is not None)
+        before += _tie_lines(self.summary, is_of_lists=protocol.lists is not None)
         columns = []
         if self:
             columns = [Column("name", "finding"), Column("value")]

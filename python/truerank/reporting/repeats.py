@@ -128,8 +128,8 @@ class Repeats(Numbers):
         Raises
         ------
         ValueError
-            For a single run, for Reports without ranks, and for metrics that are no function of a
-            mean (median, mad, power_mean:inf), macro averages and z.
+            For a single run, and for metrics that are no function of a mean (median, mad,
+            power_mean:inf), macro averages and z.
         KeyError
             For an unknown key.
 
