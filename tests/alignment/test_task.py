@@ -167,7 +167,12 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
 
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: expected at least one pair, got none", [], {}),
-    (TypeError, r'^known\["train"\]: .* integers or labels', IDS, {"known": {"train": IDS * 1.0}}),
+    (
+        TypeError,
+        r'^known\["train"\]: .* got ndarray of float64',
+        IDS,
+        {"known": {"train": IDS * 1.0}},
+    ),
     (ValueError, r"^test: .* 2 columns .left, right.* got 3 columns", np.zeros((1, 3), int), {}),
     (ValueError, "^test: .* got 4 in column 0 of row 1", [(0, 0), (4, 0)], {}),
     (

@@ -117,8 +117,8 @@ def test_options_are_keywords_of_the_task(
     ("header", "line"),
     [
         ("", "--columns left=1,right=0"),
-        ("right\tleft\n", ""),
-        ("x\ty\n", "--columns left=y,right=x"),
+        ("right\tleft\n", "--header"),
+        ("x\ty\n", "--columns left=y,right=x --header"),
     ],
 )
 def test_columns_and_headers(header: str, line: str, align: Align) -> None:

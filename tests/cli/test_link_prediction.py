@@ -200,9 +200,11 @@ def test_orders_and_headers_are_said(run: Run) -> None:
     Path("names.txt").write_text("\n".join(NAMES))
     assert run(*line, "--entity-labels", "names.txt").err == ""
     text = Path("train.txt").read_text()
-    Path("train.txt").write_text(f"# Head\trelation\ttail\n{text}")
-    err = run(*line, "--entity-labels", "names.txt").err
-    assert 'the first line reads "# Head relation tail", a header: left out' in err
+    Path("train.txt").write_text(f"head\trelation\ttail\n{text}")
+    words = (
+        "--train: train.txt: expected header=True, which says that the first line names the columns"
+    )
+    run(*line, "--entity-labels", "names.txt").refuses(1, words)
 
 
 def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
@@ -260,13 +262,12 @@ def test_predictions(
 
 
 def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
-    """By numbers, by the names of a header, and by the words that every table knows."""
+    """By numbers, by the names of a header, and by the names of the roles."""
     expected = counts_of(expected_ranks())
     for header, line in (
         (None, "--columns head=2,relation=1,tail=0 --no-header"),
-        ("t\tr\th", ""),
         ("t\tr\th", "--header"),
-        ("to\tof it\tu", "--columns tail=to,relation=1,head=u"),
+        ("to\tof it\tu", "--columns tail=to,relation=1,head=u --header"),
         ("a\tb\tc", "--columns tail=0,relation=1,head=2 --header"),
     ):
         for name, rows in SPLITS.items():

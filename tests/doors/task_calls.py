@@ -12,11 +12,11 @@ from doors.calls import Call
 from doors.counting_calls import VECTORS
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
 
-TRIPLES = [["a", "likes", "b"], ["b", "likes", "c"]]
-KNOWN = [["a", "likes", "c"]]
+TRIPLES = [("a", "likes", "b"), ("b", "likes", "c")]
+KNOWN = [("a", "likes", "c")]
 LIKES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5]]
 MATRIX = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
-PAIRS = [[0, 0], [1, 1], [2, 2]]
+PAIRS = [(0, 0), (1, 1), (2, 2)]
 QRELS = {"q": ["a"], "r": ["b", "c"]}
 ENTITIES = ["a", "b", "c"]
 BOTH_SIDES = ("head", "tail")

@@ -63,7 +63,7 @@ BAD += [("threads", np.float32(2), "an integer"), ("audit", np.zeros(2), "a bool
 
 @pytest.mark.parametrize(("name", "value", "words"), BAD)
 def test_options_are_checked(name: str, value: Any, words: str) -> None:
-    task = LinkTask([[0, 0, 1]], entities=2)
+    task = LinkTask([(0, 0, 1)], entities=2)
     options = {name: value}
     for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
         refusal(tr.InputError, f"^{name}: expected {words}", call)

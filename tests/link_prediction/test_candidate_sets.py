@@ -74,7 +74,7 @@ def test_train() -> None:
     task = Task(test, {"train": train}, candidates="train", unseen="drop")
     assert (task.entities, task.protocol.candidates) == (("a", "b", "c", "d"), "train")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
-    for known in ([np.array(train)], train, {"valid": train}, {}):
+    for known in (train, {"valid": train}, {}):
         with pytest.raises(ValueError, match=r"^candidates: .*known=\{.train.: .*got 'train'"):
             Task(test, known, candidates="train")
 
@@ -90,7 +90,7 @@ def test_explicit_sets() -> None:
 
 def test_a_list_for_each_test_triple() -> None:
     """By ids and by labels they are the same; repeats count once, and a name has their digest."""
-    test = [[0, 0, 1], [1, 0, 2]]
+    test = [(0, 0, 1), (1, 0, 2)]
     names = list("abcde")
     labelled = [("a", "r", "b"), ("b", "r", "c")]
     indptr = np.array([0, 4, 6])
@@ -116,7 +116,7 @@ def test_a_list_for_each_test_triple() -> None:
 
 TEST = [("a", "r", "b")]
 VALID = {"known": {"valid": TEST}}
-IDS: dict[str, Any] = {"test": [[0, 0, 1]], "entities": 4, "sides": ("tail",)}
+IDS: dict[str, Any] = {"test": [(0, 0, 1)], "entities": 4, "sides": ("tail",)}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^candidates: .* another .*got 'types'; the known splits: none$", "types", {}),
     (ValueError, r"got 'graph'; the known splits: valid$", Sampled(among="graph"), VALID),

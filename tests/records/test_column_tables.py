@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,6 @@ from truerank.errors import InputTypeError, InputValueError
 from truerank.records.column_tables import read_table, table_of_rows
 
 pytestmark = pytest.mark.python_only
-Row = namedtuple("Row", "tail head")
 COLUMNS = {"tail": [5, 6], "head": ["a", "b"]}
 FRAME = pd.DataFrame(COLUMNS)
 
@@ -25,20 +22,13 @@ def table_of_arrow():
     return pytest.importorskip("pyarrow").table(COLUMNS)
 
 
-def data_set():
-    return pytest.importorskip("datasets").Dataset.from_dict(COLUMNS)
-
-
 MAKERS = {
     "frame": lambda: FRAME,
     "frame with an index": lambda: FRAME.set_index(pd.Index([7, 3])),
     "polars": frame_of_polars,
     "arrow": table_of_arrow,
-    "data set": data_set,
     "structured array": lambda: np.array([(5, "a"), (6, "b")], [("tail", int), ("head", "U1")]),
     "records": lambda: FRAME.to_records(index=False),
-    "named tuples": lambda: [Row(5, "a"), Row(6, "b")],
-    "dicts": lambda: [{"tail": 5, "head": "a"}, {"head": "b", "tail": 6}],
 }
 
 
@@ -86,8 +76,6 @@ def test_rows_arrays_and_paths_are_no_tables(value):
         (("ab", "cd"), InputTypeError),
         ((np.zeros((2, 2)), [1, 2]), InputTypeError),
         ((), InputValueError),
-        ([Row(5, "a"), (6, "b")], InputTypeError),
-        ([{"tail": 5}, {"head": 6}], InputTypeError),
     ],
 )
 def test_what_is_no_table_is_refused(value, error):

@@ -6,12 +6,10 @@ from truerank.records.column_roles import DOORS
 
 
 def table_of_names() -> str:
-    """Return a row for each door: its roles with their names, and what stands beside."""
+    """Return a row for each door: its roles with their names."""
     lines = ["| door | role: its other names |", "| --- | --- |"]
     for door in DOORS:
         cells = [_listed(role, names) for role, names in door.roles.items()]
-        if door.beside:
-            cells.append(_listed("left out", door.beside))
         lines.append(f"| {door.kind} | {'; '.join(cells)} |")
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,19 +38,6 @@ def _structured(names: Sequence[str], columns: Columns) -> Any:
     return np.array(list(zip(*columns, strict=True)), kinds)
 
 
-def _dicts(names: Sequence[str], columns: Columns) -> Any:
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _named_tuples(names: Sequence[str], columns: Columns) -> Any:
-    kind = namedtuple("Row", names)  # type: ignore[misc]
-    return list(map(kind, *columns))
-
-
-def _by_role(names: Sequence[str], columns: Columns) -> Any:
-    return dict(zip(names, map(np.array, columns), strict=True))
-
-
 def _numbered(columns: Columns) -> list[str]:
     return [f"column {j}" for j in range(len(columns))]
 
@@ -62,14 +48,9 @@ NAMED: dict[str, Callable[[Sequence[str], Columns], Any]] = {
     "frame of polars": _frame_of_polars,
     "table of arrow": _table_of_arrow,
     "structured array": _structured,
-    "dicts": _dicts,
-    "named tuples": _named_tuples,
-    "columns by role": _by_role,
 }
 UNNAMED: dict[str, Callable[[Columns], Any]] = {
     "rows": lambda columns: list(zip(*columns, strict=True)),
-    "lists": lambda columns: list(map(list, zip(*columns, strict=True))),
-    "array": lambda columns: np.array(list(zip(*columns, strict=True)), object),
     "columns": tuple,
     "columns of arrays": lambda columns: tuple(map(np.array, columns)),
     "columns of a frame": lambda columns: tuple(

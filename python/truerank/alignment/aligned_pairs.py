@@ -115,7 +115,7 @@ def read_pair_splits(
     Parameters
     ----------
     splits : dict of str to (str, object)
-        By name: the title of the split in messages, and its pairs: an array of int or str of
+        By name: the title of the split in messages, and its pairs: an array of ints of
         shape (m, 2), rows, columns, a frame, or the path of a .npy file or of tab-separated text.
     entities : (left, right)
         The number of entities of each graph, or their labels in order or as a mapping to ids.

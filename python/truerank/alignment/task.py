@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -59,10 +58,11 @@ class Task(tasks.Task[Report]):
 
     Parameters
     ----------
-    pairs : array of int or str, shape (m, 2), rows, columns, a frame, or path
-        The pairs to rank: an entity of the left graph and its counterpart in the right one. A list
-        of tuples is rows, a tuple is columns, and columns with names are found by these. A path
-        ending in .npy is an array of integers, one ending in .csv has commas and csv's quoting, any
+    pairs : path, table, rows, or tuple of columns
+        The pairs to rank: an entity of the left graph and its counterpart in the right one. A table
+        (of pandas, polars or Arrow, or a structured array) has the columns left and right. Rows are
+        an array of ints, of shape (m, 2), or a list of tuples. A path
+        ending in .npy is an array of ints, one ending in .csv has commas and csv's quoting, any
         other file is tab-separated text; gzipped if its name ends in .gz. What an element names is
         said by `left` and `right`: a str is a label, an int a label where labels are int, else a
         position, which is refused if any label is written like an integer. Text holds labels, or
@@ -92,8 +92,8 @@ class Task(tasks.Task[Report]):
         The name or the number of the column of "left" and "right", in all splits; others are left
         out. Default: by names, and in this order where columns have none.
     header : bool, optional
-        Whether the first line of a text file names its columns. Default: if its words are names of
-        columns.
+        Whether the first line of a text file names its columns. Default: it does not, and one that
+        has the names of both is refused.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class Task(tasks.Task[Report]):
             Protocol(filter=tuple(filtered_by), candidates=name, split=split),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
         )
-        for text in chain(splits.notes, notes):
+        for text in notes:
             warn_user(text)
 
     @property

@@ -208,8 +208,7 @@ OPTIONS: dict[str, Decorator] = {
     ),
     "header": flag(
         "--header/--no-header header",
-        "Whether the first line of each text file names its columns. Default: if it has known "
-        "names.",
+        "Whether the first line of each text file names its columns. Default: it does not.",
     ),
     "split": option(
         "--split",

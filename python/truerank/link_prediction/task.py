@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -36,12 +35,13 @@ class Task(SidedTask[Report]):
 
     Parameters
     ----------
-    test : array of int or str, shape (n, 3+), rows, columns, a frame, or path
-        The triples to rank: head, relation, tail, and behind them what `keys` says. A
-        list of tuples is rows, a tuple is columns, and columns with names are found by these. A
-        path ending in .npy is an array of integers, one ending in .csv has commas and csv's
-        quoting, any other file is tab-separated text; gzipped if its name ends in .gz. What an
-        element names is said by `entities` and `relations`: a str is a label, an int a label where
+    test : path, table, rows, or tuple of columns
+        The triples to rank: head, relation, tail, and behind them what `keys` says. A table (of
+        pandas, polars or Arrow, or a structured array) has its columns by the names head, relation
+        and tail, or h, r and t. Rows are an array of ints, of shape (n, 3+), or a list of tuples. A
+        path ending in .npy is an array of ints, one ending in .csv has commas and csv's quoting,
+        any other file is tab-separated text; gzipped if its name ends in .gz. What an element names
+        is said by `entities` and `relations`: a str is a label, an int a label where
         labels are int, else a position, which is refused if any label is written like an integer.
         Text holds labels, or integers where `entities` is an int
         or has labels that are int, and integers of relations too unless `relations` names them. If
@@ -92,9 +92,9 @@ class Task(SidedTask[Report]):
         are left out, unless `keys` is given: they follow in their order. Default: by names, and in
         this order where columns have none.
     header : bool, optional
-        Whether the first line of each text file names its columns. Default: if its words are names
-        of columns, or those that `columns` has. In a file of ten lines and more, whose relations
-        mostly recur, a first line of which no field occurs anywhere else is refused.
+        Whether the first line of each text file names its columns. Default: it does not, and one
+        that has the names of the roles is refused. In a file of ten lines and more, whose relations
+        mostly recur, so is a first line of which no field occurs anywhere else.
 
     Attributes
     ----------
@@ -122,9 +122,9 @@ class Task(SidedTask[Report]):
     -----
     UserWarning
         For duplicates and leaks that are kept, columns that may have another order, ids that may be
-        labels, as most below the largest do not occur, and a header in a file, which is left out.
-        By the methods that evaluate, if labels have no order: `entities` was None, and the
-        attribute of that name, which tells the order, was not read.
+        labels, as most below the largest do not occur. By the methods that evaluate, if labels have
+        no order: `entities` was None, and the attribute of that name, which tells the order, was
+        not read.
 
     Notes
     -----
@@ -195,7 +195,7 @@ class Task(SidedTask[Report]):
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
         if entities is None and splits.entities.names is None:
             notes += _notes_on_ids(splits.entities.size, self.audit.entities)
-        for note in chain(splits.notes, notes):
+        for note in notes:
             warn_user(note)
         self._units = kept
         self.qualifiers = splits.qualifiers
@@ -292,7 +292,7 @@ class Task(SidedTask[Report]):
         --------
         >>> import numpy as np
         >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]})
+        >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]})
         >>> report = task.evaluate(
         ...     tail=lambda queries: np.array([[3.0, 2.0, 9.0]]),
         ...     head=lambda queries: np.array([[1.0, 0.5, 0.5]]),
@@ -354,7 +354,7 @@ class Task(SidedTask[Report]):
         --------
         >>> import numpy as np
         >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]}, sides=("tail",))
+        >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, sides=("tail",))
         >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
         >>> report = task.evaluate_embeddings(vectors[:1], entities=vectors)
         >>> report["tail.mr"]
@@ -398,7 +398,7 @@ class Task(SidedTask[Report]):
         --------
         >>> import numpy as np
         >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]}, sides=("tail",))
+        >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, sides=("tail",))
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
@@ -445,7 +445,7 @@ class Task(SidedTask[Report]):
         Examples
         --------
         >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]}, entities=9, sides=("tail",))
+        >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, entities=9, sides=("tail",))
         >>> report = task.evaluate_lists([[2, 5, 1]])
         >>> report["tail.mr"]
         2.0

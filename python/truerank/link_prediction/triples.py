@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.row_keys import distinct
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError
 from ..naming import public
 from ..records.column_ids import (
     IdColumn,
@@ -158,15 +158,12 @@ def read_triples(
 
     Parameters
     ----------
-    triples : array of int or str, shape (n, 3+), rows, columns, a frame, or path
-        Head, relation, tail, then any qualifiers; columns with names are found by these. A path
-        ending in .npy is an array of integers; any other file is text in UTF-8 with tabs between
-        fields, or commas and csv's quoting if its name ends in .csv, gzipped if it ends in .gz,
-        perhaps with a header; or a file of OpenKE
-        (``train2id.txt``), whose first line counts the others, of head, tail and relation in this
-        order. What an element names is said by `entities` and `relations`, as in `Task`. Text holds
-        labels, unless `entities` is an int or has labels that are int: then it holds integers, and
-        integers of relations too unless `relations` names them.
+    triples : path, table, rows, or tuple of columns
+        Head, relation, tail, then any further columns, in a form that `Task` takes; or a file of
+        OpenKE (``train2id.txt``), whose first line counts the others, of head, tail and relation in
+        this order. What an element names is said by `entities` and `relations`, as in `Task`. Text
+        holds labels, unless `entities` is an int or has labels that are int: then it holds
+        integers, and integers of relations too unless `relations` names them.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
@@ -192,12 +189,6 @@ def read_triples(
     OSError
         For a file that is missing or damaged.
 
-    Warns
-    -----
-    UserWarning
-        For a file that begins with a header, such as head, relation, tail: it is left out. For one
-        of OpenKE, whose columns have another order.
-
     Examples
     --------
     >>> triples = read_triples([("b", "likes", "a"), ("a", "knows", "b")])
@@ -211,8 +202,6 @@ def read_triples(
     columns_of_triples = reader.read_all({"triples": ("triples", triples)})
     further = range(3, len(columns_of_triples["triples"]))
     splits = _encode_splits(reader, columns_of_triples, entities, relations, further)
-    for note in splits.notes:
-        warn_user(note)
     return Triples(
         ids=np.ascontiguousarray(splits.triples),
         entities=splits.entities.names,

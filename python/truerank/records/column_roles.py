@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_integer
 
-# Neither of them changes what a row says.
-_BESIDE = frozenset({"id", "text", "title", "split", "tag", "iteration", "iter", "q0"})
-
 
 class Door(NamedTuple):
     """What the columns of one kind of table may be.
@@ -30,14 +27,11 @@ class Door(NamedTuple):
         have the roles in this order.
     needed : int
         How many roles, from the first on, every table has.
-    beside : frozenset of str
-        The names of columns that are left out, with a word in the audit.
     """
 
     kind: str
     roles: dict[str, frozenset[str]]
     needed: int
-    beside: frozenset[str] = _BESIDE
 
     @property
     def needed_roles(self) -> list[str]:
@@ -49,20 +43,11 @@ class Door(NamedTuple):
 
         Examples
         --------
-        >>> FACTS.role_of("Head-ID"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
+        >>> FACTS.role_of("h"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
         ('head', 'query', None)
         """
         plain = plain_name(name)
         return next((role for role, names in self.roles.items() if plain in names), None)
-
-    def is_beside(self, name: Any) -> bool:
-        """Return whether a column of this name is left out."""
-        return plain_name(name) in self.beside
-
-
-def _with_ids(*words: str) -> set[str]:
-    """Return words, and each of them followed by "_id"."""
-    return {*words, *(f"{word}_id" for word in words)}
 
 
 # The names of BEIR and of recommenders are the short ones.
@@ -72,26 +57,17 @@ _DOCUMENTS = frozenset({"document", "corpus_id", "item"})
 FACTS = Door(
     "facts",
     {
-        "head": frozenset(
-            _with_ids("head", "h", "subject", "subj", "s", "source", "src", "from")
-            | {"node1", ":start_id"}
-        ),
-        "relation": frozenset(
-            _with_ids("relation", "rel", "r", "predicate", "pred", "p", "property", "edge")
-            | {"label", "edge_type", "edge_label", ":type"}
-        ),
-        "tail": frozenset(
-            _with_ids("tail", "t", "object", "obj", "o", "target", "dst", "to")
-            | {"node2", ":end_id"}
-        ),
+        "head": frozenset({"head", "h"}),
+        "relation": frozenset({"relation", "r"}),
+        "tail": frozenset({"tail", "t"}),
     },
     needed=3,
 )
 PAIRS = Door(
     "pairs",
     {
-        "left": frozenset(_with_ids("left", "source", "src")),
-        "right": frozenset(_with_ids("right", "target", "dst")),
+        "left": frozenset({"left"}),
+        "right": frozenset({"right"}),
     },
     needed=2,
 )
@@ -103,7 +79,6 @@ JUDGEMENTS = Door(
         "relevance": frozenset({"relevance", "score"}),
     },
     needed=2,
-    beside=frozenset(),
 )
 LISTS = Door(
     "lists",
@@ -114,7 +89,6 @@ LISTS = Door(
         "rank": frozenset({"rank"}),
     },
     needed=2,
-    beside=frozenset(),
 )
 DOORS = (FACTS, PAIRS, JUDGEMENTS, LISTS)
 
@@ -199,18 +173,17 @@ def find_roles(
         What the user says, as `check_columns` returns it. Columns that it does not name are left
         out, unless there may be further ones.
     may_have_further : bool
-        Whether columns without a role are read, too: the qualifiers and times of facts.
+        Whether columns without a role are read, too: the further ones of facts.
 
     Raises
     ------
     InputValueError
-        For a role that is missing or there twice, and for a column that has no role and is not one
-        of those that stand beside.
+        For a role that is missing or there twice, and for a column that has no role.
 
     Examples
     --------
-    >>> find_roles("test", ["id", "tail", "head", "relation"], 4, FACTS)
-    ColumnRoles(places={'head': 2, 'relation': 3, 'tail': 1}, further=(), left_out=('id',))
+    >>> find_roles("test", ["tail", "head", "relation"], 3, FACTS).places
+    {'head': 1, 'relation': 2, 'tail': 0}
     >>> find_roles("qrels", None, 2, JUDGEMENTS).places
     {'query': 0, 'document': 1}
     >>> find_roles("qrels", ["user", "item", "stars"], 3, JUDGEMENTS)  # doctest: +ELLIPSIS
@@ -228,29 +201,15 @@ def find_roles(
     return roles
 
 
-def is_header(
-    fields: Sequence[str],
-    door: Door,
-    columns: Mapping[str, str | int] | None = None,
-    *,
-    may_have_further: bool = False,
-) -> bool:
-    """Return whether the first line of a file names its columns.
-
-    It does if it has all names that `columns` has, or else if it has each role of the door once,
-    and beside them what stands beside; further columns may have any name.
+def is_header(fields: Sequence[str], door: Door, *, may_have_further: bool = False) -> bool:
+    """Return whether the first line of a file has each role of a door once, as names.
 
     Examples
     --------
     >>> is_header(["t", "h", "r"], FACTS), is_header(["oslo", "in", "norway"], FACTS)
     (True, False)
-    >>> is_header(["u", "v"], PAIRS), is_header(["u", "v"], PAIRS, {"left": "v", "right": "u"})
-    (False, True)
     """
-    said = columns
-    if said is not None and all(map(is_integer, said.values())):
-        said = None
-    return _roles_of(fields, len(fields), door, said, may_have_further) is not None
+    return _roles_of(fields, len(fields), door, None, may_have_further) is not None
 
 
 def _roles_of(
@@ -267,7 +226,7 @@ def _roles_of(
     further: list[int] = []
     for j in sorted(set(range(width)).difference(places.values())):
         name = f"column {j}" if names is None else names[j]
-        if door.is_beside(name) or (columns is not None and not may_have_further):
+        if columns is not None and not may_have_further:
             left_out.append(str(name))
         else:
             further.append(j)

@@ -41,10 +41,11 @@ class ColumnTable(NamedTuple):
 
         Examples
         --------
-        >>> from truerank.records.column_roles import PAIRS
-        >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["right", "left", "text"])
-        >>> table.by_role("test", PAIRS)
-        ({'left': [3, 4], 'right': [5, 6]}, 'test (left out: columns text)')
+        >>> from truerank.records.column_roles import JUDGEMENTS
+        >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["document", "query", "text"])
+        >>> said = {"query": "query", "document": "document"}
+        >>> table.by_role("test", JUDGEMENTS, said)
+        ({'query': [3, 4], 'document': [5, 6]}, 'test (left out: columns text)')
         """
         roles = find_roles(argument, self.names, len(self.columns), door, said)
         columns = {role: self.columns[place] for role, place in roles.places.items()}
@@ -53,33 +54,29 @@ class ColumnTable(NamedTuple):
 
 
 def read_table(argument: str, value: Any) -> ColumnTable | None:
-    """Return the columns of whatever has columns, with their names; None for anything else.
+    """Return the columns of a table or of a tuple; None for anything else.
 
     Parameters
     ----------
     argument : str
         For messages.
     value : object
-        A frame of pandas or polars, a table of pyarrow, a structured array, a list of named tuples
-        or of mappings, or a tuple of columns, which have no names.
+        A frame of pandas or polars, a table of pyarrow, a structured array, or a tuple of columns,
+        which have no names.
 
     Raises
     ------
     InputTypeError, InputValueError
-        For rows of unlike fields, and for columns of unlike lengths.
+        For a tuple of anything but columns of one length.
 
     Examples
     --------
-    >>> read_table("test", [{"head": 3, "tail": 5}, {"head": 4, "tail": 6}])
-    ColumnTable(columns=[[3, 4], [5, 6]], names=['head', 'tail'])
     >>> read_table("test", ([3, 4], [5, 6]))
     ColumnTable(columns=[[3, 4], [5, 6]], names=None)
     >>> read_table("test", [(3, 5), (4, 6)])
     """
     if isinstance(value, tuple):
         return None if hasattr(value, "_fields") else table_of_columns(argument, list(value))
-    if isinstance(value, list):
-        return _of_rows(argument, value)
     if is_frame(value):
         return _of_frame(argument, value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
@@ -112,9 +109,7 @@ def read_named_table(
         For anything else, and for a frame whose columns are numbered, unless the user says which
         are which.
     """
-    table = None
-    if not isinstance(value, (list, tuple)):
-        table = read_table(argument, value)
+    table = None if isinstance(value, tuple) else read_table(argument, value)
     if table is None:
         raise wrong_form(argument, value, forms)
     if table.names is None and said is None:
@@ -133,10 +128,10 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     """
     got = f"a {type(value).__name__}"
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        got = f"{type(value).__name__} of shape {shape}"
-    elif hasattr(value, "to_pandas"):  # A data set of Hugging Face has it.
+    if hasattr(value, "to_pandas"):  # A data set of Hugging Face has it.
         got += ", whose .to_pandas() is one"
+    elif isinstance(shape, tuple):
+        got = f"{type(value).__name__} of shape {shape}"
     elif hasattr(value, "to_dict"):  # So have the qrels and runs of ranx.
         got += ", whose .to_dict() is one"
     return InputTypeError(argument, expected=forms, got=got)
@@ -163,19 +158,17 @@ def table_of_columns(
     return ColumnTable(columns, names)
 
 
-def table_of_rows(
-    argument: str, value: Any, expected: str, *, may_be_lists: bool = False
-) -> ColumnTable:
-    """Return the columns, without names, of a list of rows, or of an array of two dimensions.
+def table_of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
+    """Return the columns, without names, of a list of tuples, or of an array of ints.
 
     Parameters
     ----------
-    argument, expected : str
+    argument : str
         For messages.
     value : object
         Rows are tuples of scalars. Where there are none, they have two columns.
-    may_be_lists : bool
-        Whether rows may be lists, too.
+    forms : str
+        All forms that the door takes, for messages.
 
     Raises
     ------
@@ -188,20 +181,28 @@ def table_of_rows(
     [(3, 4), ('a', 'b')]
     """
     if not isinstance(value, list):
-        refuse_mask(argument, value, expected)
-        array = as_array(value, argument, expected)
+        if not hasattr(value, "shape") or hasattr(value, "to_pandas"):
+            raise wrong_form(argument, value, forms)
+        refuse_mask(argument, value, forms)
+        array = as_array(value, argument, forms)
         if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
-            got = f"{type(value).__name__} of shape {array.shape}"
-            raise InputTypeError(argument, expected=expected, got=got)
+            raise wrong_form(argument, array, forms)
+        if len(array) and array.dtype.kind not in "iu":
+            got = f"{type(value).__name__} of {array.dtype}"
+            raise InputTypeError(argument, expected=forms, got=got)
         if len(array):
             return ColumnTable(list(array.T))
         value = []
     for i, row in enumerate(value):
-        is_row = isinstance(row, tuple) or (may_be_lists and isinstance(row, list))
-        if not is_row or not row or hasattr(row, "_fields") or (not i and any(map(is_column, row))):
-            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+        if (
+            not isinstance(row, tuple)
+            or not row
+            or hasattr(row, "_fields")
+            or (not i and any(map(is_column, row)))
+        ):
+            raise InputTypeError(argument, expected=forms, got=f"{row!r} in row {i}")
         if len(row) != len(value[0]):
-            expected = f"{expected}, all of one length"
+            expected = f"{forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
     if not value:
         return ColumnTable([[], []])
@@ -233,28 +234,6 @@ def _of_frame(argument: str, value: Any) -> ColumnTable:
     else:
         columns = list(value.get_columns())
     return ColumnTable(columns, names)
-
-
-def _of_rows(argument: str, value: list[Any]) -> ColumnTable | None:
-    """Return the columns of a list of named tuples, or of mappings, with the same fields."""
-    fields = _fields_of(value[0]) if value else None
-    if fields is None:
-        return None
-    names = list(fields)
-    for i, row in enumerate(value):
-        if _fields_of(row) != fields:
-            expected = f"rows with the fields {', '.join(map(repr, names))}"
-            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
-    if isinstance(fields, tuple):
-        return ColumnTable(list(map(list, zip(*value, strict=True))), names)
-    return ColumnTable([[row[name] for row in value] for name in names], names)
-
-
-def _fields_of(row: Any) -> Any:
-    """Return the names of the fields of a row, which are in order in a tuple; None: it has none."""
-    if isinstance(row, Mapping):
-        return row.keys()
-    return getattr(row, "_fields", None)
 
 
 def _plain_column(column: Any) -> Any:

@@ -13,11 +13,11 @@ import numpy as np
 from ..arrays.npy_files import is_npy, read_npy
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
-from ..inputs.frames import is_frame
+from ..inputs.frames import is_frame, kind_of
 from ..inputs.words import LISTED
 from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
-from .column_tables import read_table, table_of_columns, table_of_rows
+from .column_tables import read_table, table_of_rows
 from .elements import is_label, read_elements
 from .judgements import Judgements
 from .text import RowForm, is_path, open_rows, read_rows
@@ -77,7 +77,7 @@ class SplitReader:
     >>> left, right = reader.read("test", [("a", 7), ("b", 3), ("a", 2)])
     >>> left.values, right.values
     (array([0, 1, 0]), array([7, 3, 2]))
-    >>> left, right = reader.read("train", {"right": [5, 2], "left": ["a", "c"]})
+    >>> left, right = reader.read("train", (["a", "c"], [5, 2]))
     >>> left.values, right.values
     (array([0, 2]), array([5, 2]))
     """
@@ -114,7 +114,7 @@ class SplitReader:
         title : str
             The split in messages.
         split : object
-            An array of int or str, a frame, a list of tuples, or a path.
+            An array of int, a table, a list of tuples, a tuple of columns, or a path.
 
         Raises
         ------
@@ -185,14 +185,12 @@ class SplitReader:
 
         None are returned where there are no rows.
         """
-        if isinstance(split, Mapping):
-            table = table_of_columns(title, list(split.values()), list(split))
-        else:
-            row = f"({', '.join(self.form.columns)})"
-            expected = f"a path, a frame, an array, columns {row} or rows [{row}, ...] of scalars"
-            table = read_table(title, split) or table_of_rows(
-                title, split, expected, may_be_lists=True
-            )
+        row = f"({', '.join(self.form.columns)})"
+        forms = (
+            "a path, a table with named columns (pandas, polars, pyarrow, a structured array), "
+            f"rows [{row}, ...] as a list of tuples or an array of ints, or a tuple of columns"
+        )
+        table = read_table(title, split) or table_of_rows(title, split, forms)
         if not table.columns or not len(table.columns[0]):
             return []
         width = len(table.columns)
@@ -289,7 +287,7 @@ def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
     if isinstance(value, (Judgements, ForeignSplit)) or is_path(value):
         return True
-    has_names = is_frame(value) or hasattr(value, "column_names")
+    has_names = is_frame(value) or isinstance(value, kind_of("pyarrow", "Table"))
     return has_names or getattr(value, "ndim", None) == 2
 
 

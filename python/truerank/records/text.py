@@ -134,8 +134,8 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
         A file in UTF-8, gzipped if its name ends in .gz.
     form : RowForm
     header : bool, optional
-        Whether the first line names the columns. None: if it has all names that the user says, or
-        else the names of the form's roles.
+        Whether the first line names the columns. None: it does not, and is refused if it has names
+        of the form's roles.
 
     Raises
     ------
@@ -157,24 +157,19 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
         return rows._replace(header=number, said_count=int(first[0]))
     rows = rows._replace(width=len(first))
     if header is None and form.door is not None:
-        header = is_header(first, form.door, form.said, may_have_further=form.more_columns)
+        has_names = is_header(first, form.door, may_have_further=form.more_columns)
+        if has_names or any(isinstance(column, str) for column in (form.said or {}).values()):
+            expected = (
+                "header=True, which says that the first line names the columns, or header=False"
+            )
+            got = f"a first line that reads {line!r}"
+            raise InputValueError(rows.title, expected=expected, got=got)
     if header:
-        note = note_of_header(rows.title, first)
+        note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
         rows = rows._replace(names=first, note=note, header=number)
     if not form.fits(rows.width, has_names=rows.names is not None):
         raise _wrong_row(rows, number, line)
     return rows
-
-
-def note_of_header(title: str, names: Sequence[str]) -> str:
-    """Say that the first line of a file is none of its rows.
-
-    Examples
-    --------
-    >>> note_of_header("test: test.txt", ["h", "r", "t"])
-    'test: test.txt: the first line reads "h r t", a header: left out'
-    """
-    return f'{title}: the first line reads "{" ".join(names)}", a header: left out'
 
 
 def read_rows(
