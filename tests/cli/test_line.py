@@ -217,22 +217,6 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "MRR" in done.stdout
 
 
-def test_a_log_gets_a_line_each_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    lines: list[str] = []
-    monkeypatch.setattr(output.time, "monotonic", lambda: now)
-    monkeypatch.setattr(output.click, "echo", lambda text, err: lines.append(text))
-    listen = output.bar()
-    for seconds in range(0, 95, 5):
-        now = 100.0 + seconds
-        listen(tr.Progress(seconds * 10**9, 95 * 10**9, float(seconds)))
-    assert lines == [
-        "truerank: 30 GB of 95 GB, 1 GB/s, 0:01:05 left",
-        "truerank: 60 GB of 95 GB, 1 GB/s, 0:00:35 left",
-        "truerank: 90 GB of 95 GB, 1 GB/s, 0:00:05 left",
-    ]
-
-
 def test_help_version_and_completion(run: Run) -> None:
     assert run("--version") == (0, f"truerank {tr.__version__}\n", "")
     for name in commands.commands:

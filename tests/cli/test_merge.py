@@ -131,24 +131,15 @@ def test_parts_of_candidates(run: Run) -> None:
     ranks = tr.load("ranks.npz")
     assert ranks == tr.rank(SCORES, TARGETS)
     assert run("merge", *names).out == run("evaluate", "ranks.npz").out
-    # two at first, and then the third
-    missing = "--incomplete, got 4 of them; missing: column 2"
-    run("merge", *names[:2]).refuses(1, f"all 5 columns of candidates, or {missing}")
+    run("merge", *names[:2]).refuses(1, "all 5 columns of candidates, got 4 of them; missing: col")
     run("merge", *names[1:]).refuses(1, "got 3 of them; missing: column 3 and others")
-    code, out, _ = run("merge", *names[:2], "--incomplete", "--save", "two.npz")
-    assert code == 0
-    assert out.splitlines()[-1].split()[0] == "two.npz"
-    assert "4 of 5 columns" in out.splitlines()[-1]
-    assert run("merge", "two.npz", names[2], "--save", "again.npz").code == 0
-    assert tr.load("again.npz") == ranks
 
 
 def test_repeats_and_missing_parts(run: Run) -> None:
-    line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "some.npz"]
-    whole = "expected all 5 triples of the whole, or --incomplete"
+    line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "all.npz"]
+    whole = "expected all 5 triples of the whole"
     run(*line).refuses(1, f"{whole}, got 4 of them; missing: row 2")
-    assert run(*line, "--incomplete").code == 0
-    assert run("merge", "some.npz", "tasks-2.npz", "--save", "all.npz").code == 0
+    assert run(*line, "tasks-2.npz").code == 0
     assert tr.load("all.npz") == score(link_prediction())
     repeated = ["merge", "all.npz", "tasks-2.npz", "--save", "once.npz"]
     run(*repeated).refuses(1, "2 of 12 tasks are there twice or more")
@@ -180,7 +171,6 @@ def test_parts_of_another_test(run: Run) -> None:
     score(other[1::3]).save("other.npz")
     problem = "got 4 of them; other.npz is of another test than tasks-0.npz"
     run("merge", "tasks-0.npz", "other.npz").refuses(1, problem)
-    assert run("merge", "tasks-0.npz", "other.npz", "--incomplete").code == 0
 
 
 def test_parts_that_lack_a_side(run: Run) -> None:
@@ -191,9 +181,9 @@ def test_parts_that_lack_a_side(run: Run) -> None:
         whole[whole.side.values == side].save(f"{side}.npz")
     part = tr.load(names[1])
     part[part.side.values == "tail"].save(names[1])
-    problem = f"{names[1]}: expected head of each triple, as {names[0]} has, or --incomplete, got "
+    problem = f"{names[1]}: expected head of each triple, as {names[0]} has, got "
     run("merge", *names).refuses(1, f"{problem}tail alone of 2 triples")
-    assert run("merge", *names, "--incomplete", "--save", "some.npz").code == 0
+    tr.concatenate(list(map(tr.load, names))).save("some.npz")
     # A file of some rows with a side, and of others without it, lacks it, too.
     score(link_prediction()[:0]).save("empty.npz")
     run("merge", "some.npz", "empty.npz").refuses(1, "some.npz: expected head of each triple, as")
@@ -209,12 +199,10 @@ def test_parts_that_lack_a_side(run: Run) -> None:
         ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
         ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
         ("columns-a.npz columns-a.npz.", 1, "columns-a.npz."),
-        ("columns-a.npz columns-b.npz --incomplete", 2, "--incomplete of counters needs --save"),
-        ("columns-a.npz columns-b.npz --incomplete --save x --by a", 2, "--by cannot apply to a"),
         ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),
-        ("tasks-0.npz tasks-1.npz --save tasks-0.npz --incomplete --force", 1, "one of the other"),
+        ("tasks-0.npz tasks-1.npz tasks-2.npz --save tasks-0.npz --force", 1, "one of the other"),
         ("tasks-0.npz queries-0.npz", 1, "Error: queries-0.npz: counted under another protocol"),
-        ("tasks-1.npz tasks-0.npz labels.npz", 1, "kind missing in tasks-1.npz, but not in all"),
+        ("tasks-1.npz tasks-0.npz labels.npz", 1, "kind missing in part 0, but not in all"),
         ("columns-a.npz columns-b.npz again.npz", 1, "Error: again.npz: column 2 has been counted"),
         (
             "columns-a.npz columns-b.npz omit.npz",

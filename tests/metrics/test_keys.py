@@ -170,8 +170,8 @@ REAL = "p must be a real number, inf or -inf, got "
 REFUSED = {
     "ranks": [
         ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr?"),
-        ("hit@10", "did you mean hits@10?"),
-        ("MRR10", "did you mean mrr@10?"),
+        ("hit@10", "did you mean hits@k?"),
+        ("MRR10", "did you mean mrr or zmrr or amrr?"),
         ("AP@10", "reports of truerank.retrieval have AP@k, which is map@k"),
         ("P@5", "reports of truerank.retrieval have P@k, which is precision@k"),
         ("tail.R@100", "no metric 'R@100'; reports of truerank.retrieval have R@k"),
@@ -200,8 +200,8 @@ REFUSED = {
         ("P_0", f"precision@k: {WHOLE}0"),
         ("recall", f"recall@k: {WHOLE}none"),
         ("ndgc", "did you mean ndcg?"),
-        ("ndgc@10", "did you mean ndcg@10?"),
-        ("ndcg10", "did you mean ndcg@10?"),
+        ("ndgc@10", "did you mean ndcg?"),
+        ("ndcg10", "did you mean ndcg or dcg?"),
         ("sampled_recall@10:99", "did you mean sampled_hits@k:n?"),
         ("ndcg:2", "ndcg takes no ':' parameter"),
         ("realistic.mrr", "the form [macro.][kind.][adjustment.]metric[@k][:p]; 'realistic'"),

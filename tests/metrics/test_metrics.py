@@ -248,7 +248,7 @@ def test_a_new_row_has_keys_tables_and_intervals() -> None:
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
     assert str(parse("tail.expected.Rank-Share:1")) == "tail.expected.rank_share:1"
     refusal(KeyError, "rank_share has no chance model", parse, "index.rank_share:1")
-    refusal(KeyError, r"did you mean rank_share:p", parse, "share_of_the_candidate")
+    refusal(KeyError, r"did you mean rank_share:p", parse, "rank_shares")
     measured = report(RANKS)
     assert "| Rank-Share:1 \u2193 |" in measured.to_markdown(["rank_share:1", "mrr"])
     found = measured.interval("rank_share:1", level=0.5)

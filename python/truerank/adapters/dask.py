@@ -479,7 +479,7 @@ def rank(
     (array([2, 3]), array([3, 4]))
     """
     scores_seen = _seen("scores", scores, "truerank.rank")
-    rules = read_rules(options)
+    rules = read_rules(options, RuleOptions, rank)
     dtype = as_scores(scores_seen, rules.dtype).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
@@ -555,7 +555,7 @@ def rank_embeddings(
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
     queries_seen = _seen("queries", queries)
     bias_seen = _seen("bias", bias)
-    rules = read_rules(options, EmbeddingOptions)
+    rules = read_rules(options, EmbeddingOptions, rank_embeddings)
     pairs = Embeddings(
         queries_seen, entities_seen, similarity, bias_seen, rules.dtype, layout=rules.layout
     )

@@ -106,7 +106,7 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    rules = read_rules(options, SimilarityOptions)
+    rules = read_rules(options, SimilarityOptions, csls_means)
     block_size = 0 if block is None else positive_integer("block", block)
     pairs = Embeddings(
         left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout

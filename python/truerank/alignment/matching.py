@@ -160,7 +160,7 @@ def infer(
         least = number("threshold", threshold)
         if np.isnan(least):
             raise InputValueError("threshold", expected="a number", got="nan")
-    rules = read_rules(options, SimilarityOptions)
+    rules = read_rules(options, SimilarityOptions, infer)
     source = open_similarities(left, right, similarity, csls, rules, 1 + (method != "greedy"))
     # One-to-one matchings are made from the smaller side.
     is_turned = method in ("stable", "optimal") and source.shape[0] > source.shape[1]

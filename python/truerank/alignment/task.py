@@ -275,7 +275,7 @@ class Task(tasks.Task[Report]):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (1.5, 1.25)
         """
-        rules = read_rules(options, EmbeddingOptions)
+        rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         rows, columns = self._axes
         names = FORWARD._replace(query_rows=rows, entity_rows=columns)
         vectors = Embeddings(
@@ -339,7 +339,7 @@ class Task(tasks.Task[Report]):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
-        rules = read_rules(options)
+        rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         matrix = by_position("scores", scores, *self._axes)
         opened: Any = read_scores(matrix, rules.dtype, tiled=True)
         with owned(opened, matrix):

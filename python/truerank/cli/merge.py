@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,11 +17,9 @@ from ..inference.units import UNIT, describe_units, unit_codes
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
 from ..ranks.origins import numbered_apart
-from ..tables import Table
 from ..tables.cells import format_count
 from .files import archive_kind
-from .options import INPUT, PRINTING, REPORTING, Given, command, flag, option, refuse, take
-from .output import check_printing, show
+from .options import INPUT, REPORTING, Given, command, option, refuse, take
 from .report_output import SAVED, kind_of_report, report_of, rules_of, show_report
 
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from .. import Ranks
     from ..arrays.types import IntArray
 
-_NUMBERED = re.compile(r"(?:^parts: number|\bpart) (\d+)")
 KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
 
 
@@ -42,11 +38,6 @@ KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
     click.Choice(REPEAT_RULES),
     "What to do with tasks that several files of ranks have: refuse them (the default), drop all "
     "but the first, if the counts agree, or keep them.",
-)
-@flag(
-    "--incomplete",
-    "Join what is there, although candidates or tasks of the whole are missing. --save stores "
-    "it, to be merged with the rest.",
 )
 def merge(given: Given) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
@@ -66,15 +57,11 @@ def merge(given: Given) -> None:
     paths = given.pop("parts", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
-    is_incomplete = given.pop("incomplete", False)
     if kind_of_parts(paths) == storage.KIND:
-        ranks = joined_ranks(paths, given.pop("repeats", "refuse"), is_incomplete)
+        ranks = joined_ranks(paths, given.pop("repeats", "refuse"))
     else:
         refuse(take(given, "repeats"), "counters")
         counter = merged_counters(paths)
-        if is_incomplete:
-            save_counter(counter, paths, given)
-            return
         check_columns(counter)
         ranks = counter.ranks()
     kind = kind_of_report(ranks)
@@ -97,15 +84,17 @@ def kind_of_parts(paths: Sequence[str]) -> str:
     return kinds[first]
 
 
-def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ranks:
-    """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
+def joined_ranks(paths: Sequence[str], repeats: str) -> Ranks:
+    """Join ranks over tasks; those of parts of a task must be all."""
     parts = {path: load(path) for path in paths}
     try:
         ranks = concatenate(parts.values(), repeats=repeats)  # type: ignore[arg-type]
-    except InputError as error:  # It numbers the parts, whose files have names.
-        texts = [_NUMBERED.sub(lambda part: paths[int(part[1])], text) for text in error.args]
-        raise type(error)(*texts) from error
-    if ranks.origins and ranks.unit is not None and not is_incomplete:
+    except InputError as error:
+        number = error.argument.removeprefix("parts: number ")
+        if not number.isdecimal():
+            raise
+        raise error.of(paths[int(number)]) from error
+    if ranks.origins and ranks.unit is not None:
         check_units(ranks, ranks.unit.codes, parts)
         check_sides(ranks, ranks.unit.codes, parts)
     return ranks
@@ -128,7 +117,7 @@ def check_units(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> Non
         is_missing[found] = False
         got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
     counted = describe_units(units, unit_codes(ranks, UNIT)[1])
-    expected = f"all {counted} of the whole, or --incomplete"
+    expected = f"all {counted} of the whole"
     raise InputValueError("parts", expected=expected, got=got)
 
 
@@ -180,7 +169,7 @@ def check_sides(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> Non
                 number = describe_units(len(distinct(of_part[lacks])), name)
                 raise InputValueError(
                     "parts",
-                    expected=f"{side} of each {name}, as {has} has, or --incomplete",
+                    expected=f"{side} of each {name}, as {has} has",
                     got=f"{alone} alone of {number}",
                     place=path,
                 )
@@ -203,21 +192,7 @@ def check_columns(counter: RankCounter) -> None:
     counted = seen.bit_count()
     columns = counter._columns
     if columns is not None and counted < columns:
-        expected = f"all {format_count(columns, 'column')} of candidates, or --incomplete"
+        expected = f"all {format_count(columns, 'column')} of candidates"
         got = f"{counted:,} of them; missing: column {first_of(~seen)}"
         got += " and others" if columns > counted + 1 else ""
         raise InputValueError("parts", expected=expected, got=got)
-
-
-def save_counter(counter: RankCounter, paths: Sequence[str], given: Given) -> None:
-    """Save a counter that lacks candidates, and say what it and its parts hold."""
-    printing = take(given, PRINTING)
-    saved = given.pop("save", None)
-    refuse(given, "a counter that lacks candidates")
-    if saved is None:
-        raise click.UsageError("--incomplete of counters needs --save")
-    check_printing(printing, save=saved)
-    counter.save(saved)
-    rows = [[path, repr(RankCounter.load(path))] for path in paths]
-    rows.append([str(saved), repr(counter)])
-    show(Table(["file", "holds"], rows, names=2), printing)

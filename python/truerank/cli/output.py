@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -43,38 +42,18 @@ ENDINGS = {
     ".html": "html",
 }
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
-LINE_EVERY = 30.0  # A log, where nobody sees a bar, has a line every so many seconds.
 
 
 def bar() -> Callable[[Progress], None]:
-    """Return what draws a bar on a terminal, writes a line now and then elsewhere, as in logs.
-
-    It says what a stopped run had counted, too.
-    """
-    draw: Any = as_listener(sys.stderr is not None and sys.stderr.isatty())
-    if draw is None:
-        draw = lines_in_a_log()
+    """Return what draws a bar on a terminal, and says everywhere what a stopped run had counted."""
+    draw = as_listener(sys.stderr is not None and sys.stderr.isatty())
 
     def listen(progress: Progress) -> None:
         if progress.resumed and progress.done == progress.resumed:
             shares = f"{size_text(progress.resumed)} of {size_text(progress.total)}"
             click.echo(f"Resumed: {shares} had been counted before.", err=True)
-        if progress.seconds > START_AFTER:
+        if draw is not None and progress.seconds > START_AFTER:
             draw(progress)
-
-    return listen
-
-
-def lines_in_a_log() -> Callable[[Progress], None]:
-    """Return what writes a line about each half minute, none for a short run."""
-    written_at = time.monotonic()
-
-    def listen(progress: Progress) -> None:
-        nonlocal written_at
-        now = time.monotonic()
-        if now - written_at >= LINE_EVERY:
-            written_at = now
-            click.echo(f"truerank: {progress}", err=True)
 
     return listen
 

@@ -130,7 +130,7 @@ class RankCounter:
         rows: Any = None,
         **options: Unpack[RuleOptions],
     ) -> None:
-        rules = read_rules(options)
+        rules = read_rules(options, RuleOptions, RankCounter)
         true = read_true_scores(true_scores, rules.dtype, rules.nan)
         tasks = len(true.scores)
         columns = None

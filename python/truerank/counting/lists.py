@@ -147,7 +147,7 @@ def rank_lists(
     array([8])
 
     """
-    rules = read_rules(options, ListOptions)
+    rules = read_rules(options, ListOptions, rank_lists)
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
     return rank_open_lists(lists, targets, n, rules, rows=rows, filter=filter)

@@ -143,7 +143,7 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
     """
-    rules = read_rules(options)
+    rules = read_rules(options, RuleOptions, rank)
     if io is not None:
         choice("io", io, IO)
     listener = as_listener(rules.progress)

@@ -86,7 +86,7 @@ def rank_against(
     >>> tr.rank_against([0.5, 0.2], [0.1, 0.9, 0.3]).pessimistic
     array([2, 3])
     """
-    rules = read_rules(options)
+    rules = read_rules(options, RuleOptions, rank_against)
     true = read_true_scores(true_scores, rules.dtype, rules.nan)
     tasks = len(true.scores)
     report_progress = reporter(rules.progress, tasks, "tasks")

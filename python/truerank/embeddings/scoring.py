@@ -259,7 +259,7 @@ def rank_embeddings(
     >>> score_embeddings(np.array([[3 + 4j, 0]]), np.zeros((1, 2), complex), **options)
     array([[-5.]])
     """
-    rules = read_rules(options, EmbeddingOptions)
+    rules = read_rules(options, EmbeddingOptions, rank_embeddings)
     embeddings = Embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
@@ -407,7 +407,7 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    rules = read_rules(options, SimilarityOptions)
+    rules = read_rules(options, SimilarityOptions, topk_embeddings)
     embeddings = Embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )

@@ -8,7 +8,6 @@ package they are one `Rules`, which `read_rules` checks where they come in.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from .. import _core
 from ..errors import InputTypeError
 from .checks import LAYOUTS, NAN_RULES, ORDERS, choice, flag, integer
-from .words import near_words, suggest
+from .words import suggest
 
 if TYPE_CHECKING:
     from .progress_listeners import Progress
@@ -151,8 +150,15 @@ PLAIN = Rules()
 _core_rules = lru_cache(maxsize=16)(_core.Rules)
 
 
-def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rules:
+def read_rules(
+    options: Mapping[str, Any],
+    kind: type[Any] = RuleOptions,
+    function: Callable[..., Any] | None = None,
+) -> Rules:
     """Check the options of a call, which are those of a TypedDict.
+
+    Where an option is unknown, perhaps a parameter of the function itself was meant, whose
+    signature `with_options` has made.
 
     Raises
     ------
@@ -175,9 +181,8 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     known = list(kind.__annotations__)
     for name in options:
         if name not in known:
-            code = sys._getframe(1).f_code  # Perhaps a parameter of the function itself was meant.
-            own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            known = [*known, *near_words(name, own)]
+            if function is not None:
+                known = list(inspect.signature(function).parameters)
             raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
     return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
 

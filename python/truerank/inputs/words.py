@@ -25,31 +25,6 @@ Similarity = Literal[
 LISTED = "listed"  # The candidates of this name are those of each list.
 
 
-def near_words(word: str, known: Iterable[str]) -> list[str]:
-    """List the known words that are most similar to a word, at most three.
-
-    Those that have its letters in another order come alone, and so do the shortest that begins
-    with it and one that is all but equal.
-
-    Examples
-    --------
-    >>> near_words("mmr", ["mr", "mrr", "hits@k"]), near_words("amir", ["amr", "imr", "amri"])
-    (['mr', 'mrr'], ['amri'])
-    >>> near_words("hit", ["hits@k", "zh@k"])
-    ['hits@k']
-    """
-    import difflib
-
-    # Names are short, and the time grows with the square of the length.
-    plain = word[:100].lower()
-    words = list(known)
-    swapped = [name for name in words if sorted(name) == sorted(plain)]
-    longer = [name for name in words if name.startswith(plain)] if len(plain) >= 3 else []
-    alone = swapped or sorted(longer, key=len)[:1]
-    alone = alone or difflib.get_close_matches(plain, words, n=1, cutoff=0.88)
-    return alone or difflib.get_close_matches(plain, words, n=3, cutoff=0.6)
-
-
 def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are most similar to one, or all known words if none is.
 
@@ -58,8 +33,11 @@ def suggest(word: str, known: Iterable[str]) -> str:
     >>> suggest("mmr", ["mr", "mrr", "hits@k"])
     'did you mean mr or mrr?'
     """
+    import difflib
+
     words = list(known)
-    near = near_words(word, words)
+    # Names are short, and the time grows with the square of the length.
+    near = difflib.get_close_matches(word[:100].lower(), words)
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"known are {', '.join(words)}"

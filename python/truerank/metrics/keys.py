@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.words import near_words
+from ..inputs.words import suggest
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
 from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES
@@ -248,7 +248,7 @@ class Grammar:
                 mark = "@"
         meaning = self.find(name)
         if meaning is None:
-            why = self.refused.get(name) or self._suggest(name, text)
+            why = self.refused.get(name) or suggest(name, self._names())
             fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
@@ -294,28 +294,10 @@ class Grammar:
         values["macro"] = is_macro
         return values
 
-    def _suggest(self, name: str, cutoff: str) -> str:
-        """Name the metrics that were probably meant by an unknown name, with its cutoff."""
-        meanings = {metric: (NO_ADJUSTMENT, metric) for metric in self.metrics}
-        for synonym, meaning in self.synonyms.items():
-            meanings[synonym] = meaning
-        for metric, row in self.metrics.items():
-            in_words = row.description.lower().replace(" ", "_")
-            meanings[in_words] = NO_ADJUSTMENT, metric
-            if ("index", metric) in self.titles:
-                meanings[f"adjusted_{metric}"] = "index", metric
-        stem = name.rstrip("0123456789")
-        cutoff = cutoff or name.removeprefix(stem)
-        forms = {}
-        for word, each in meanings.items():
-            row = self.metrics[each[1]]
-            parameter = row.parameter.strip("[]") if cutoff.isdecimal() else row.needed
-            forms[word] = self._short_name(each) + parameter
-        near = [forms[word] for word in near_words(stem.strip("_"), forms)]
-        if not near:
-            return f"known are {', '.join(dict.fromkeys(forms.values()))}"
-        shown = f"did you mean {' or '.join(dict.fromkeys(near))}?"
-        return shown.replace("@k", f"@{cutoff}") if cutoff.isdecimal() else shown
+    def _names(self) -> Iterator[str]:
+        """Yield the metrics and the titles of adjusted ones, with the parameters that they need."""
+        for meaning in [*((NO_ADJUSTMENT, metric) for metric in self.metrics), *self.titles]:
+            yield self._short_name(meaning) + self.metrics[meaning[1]].needed
 
     def _short_name(self, meaning: Meaning) -> str:
         """Write an adjusted metric for messages, as "mr", "amri" and "index.gmr"."""
@@ -507,11 +489,8 @@ class Sides(NamedTuple):
                 f"all tasks are of the side {names}, which is read only under its own name, as in "
                 f"'{only}.mrr'",
             )
-        words = {"side": list(self.counts), "kind": list(KINDS), "adjustment": list(ADJUSTED)}
-        near = near_words(side, itertools.chain.from_iterable(words.values()))
-        kinds = (f"the {what}s {', '.join(known)}" for what, known in words.items())
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {'; '.join(kinds)}"
-        fail(key, f"no side {quote(side)} in these ranks; {hint}")
+        words = [*self.counts, *KINDS, *ADJUSTED]
+        fail(key, f"no side {quote(side)} in these ranks; {suggest(side, words)}")
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
