@@ -20,7 +20,7 @@ MODULES = {
     "truerank.retrieval": "several right answers per query",
     "truerank.metrics": "the table of metrics",
     "truerank.reporting": "what reports are made of",
-    "truerank.inference": "intervals, tests, many questions",
+    "truerank.inference": "intervals and tests",
     "truerank.compat": "what other toolkits do",
     "truerank.plot": "pictures",
 }

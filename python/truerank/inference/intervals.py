@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputValueError
 from ..inputs.checks import confidence, integer
 from ..metrics.keys import NO_ADJUSTMENT, Key
+from ..metrics.kinds import take
 from ..metrics.values import adjusted, compute, moments
 from ..naming import printable, public
 from ..tables import AsTable, Column, Table
@@ -365,11 +366,13 @@ def _bootstrap(units: Units, level: float, seed: int) -> tuple[float, float]:
         return math.nan, math.nan
     random = np.random.default_rng(seed)
     plain = units.key._replace(adjustment=NO_ADJUSTMENT)
+    order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
+    ordered = take(sample, order)
     values = []
     for _ in range(RESAMPLES):
         drawn = np.bincount(random.integers(number, size=number), minlength=number)
-        weights = units.weights * drawn[units.unit]
-        values.append(compute(plain, sample._replace(weights=weights)))
+        weights = (units.weights * drawn[units.unit])[order]
+        values.append(compute(plain, ordered._replace(weights=weights)))
     _, moved = influences_of_sums(
         units.sums(units.weights * sample.ranks), units.sums(units.weights)
     )

@@ -188,6 +188,16 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
         return math.nan
     if weights is None:
         return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(rescale_weights(weights)[order])
+    half = reached[-1] / 2
+    slack = 0.0  # Whole numbers add up without rounding.
+    if weights.max() > 2**20 or (weights != np.floor(weights)).any():
+        slack = 8 * len(values) * np.finfo(np.float64).eps * reached[-1]
+    first = np.searchsorted(reached, half - slack)
+    last = np.searchsorted(reached, half + slack, side="right")
+    if half and (not slack or values[order[first]] == values[order[last]]):
+        return float(values[order[first]] + values[order[last]]) / 2
     ones = np.ones(len(values))
     return _median_of_runs(values, (weights > 0) * ones, ones, weights)
 
