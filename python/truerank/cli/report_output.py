@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -77,55 +77,6 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
     return found
 
 
-class Asked(NamedTuple):
-    """What is to be shown of a report, and where.
-
-    Attributes
-    ----------
-    keys : list of str
-        Those that --metrics names; empty for the usual ones and for all.
-    printing : dict
-        How results are printed.
-    """
-
-    keys: list[str]
-    printing: Given
-    kind: type[BaseReport]
-    saved: Path | None
-    page: Path | None
-    has_audit: bool
-    has_intervals: bool
-
-    @classmethod
-    def take(cls, given: Given, kind: type[BaseReport]) -> Asked:
-        """Take what was asked for; keys are checked, as a count may take long."""
-        printing = take(given, f"{MEASURED} kinds")
-        keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-        asked = cls(
-            keys=keys,
-            printing=printing,
-            kind=kind,
-            saved=given.pop("save", None),
-            page=given.pop("html", None),
-            has_audit=given.pop("audit", False),
-            has_intervals=given.pop("interval", False),
-        )
-        if "kinds" in printing:
-            is_json = check_printing(printing) == "json"
-            if is_json or asked.are_no_columns:
-                raise click.UsageError(
-                    "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds "
-                    "in --metrics, as optimistic.mrr"
-                )
-        return asked
-
-    @property
-    def are_no_columns(self) -> bool:
-        """Whether a column of a report cannot show some key, which names a row."""
-        keys = list(map(self.kind.read_key, self.keys))  # It refuses unknown keys at once.
-        return any(key != self.kind.form.column_of(key) for key in keys)
-
-
 def show_report(
     evaluate: Callable[[], Any],
     given: Given,
@@ -155,56 +106,58 @@ def show_report(
     title : str, optional
         The title of the page.
     """
-    asked = Asked.take(given, kind)
+    printing = take(given, f"{MEASURED} kinds")
+    asked = take(given, "save html audit interval")
     grouping = take(given, "by weights seed")
     refuse(given, what)
-    if asked.page is not None:
+    keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
+    read_keys = list(map(kind.read_key, keys))  # Unknown keys are refused before a long count.
+    has_rows = any(key != kind.form.column_of(key) for key in read_keys)
+    if "html" in asked:
         import_extra("matplotlib", "an HTML page", "plot")
-    style = check_printing(asked.printing, save=asked.saved, html=asked.page)
+    style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
+    if "kinds" in printing and (style == "json" or has_rows):
+        raise click.UsageError(
+            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
+            "--metrics, as optimistic.mrr"
+        )
 
-    made = evaluated(evaluate, asked, grouping, what)
+    made = evaluate_and_save(evaluate, asked.get("save"), grouping, what)
     findings: list[str] = [] if split_audit is None else str(split_audit).splitlines()
     lines = []
     if made.protocol.similarity is not None and style == "text":
         lines.append(f"Similarity of vectors: {made.protocol.similarity}.")
     lines += told
-    if asked.has_audit:
-        found = findings + list(map(str, made.audit()))
-        lines += found or ["Nothing was found that makes these numbers suspect."]
-    if asked.page is not None:
-        save_page(
-            asked.page,
-            made,
-            command=command_line(),
-            title=title,
-            metrics=asked.keys or None,
-            notes=findings,
-        )
+    if "audit" in asked:
+        every_finding = findings + list(map(str, made.audit()))
+        lines += every_finding or ["Nothing was found that makes these numbers suspect."]
+    if "html" in asked:
+        line = command_line()
+        metrics = keys or None
+        save_page(asked["html"], made, command=line, title=title, metrics=metrics, notes=findings)
     content = None
     if style == "json":
-        content = content_of(made, asked)
-        if asked.has_audit and split_audit is not None:
+        content = content_of(made, keys, has_intervals="interval" in asked)
+        if "audit" in asked and split_audit is not None:
             content["split_audit"] = split_audit.to_dict()
-    printing = dict(asked.printing)
     result: AsTable = made
-    if asked.are_no_columns:
-        of_keys = {"percent": printing.pop("percent", False), "interval": asked.has_intervals}
+    if has_rows:
+        of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in asked}
         result = table_of_keys(made, printing.pop("metrics"), **of_keys)
-    elif asked.has_intervals:
+    elif "interval" in asked:
         printing["interval"] = True
     show(result, printing, content, lines)
 
 
-def content_of(made: BaseReport, asked: Asked) -> dict[str, Any]:
+def content_of(made: BaseReport, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
     The intervals are those of the keys, or of the metrics that tables show, without macro averages
     and z, which have none; and of groups the same.
     """
-    content: dict[str, Any] = json.loads(made.to_json(asked.keys or None))
-    if asked.has_intervals:
-        keys = asked.keys or list(made.few)
-        keys = [key for key in keys if not why_no_interval(made.read_key(key))]
+    content: dict[str, Any] = json.loads(made.to_json(keys or None))
+    if has_intervals:
+        keys = [key for key in keys or made.few if not why_no_interval(made.read_key(key))]
         content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
         if made.by is not None:
             content["groups"]["intervals"] = {
@@ -217,12 +170,14 @@ def content_of(made: BaseReport, asked: Asked) -> dict[str, Any]:
     return content
 
 
-def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> BaseReport:
+def evaluate_and_save(
+    evaluate: Callable[[], Any], path: Path | None, grouping: Given, what: str
+) -> BaseReport:
     """Evaluate a task, save its ranks, and return their report with the groups and weights."""
     made: BaseReport = evaluate()
     ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
-    if asked.saved is not None:  # Ranks are saved before anything else can fail.
-        ranks.save(asked.saved)
+    if path is not None:  # Ranks are saved before anything else can fail.
+        ranks.save(path)
     if "by" not in grouping and made.by is not None:
         grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
     return report_of(ranks, grouping, made)
