@@ -87,7 +87,10 @@ def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
         assert of_file.protocol.files == (str(matrix),)
 
 
-@pytest.mark.parametrize("what", ["all", "test", "unaligned", ([0, 1, 2], [0, 1, 2, 4])])
+OWN = {"left_to_right": [0, 1, 2, 4], "right_to_left": [0, 1, 2]}
+
+
+@pytest.mark.parametrize("what", ["all", "test", "unaligned", OWN])
 def test_means_made_before(what: Any) -> None:
     """A number of neighbours stands for the means over the candidates of the protocol."""
     task = task_of(candidates=what)

@@ -208,6 +208,12 @@ def test_answers_of_the_two_graphs_do_not_mix() -> None:
 
 # -- candidates ------------------------------------------------------------------------------------
 
+
+def by_side(left: Any, right: Any) -> dict[str, Any]:
+    """Return ids of both graphs as the candidates of both sides."""
+    return {"left_to_right": right, "right_to_left": left}
+
+
 ASKED = [(0, 0), (1, 2)]
 ALIGNED = [(2, 1), (3, 3)]
 
@@ -244,13 +250,38 @@ CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^candidates: expected one of all, test, unaligned, got 'tst'", "tst", {}),
     (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
     (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
-    (TypeError, "^candidates: .*, got tuple", ([0, 1],), {}),
-    (TypeError, r"^candidates\[0\]: expected integers, .* left, got 0", [0, 1], {}),
-    (TypeError, r"^candidates\[1\]: .* got 0.0 at .*pandas", ([0, 1], [0.0, 2.0]), {}),
-    (ValueError, r"^candidates\[1\]: .* got 5 at position 2", ([0, 1], [0, 2, 5]), {}),
-    (TypeError, r"^candidates\[0\]: .* left from 0 to 5, .* got 'a'", (["a"], [0]), {}),
-    (ValueError, r"^candidates\[0\]: 1 of 2 left entities of the .* first 1", ([0, 4], [0, 2]), {}),
-    (ValueError, r"^candidates\[1\]: 2 of 2 .* of the test are missing, first 0", ([0, 1], []), {}),
+    (TypeError, "^candidates: .* by side, got tuple", ([0, 1], [0, 2]), {}),
+    (ValueError, "^candidates: .* by side, got 'left_to_right'", {"left_to_right": [0, 2]}, {}),
+    (
+        TypeError,
+        "^candidates: left_to_right: .* got 0.0 at .*pandas",
+        by_side([0, 1], [0.0, 2.0]),
+        {},
+    ),
+    (
+        ValueError,
+        "^candidates: left_to_right: .* got 5 at position 2",
+        by_side([0, 1], [0, 2, 5]),
+        {},
+    ),
+    (
+        TypeError,
+        "^candidates: right_to_left: .* left from 0 to 5, .* got 'a'",
+        by_side(["a"], [0]),
+        {},
+    ),
+    (
+        ValueError,
+        ": right_to_left: 1 of 2 left entities of the .* first 1",
+        by_side([0, 4], [0, 2]),
+        {},
+    ),
+    (
+        ValueError,
+        ": left_to_right: 2 of 2 .* of the test are missing, first 0",
+        by_side([0, 1], []),
+        {},
+    ),
     (ValueError, '^candidates: "unaligned" leaves out what .* known', "unaligned", {"known": None}),
     (ValueError, "give known=$", "unaligned", {"known": {}}),
 ]
@@ -264,10 +295,10 @@ def test_errors_of_candidates(
 
 
 def test_errors_of_candidates_speak_of_labels() -> None:
-    words = r"^candidates\[0\]: 1 of 1 left .*, first 'a'"
+    words = "^candidates: right_to_left: 1 of 1 left .*, first 'a'"
     named: dict[str, Any] = {"left": ["a", "b"], "right": ["x"]}
-    refusal(ValueError, words, Task, [("a", "x")], candidates=(["b"], ["x"]), **named)
-    task = Task([("a", "x")], candidates=(["b", "a"], ["x"]), **named)
+    refusal(ValueError, words, Task, [("a", "x")], candidates=by_side(["b"], ["x"]), **named)
+    task = Task([("a", "x")], candidates=by_side(["b", "a"], ["x"]), **named)
     assert listed(task) == [[0, 1], [0]]
     # splits without pairs count as known splits
     everyone = [list(range(6)), list(range(5))]

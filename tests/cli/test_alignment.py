@@ -67,7 +67,8 @@ KNOWN = "--train train.tsv --valid valid.tsv"
 BOTH = {"known": {name: PAIRS[name] for name in ("train", "valid")}}
 DOT = {"similarity": "dot"}
 NAMED = "--left-labels left.txt --right-labels right.txt"
-FREE = {"candidates": ([2, 4, 5, 6, 7], range(3, 10))}
+BY_SIDE = {"left_to_right": range(3, 10), "right_to_left": [2, 4, 5, 6, 7]}
+FREE = {"candidates": BY_SIDE}
 
 # -- what is ranked --------------------------------------------------------------------------------
 

@@ -53,7 +53,10 @@ class Alignment:
     def given(self) -> dict[str, Any]:
         """Return the arguments of `Task` except the pairs."""
         left, right = self.sizes
-        given = {"left": left, "right": right, "known": self.known, "candidates": self.candidates}
+        candidates = self.candidates
+        if isinstance(candidates, tuple):  # The left ones are ranked from right to left.
+            candidates = {"right_to_left": candidates[0], "left_to_right": candidates[1]}
+        given = {"left": left, "right": right, "known": self.known, "candidates": candidates}
         return given | self.rules
 
     def task(self) -> Task:

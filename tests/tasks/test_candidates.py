@@ -302,11 +302,9 @@ def test_alignment_has_candidates_by_side() -> None:
     options: Any = {"left": 3, "right": 4}
     by_side = {"left_to_right": [2, 0, 2], "right_to_left": [0, 1]}
     task = alignment.Task([(0, 2)], candidates=by_side, **options)
-    other = alignment.Task([(0, 2)], candidates=([1, 0], [0, 2]), **options)
-    assert task.protocol == other.protocol
-    scores = np.arange(12.0).reshape(3, 4)
-    assert task.evaluate_scores(scores).ranks == other.evaluate_scores(scores).ranks
-    words = "expected those of left_to_right and right_to_left"
+    assert task.left_to_right.candidates.tolist() == [0, 2]
+    assert task.right_to_left.candidates.tolist() == [0, 1]
+    words = "those of left_to_right and right_to_left by side, got 'left'"
     refusal(ValueError, words, alignment.Task, [(0, 2)], candidates={"left": [0]}, **options)
 
 

@@ -193,7 +193,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
 
     Parameters
     ----------
-    value : {"all", "test", "unaligned"}, (left_ids, right_ids), or mapping
+    value : {"all", "test", "unaligned"}, or mapping
         The candidates; of each side, if a mapping.
     splits : PairSplits
         The evaluated split, which comes first, and the known ones.
@@ -214,8 +214,6 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
         lists that lack an entity of the test.
     """
     test_entities = distinct(test[:, 0]), distinct(test[:, 1])
-    if isinstance(value, Mapping):
-        value = _candidates_of_graphs(value)
     if isinstance(value, str):
         choice("candidates", value, CANDIDATE_NAMES)
         if value == "all":
@@ -223,13 +221,18 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
         if value == "test":
             return value, test_entities
         return value, _list_unaligned(splits, test_entities)
-    if not isinstance(value, (tuple, list)) or len(value) != len(GRAPHS):
-        expected = f"one of {', '.join(CANDIDATE_NAMES)}, (left_ids, right_ids), or a mapping"
+    forward, backward = DIRECTIONS
+    expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {forward} and {backward} by side"
+    if not isinstance(value, Mapping):
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
+    if set(value) != {forward, backward}:
+        got = ", ".join(map(repr, value))
+        raise InputValueError("candidates", expected=expected, got=got)
     lists = []
-    for j, graph in enumerate(splits.graphs):
-        title = f"candidates[{j}]"
-        ids = graph.set_of(title, value[j])
+    # Ranked from right to left are left entities, and the other way round.
+    for j, (side, graph) in enumerate(zip((backward, forward), splits.graphs, strict=True)):
+        title = f"candidates: {side}"
+        ids = graph.set_of(title, value[side])
         missing = without(test_entities[j], ids)
         if len(missing):
             share = f"{len(missing):,} of {len(test_entities[j]):,}"
@@ -255,12 +258,3 @@ def _list_unaligned(splits: PairSplits, test_entities: Candidates) -> Candidates
         is_free[test_entities[j]] = True  # Entities of the test always stay.
         lists.append(np.flatnonzero(is_free))
     return lists[0], lists[1]
-
-
-def _candidates_of_graphs(by_side: Mapping[Any, Any]) -> tuple[Any, Any]:
-    """Return candidates by side as those of both graphs: from left to right they are right ones."""
-    forward, backward = DIRECTIONS
-    if set(by_side) != {forward, backward}:
-        expected = f"those of {forward} and {backward}, the sides of the task"
-        raise InputValueError("candidates", expected=expected, got=", ".join(map(repr, by_side)))
-    return by_side[backward], by_side[forward]

@@ -71,11 +71,11 @@ class Task(tasks.Task[Report]):
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a
         mapping to ids, or a file of labels, or of labels and ids, as ``entity2id.txt``.
-    candidates : {"all", "test", "unaligned"}, (left_ids, right_ids), or mapping
+    candidates : {"all", "test", "unaligned"}, or mapping
         The entities of the other graph among which a counterpart is ranked. "all": every entity,
         including exclusive ones. "test": those of the test pairs; the fewer they are, the easier
         the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
-        even if a known pair has it). Or ids or labels of both graphs, or those of each side, as
+        even if a known pair has it). Or ids or labels for each side, as
         ``{"left_to_right": right_ids, "right_to_left": left_ids}``; the protocol names them by
         their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)".
     known : dict of str to split, list of splits, one split, or None

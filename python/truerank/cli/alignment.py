@@ -45,10 +45,10 @@ TESTED = "test"  # Of a user's own files, the pairs of this one are ranked.
 
 def parse_candidates(name: str, text: str) -> Any:
     """Return a word, or read the ids of both graphs from two files."""
-    paths = text.split(",")
-    if len(paths) == 1:
+    left, comma, right = text.partition(",")
+    if not comma:
         return text
-    return tuple(read_array(name, path) for path in paths)
+    return {"left_to_right": read_array(name, right), "right_to_left": read_array(name, left)}
 
 
 @command(
