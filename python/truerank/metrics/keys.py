@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, Ty
 
 import numpy as np
 
-from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from .kinds import DEFAULT_KIND, KINDS
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 MACRO = "macro"
 ALL_SIDES = "both"
 # Relations are few candidates, so they are never pooled with entities.
-UNPOOLED_SIDES = ("relation",)
+UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 # An arrow says which values of a metric are better.
@@ -451,7 +450,7 @@ def fail(key: str, why: str) -> NoReturn:
 
 
 class Sides(NamedTuple):
-    """The sides of a report; "both", which pools all but relations and times, comes first.
+    """The sides of a report; "both", which pools all but relations, comes first.
 
     Attributes
     ----------
@@ -500,9 +499,8 @@ class Sides(NamedTuple):
         codes = self.labels.codes
         if side != ALL_SIDES:
             return np.equal(codes, names.index(side))
-        unpooled = [names.index(name) for name in UNPOOLED_SIDES if name in names]
-        if unpooled:
-            return ~are_among(codes, np.array(unpooled))
+        if UNPOOLED_SIDE in names:
+            return np.not_equal(codes, names.index(UNPOOLED_SIDE))
         return None
 
 
@@ -547,7 +545,7 @@ def sides_of(ranks: Ranks) -> Sides:
             f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
             f"ranks.with_labels(side=...)",
         )
-    pooled = len(ranks) - sum(counts.get(name, 0) for name in UNPOOLED_SIDES)
-    if len(ranks) and not pooled:  # All ranks are of these sides.
+    pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
+    if len(ranks) and not pooled:
         return Sides(counts, labels)
     return Sides({ALL_SIDES: pooled} | counts, labels)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..metrics.keys import UNPOOLED_SIDES, parse
+from ..metrics.keys import UNPOOLED_SIDE, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..naming import public
 from ..ranks.protocol import PROVENANCE
@@ -311,8 +311,10 @@ def _ties(counted: Counted) -> tuple[float, str]:
         counted = Counted(counted.tasks[listed], counted.seed)
         over = " over the targets that are listed"
     sides = list(counted.sides.present[:1])
-    # Unpooled sides are no part of the first one, which pools the others.
-    sides.extend(side for side in counted.sides.present[1:] if side in UNPOOLED_SIDES)
+    if (
+        UNPOOLED_SIDE in counted.sides.present[1:]
+    ):  # It is no part of the first, which pools others.
+        sides.append(UNPOOLED_SIDE)
     metrics = [
         {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
         for side, metric in itertools.product(sides, TIE_METRICS)

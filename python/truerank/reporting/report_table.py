@@ -11,7 +11,7 @@ from ..errors import InputValueError, UnknownKeyError
 from ..inference.units import UNIT
 from ..inputs.checks import unique_keys
 from ..inputs.words import suggest
-from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES, Key
+from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
@@ -167,7 +167,7 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
 def _default_sides(report: BaseReport) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
     sides = list(report.sides)
-    named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
+    named = [side for side in sides if side not in (ALL_SIDES, UNPOOLED_SIDE)]
     if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
         sides.remove(ALL_SIDES)
     return sides
