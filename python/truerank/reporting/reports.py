@@ -33,8 +33,8 @@ class Report(BaseReport):
     groups.
 
     Without a side, and for "both", all tasks are pooled except those of the side "relation", which
-    ranks few candidates: they are read only by the name of their side. Without tasks
-    a metric is nan.
+    ranks few candidates: they are read only by the name of their side. Without tasks a metric is
+    nan.
 
     With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted with their own
     numbers of candidates, and "macro.X" is the mean of X over the groups. Groups without tasks of
