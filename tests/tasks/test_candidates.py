@@ -124,7 +124,6 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(test, train, candidates)
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(problems(), st.data())
 def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObject) -> None:
     """Through a matrix, a callable, vectors, and a matrix of NaN but for candidates."""
@@ -178,7 +177,6 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
     refusal(ValueError, "^tail: .*NaN", task.evaluate_scores, **scored)
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(problems(), st.booleans(), st.data())
 def test_lists_count_by_the_definition(
     problem: Problem, has_scores: bool, data: st.DataObject

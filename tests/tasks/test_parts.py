@@ -97,7 +97,7 @@ def link_prediction(rng: np.random.Generator) -> Case:
 
     def by_lists(part: Any) -> Any:
         unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
-        lists = {side: np.argsort(-each, axis=1)[:, :2] for side, each in unique.items()}
+        lists = {side: np.argsort(-each, axis=1)[:, :2].tolist() for side, each in unique.items()}
         return part.evaluate_lists(**lists, unique=True)
 
     ways = {"callables": lambda part: part.evaluate(**asked)}
@@ -288,10 +288,10 @@ def test_units_are_called_what_the_rows_of_a_task_are(make: Any) -> None:
     task, ways, report = make(np.random.default_rng(1))
     ranks = next(iter(ways.values()))(task).ranks
     found = report(saved_and_read(ranks)).interval("mrr")
-    assert (found.by, found.units) == (UNITS[make], len(task))
+    assert (found.unit, found.units) == (UNITS[make], len(task))
     if make is not retrieval:  # Its queries are drawn, whatever their label "unit" is.
         own = ranks.with_labels(unit=np.arange(len(ranks)))
-        assert tr.report(own).interval("mrr").by == "unit"
+        assert tr.report(own).interval("mrr").unit == "unit"
 
 
 def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
@@ -524,7 +524,7 @@ def test_queries_of_tasks_that_were_made_apart_are_apart() -> None:
     parts = shards(2)
     joined = tr.concatenate(parts)
     number = sum(len(np.unique(part.queries.codes)) for part in parts)
-    assert tr.report(joined).interval("mrr", by="query").units == number
+    assert tr.report(joined).interval("mrr", unit="query").units == number
     own = [part.with_labels(queries=["q"] * len(part)) for part in parts]
     assert tr.concatenate(own).queries.counts() == {"q": 108}
     tasks = [tr.retrieval.Task({name: ["a"]}, entities=["a", "b"]) for name in "qr"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strategies.triples import lists_of
 from support.problems import csr
 from truerank import link_prediction, retrieval
 from truerank.tasks import sampling
@@ -39,7 +40,6 @@ def draw_plainly(
     return drawn
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(st.data())
 def test_what_is_drawn(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 30))
@@ -74,21 +74,10 @@ def test_counts_at_most(ascending: list[int], values: list[int], apart: int) -> 
     assert np.array_equal(found, np.searchsorted(ordered, asked, side="right"))
 
 
-def test_a_sample_of_more_than_there_are_is_said() -> None:
-    """Its protocol names a draw of a seed, and every seed has the same candidates."""
+def test_a_sample_of_more_than_there_are_has_all() -> None:
     facts = [(0, 0, 1), (2, 0, 3)]
-    qrels = {0: [1, 2], 1: [3]}
-    said = r"^candidates: of the \d to be drawn for a query there are at most \d: all are taken"
     drawn = link_prediction.Sampled
-    for make in (
-        lambda n: link_prediction.Task(facts, {}, entities=9, candidates=drawn(n)),
-        lambda n: retrieval.Task(
-            qrels, entities=9, known={"t": {1: [4, 5]}}, candidates=drawn(n - 1)
-        ),
-    ):
-        make(8)
-        with pytest.warns(UserWarning, match=said) as caught:
-            make(9)
-        assert {each.filename for each in caught} == {__file__}
-    train = {"train": [(i, 1, i + 1) for i in range(8)]}  # Some types have few entities.
-    link_prediction.Task([*facts, (0, 1, 3)], train, candidates=drawn(5, typed=True))
+    task = link_prediction.Task(facts, {}, entities=9, candidates=drawn(20), sides=["tail"])
+    assert lists_of(task.tail.candidates) == [list(range(9))] * 2
+    found = retrieval.Task({0: [1, 2], 1: [3]}, entities=9, candidates=drawn(20))
+    assert set(lists_of(found.answers.candidates)[0]) == set(range(9))

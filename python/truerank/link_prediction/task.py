@@ -121,10 +121,9 @@ class Task(SidedTask[Report]):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, columns that may have another order, ids that may be
-        labels, as most below the largest do not occur. By the methods that evaluate, if labels have
-        no order: `entities` was None, and the attribute of that name, which tells the order, was
-        not read.
+        For duplicates and leaks that are kept. By the methods that evaluate, if labels have no
+        order: `entities` was None, and the attribute of that name, which tells the order, was not
+        read.
 
     Notes
     -----
@@ -193,8 +192,6 @@ class Task(SidedTask[Report]):
         filter_name = _read_filter(filter, known is not None)
         chosen = as_candidates(candidates, chosen_sides, splits)
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
-        if entities is None and splits.entities.names is None:
-            notes += _notes_on_ids(splits.entities.size, self.audit.entities)
         for note in notes:
             warn_user(note)
         self._units = kept
@@ -488,14 +485,6 @@ def _unsaid_orders(splits: TripleSplits, orders: Mapping[str, Any]) -> set[str]:
     """Return which labels have an order that no argument says."""
     vocabularies = splits.entities, splits.relations
     return {each.of for each in vocabularies if orders[each.of] is None and each.names}
-
-
-def _notes_on_ids(size: int, occurring: int) -> list[str]:
-    """Say that most ids below a size do not occur, if it is large: they may be labels."""
-    if size <= max(5000, 10 * occurring):
-        return []
-    remedies = f"give the labels in their order if these are labels, else entities={size}"
-    return [f"entities: ids go up to {size - 1:,}, of which {occurring:,} occur; {remedies}"]
 
 
 def _read_filter(name: Any, has_known: bool) -> str:

@@ -47,8 +47,8 @@ class TaskAudit(SplitAudit):
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates", "leaks" and "unseen".
     meeting : dict of str to int
-        How many triples of each known split share a query of the task, with all that it has (the
-        times and qualifiers among `keys`): others are known answers of none.
+        How many triples of each known split share a query of the task, with all its `keys`: others
+        are known answers of none.
     headers : tuple of str
         A line about each file whose header was left out.
     left_out : tuple of str
@@ -57,15 +57,14 @@ class TaskAudit(SplitAudit):
         How many of them the triples of all splits have.
     heads, tails : int
         How many distinct entities are heads, and how many are tails.
-    times : TimeAudit, or None
-        Findings about times. None if no column was read as times.
     unfiltered : bool
         Whether no known answers are left out, since the task was given none (``known=None``).
 
     Notes
     -----
-    Two triples are equal if head, relation, tail and the qualifiers that are part of the queries
-    are equal.
+    Two triples are equal if head, relation, tail and the columns that are part of the queries are
+    equal. As many relations as heads, or as tails, are a sign of columns in another order, and ids
+    that go far beyond the entities that occur are a sign of labels that were read as ids.
     """
 
     unseen: SplitFinding | None = None
@@ -81,8 +80,8 @@ class TaskAudit(SplitAudit):
 
     def __str__(self) -> str:
         lines = [super().__str__()]
-        lines.append(f"found: {self.entities:,} entities, {self.relations:,} relations")
-        lines.extend(self.notes)
+        names = f"{self.entities:,} entities, {self.relations:,} relations"
+        lines.append(f"found: {names}, {self.heads:,} heads, {self.tails:,} tails")
         if self.unseen is not None:
             heading = f"unseen in {TRAIN}" if TRAIN in self.known else "unseen"
             rule = self._format_rule("unseen", self.unseen.count)
@@ -93,32 +92,6 @@ class TaskAudit(SplitAudit):
             reason = "known= names no splits: known answers stay among the candidates"
             lines.append(f"unfiltered: {reason}")
         return "\n".join(lines)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a user should be warned of: as many relations as heads, or as tails, or nearly.
-
-        So it is where a file has its columns in another order, as head, tail, relation, and there
-        are far fewer tails than heads, or far fewer heads. At most 10 relations tell nothing.
-        """
-        fewer, more = sorted((self.heads, self.tails))
-        if self.relations <= max(10, 0.9 * fewer) or 2 * fewer > more:
-            return []
-        counts = f"{self.heads:,} heads, {self.relations:,} relations and {self.tails:,} tails"
-        question = "are the columns in the order head, relation, tail?"
-        return [f"many relations: {counts} are distinct; {question}"]
-
-
-def _count_distinct(splits: TripleSplits) -> dict[str, int]:
-    """Count the entities, the relations, the heads and the tails of all triples."""
-    heads = distinct(splits.triples[:, 0])
-    tails = distinct(splits.triples[:, 2])
-    return {
-        "entities": len(distinct(np.append(heads, tails))),
-        "relations": len(distinct(splits.triples[:, 1])),
-        "heads": len(heads),
-        "tails": len(tails),
-    }
 
 
 def audit_triples(
@@ -131,7 +104,7 @@ def audit_triples(
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
     keys : sequence of int
-        The columns of qualifiers that are part of the queries.
+        The further columns that are part of the queries.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and "unseen".
     unfiltered : bool
@@ -153,7 +126,9 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    kept, notes, audit = audit_split(
+    heads = distinct(splits.triples[:, 0])
+    tails = distinct(splits.triples[:, 2])
+    return audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
         splits.sizes,
@@ -163,10 +138,12 @@ def audit_triples(
         unfiltered=unfiltered,
         headers=splits.notes,
         left_out=splits.left_out,
-        **_count_distinct(splits),
+        entities=len(distinct(np.append(heads, tails))),
+        relations=len(distinct(splits.triples[:, 1])),
+        heads=len(heads),
+        tails=len(tails),
         **unseen,
     )
-    return kept, notes + audit.notes, audit
 
 
 def _find_unseen(splits: TripleSplits) -> tuple[dict[str, SplitFinding], Mask]:

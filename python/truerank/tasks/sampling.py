@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import are_among, distinct, look_up
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import indptr_of
 
@@ -90,8 +90,7 @@ def draw_candidates(
     right : (tasks, columns)
         The right answers, which are among the known ones, by the tasks that get them.
     negatives : int
-        The number per task; all that are allowed if there are fewer, with a warning if no task has
-        as many.
+        The number per task; all that are allowed if there are fewer.
     rng : numpy.random.Generator
         The source of random numbers, which the tasks use in their order, some at a time.
 
@@ -113,9 +112,6 @@ def draw_candidates(
     skip_indptr, skips = _keys_of_skips(known, rows, pools, width)
     allowed = np.diff(starts)[lists] - np.diff(skip_indptr)[rows]
     most = int(allowed.max(initial=0))
-    if len(allowed) and most < negatives:
-        text = f"of the {negatives:,} to be drawn for a query there are at most {most:,}"
-        warn_user(f"candidates: {text}: all are taken, and nothing is drawn")
     negatives = min(negatives, most)
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))

@@ -116,8 +116,7 @@ class Sampled(NamedTuple):
     Attributes
     ----------
     negatives : int
-        The number of distinct ones for each draw, as `per` says; all of them if fewer are allowed,
-        with a warning where that is so for every query.
+        The number of distinct ones for each draw, as `per` says; all of them if fewer are allowed.
     typed : bool
         Whether to draw only from the entities that occur in that position of that relation (in any
         split); in link prediction alone.
