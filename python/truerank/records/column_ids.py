@@ -54,6 +54,8 @@ class IdColumn(NamedTuple):
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""
+        if self.is_text and not self.path:  # Rows are not lines: comments and repeats went.
+            return f"column {self.position}"
         place = f"line {line_of(self.path, row + self.has_header)}" if self.path else f"row {row}"
         return f"column {self.position} of {place}"
 

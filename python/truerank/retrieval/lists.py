@@ -9,11 +9,13 @@ import numpy as np
 
 from ..arrays.row_keys import are_among
 from ..errors import InputValueError, warn_user
+from ..inputs.candidate_lists import as_lists
 from ..inputs.selection import indptr_of, join_ranges
 from ..records.elements import first_names, read_elements
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from ..inputs.candidate_lists import CandidateLists
     from ..records.elements import Name, Names
     from ..records.named_lists import NamedLists
     from ..records.vocabularies import Vocabulary
@@ -51,23 +53,6 @@ class ListUse(NamedTuple):
         warn_user(f"{argument}: {text}")
 
 
-class OrderedLists(NamedTuple):
-    """Lists in the order of the ids of queries, and what was left over of them.
-
-    Attributes
-    ----------
-    ids, scores : lists, as `truerank.rank_lists` takes them
-    entries : ndarray of int64
-        The entry of the named lists that each of them is.
-    use : ListUse
-    """
-
-    ids: Any
-    scores: Any
-    entries: IntArray
-    use: ListUse
-
-
 def lists_in_order(
     lists: NamedLists,
     queries: Vocabulary,
@@ -77,8 +62,9 @@ def lists_in_order(
     all_known: bool,
     ids_of_names: Callable[[Names, bool], IntArray],
     asked_in_other_parts: IntArray,
-) -> OrderedLists:
-    """Return ids and scores of named lists, one for each of some queries.
+    dtype: Any = None,
+) -> tuple[CandidateLists, ListUse]:
+    """Return the ids of named lists, one for each of some queries, and which lists are used.
 
     Parameters
     ----------
@@ -94,6 +80,8 @@ def lists_in_order(
         f(names, is_text) -> the ids of entities; the names are distinct.
     asked_in_other_parts : ndarray of int64
         Queries with right answers in other parts of the task, whose lists are not left over.
+    dtype : str or dtype, optional
+        What raw 16-bit scores are.
 
     Raises
     ------
@@ -110,8 +98,8 @@ def lists_in_order(
     ...     lists, queries, order=np.array([0, 1]), asked=np.array([1]), all_known=True,
     ...     ids_of_names=lambda names, _: entities.ids_of("ids", names),
     ...     asked_in_other_parts=np.array([], int),
-    ... ).ids
-    (array([0, 0, 2]), array([2, 0]))
+    ... )[0].ids
+    array([2, 0])
     """
     title = lists.title
     is_text = bool(lists.path)
@@ -142,10 +130,10 @@ def lists_in_order(
     rows = list_of_query[order]
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     entries = join_ranges(lists.indptr[rows], lengths)
-    indptr = indptr_of(lengths)
-    ids = _ids_in_use(lists, entries, ids_of_names)
-    scores = None if lists.scores is None else (indptr, lists.scores[entries])
-    return OrderedLists((indptr, ids), scores, entries, use)
+    ids = indptr_of(lengths), _ids_in_use(lists, entries, ids_of_names)
+    scores = None if lists.scores is None else (ids[0], lists.scores[entries])
+    in_order = as_lists(ids, scores, dtype, title)
+    return in_order._replace(score_at=lambda i: lists.score_at(entries[i])), use
 
 
 def _ids_in_use(

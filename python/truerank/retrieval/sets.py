@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -87,9 +88,6 @@ def read_judged(
     kind: dict[str, Any] = {"is_text": judgements.is_text, "are_positions": matrix is not None}
     asked = reader.column(title, 0, judgements.queries)._replace(**kind)
     entities = reader.column(title, 1, judgements.documents)._replace(**kind)
-    if judgements.is_text:
-        asked = _TextColumn(*asked)
-        entities = _TextColumn(*entities)
     queries = asked
     counts = judgements.counts
     if counts is not None:
@@ -106,13 +104,6 @@ def read_judged(
             raise InputValueError(title, expected=expected, got=f"{width} columns")
     is_table = counts is None and not judgements.is_text
     return JudgedPairs(queries, entities, gains, asked, judgements.source, is_table, rows)
-
-
-class _TextColumn(IdColumn):
-    """A column of judgements in text, whose rows are not its lines: comments and repeats went."""
-
-    def where(self, _row: int) -> str:
-        return f"column {self.position}"
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
@@ -199,7 +190,8 @@ class PairCodes(NamedTuple):
         return indptr, np.subtract(codes, first_code, out=first_code)
 
 
-class AnswerSets(NamedTuple):
+@dataclass(frozen=True)
+class AnswerSets:
     """Right answers and known ones as ids.
 
     Attributes
@@ -237,7 +229,7 @@ class AnswerSets(NamedTuple):
         """Return some of the right answers, in this order."""
         gains = None if self.gains is None else self.gains[where]
         queries, entities = self.pairs.T
-        return self._replace(pairs=_as_pairs(queries[where], entities[where]), gains=gains)
+        return replace(self, pairs=_as_pairs(queries[where], entities[where]), gains=gains)
 
     def codes(self) -> tuple[PairCodes, IntArray]:
         """Return what makes codes of pairs of their queries, and those of the right answers."""
@@ -531,7 +523,7 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
             drop = 'leaks="drop"'
             warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
         what = "dropped" if rule == "drop" else "kept"
-        sets = sets._replace(audit=(*sets.audit, f"leaks: {text}, {what}"))
+        sets = replace(sets, audit=(*sets.audit, f"leaks: {text}, {what}"))
     if rule == "drop":
         sets = sets.select(~is_leak)
     if not len(sets.pairs):

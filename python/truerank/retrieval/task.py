@@ -27,7 +27,7 @@ from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains
-from .lists import OrderedLists, lists_in_order
+from .lists import ListUse, lists_in_order
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_side, read_candidates
@@ -415,11 +415,8 @@ class Task(SidedTask[RetrievalReport]):
             lists = as_lists(ids.ids, ids.scores, dtype, "ids")
         else:
             named = read_lists("ids", ids, columns)
-            ordered = self._lists_by_query(named)
-            use = ordered.use
+            lists, use = self._lists_by_query(named, dtype)
             source = named.source
-            lists = as_lists(ordered.ids, ordered.scores, dtype, named.title)
-            lists = lists._replace(score_at=lambda i: named.score_at(ordered.entries[i]))
             self._warn_of_names(named, lists, options.get("order"))
         counted = self._rank_lists({SIDE: lists}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
@@ -431,7 +428,7 @@ class Task(SidedTask[RetrievalReport]):
         report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
         return report
 
-    def _lists_by_query(self, named: NamedLists) -> OrderedLists:
+    def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
         """Return named lists in the order of the rows of this task, or of this part of one."""
         if self._query_vocabulary.words is not None and len(named):
             first = named.queries[:1]
@@ -454,6 +451,7 @@ class Task(SidedTask[RetrievalReport]):
             all_known=self._all_queries_known,
             ids_of_names=partial(self._ids_of_names, named.title),
             asked_in_other_parts=asked_in_other_parts,
+            dtype=dtype,
         )
 
     def _warn_of_names(self, named: NamedLists, lists: CandidateLists, order: str | None) -> None:

@@ -7,8 +7,9 @@ ten. All sums are accurate to some units in the last place: nothing that cancels
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +30,8 @@ _MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge a
 _SMALL = 1e-17
 
 
-class Ties(NamedTuple):
+@dataclass(frozen=True)
+class Ties:
     """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
 
     Every order of a tie is equally likely. A tie of right answers alone has no order that matters.
