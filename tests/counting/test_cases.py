@@ -160,29 +160,3 @@ def test_protocol() -> None:
     assert (other.filter, other.candidates) == (("unnamed",), "selection")
     assert (other.nan, other.order) == ("omit", "ascending")
     assert tr.rank(scores, [0], order="ascending").protocol.fingerprint == plain.fingerprint
-
-
-def test_a_filter_the_wrong_way_round_is_said() -> None:
-    """It leaves the known answers, among which the rank of a true one is low."""
-    rng = np.random.default_rng(0)
-    scores = rng.random((6, 200))
-    targets = np.arange(6)
-    is_known = rng.random((6, 200)) < 0.08
-    by_mask = [
-        csr([np.flatnonzero(row).tolist() for row in mask]) for mask in (is_known, ~is_known)
-    ]
-    right = tr.rank(scores, targets, filter=by_mask[0])
-    said = r"^filter: it leaves out nearly all; candidates= takes what is to be let in$"
-    for call in (
-        lambda: tr.rank(scores, targets, filter=by_mask[1]),
-        lambda: tr.rank_embeddings(scores, np.eye(200), targets, filter=by_mask[1]),
-    ):
-        with pytest.warns(UserWarning, match=said) as caught:
-            wrong = call()
-        assert [each.filename for each in caught] == [__file__]
-        assert wrong.candidates.max() < 40 < 160 < right.candidates.min()
-    with_targets = is_known.copy()
-    with_targets[targets, targets] = True
-    let_in = csr([np.flatnonzero(row).tolist() for row in with_targets])
-    assert tr.rank(scores, targets, candidates=let_in).above.tolist() == wrong.above.tolist()
-    assert tr.rank(scores[:, :99], targets, filter=[list(range(98))] * 6).candidates.max() == 2

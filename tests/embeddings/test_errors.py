@@ -36,7 +36,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         refuse(ValueError, rf"^{name}: .*text\.npy: expected", **{name: tmp_path / "text.npy"})
         message = rf"^{name}: .*cube\.npy: expected a matrix \({name}, d\).* got shape \(3, 10, 2\)"
         refuse(ValueError, message, **{name: tmp_path / "cube.npy"})
-    refuse(IsADirectoryError, "directory", entities=tmp_path)
+    refuse(ValueError, "^entities: .*expected a .npy or .npz file", entities=tmp_path)
     refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
 
 

@@ -151,7 +151,6 @@ def micro(ranks: Ranks, key: str) -> float:
         return math.nan
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(grouped_ranks(), st.sampled_from(PLAIN + ADJUSTED), st.sampled_from(list(KINDS)))
 def test_values_of_groups_are_those_of_their_tasks(
     drawn: tuple[Ranks, list[int]], metric: str, kind: str

@@ -107,7 +107,6 @@ def test_expected_ties_of_any_size() -> None:
     assert report(Ranks([0], [10**6], 10**6))["expected.median"] == (10**6 + 1) / 2
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(st.lists(st.integers(2, 10**6), min_size=1), st.booleans())
 def test_perfect_and_constant_scorers_are_exact(candidates: list[int], weighted: bool) -> None:
     n = len(candidates)
@@ -131,7 +130,6 @@ def test_perfect_and_constant_scorers_are_exact(candidates: list[int], weighted:
     assert constant["mr"] == pytest.approx((np.average(candidates, weights=weights) + 1) / 2)
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 def test_no_tasks_and_no_weight_give_nan_without_a_warning() -> None:
     without_weight = Ranks([0, 3], [1, 1], 9, weights=[1, 0])[1:]
     with np.errstate(all="raise"):
@@ -144,7 +142,6 @@ def test_no_tasks_and_no_weight_give_nan_without_a_warning() -> None:
                 assert all(map(math.isnan, values))
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(any_ranks({"weights": True}), st.sampled_from([1e-300, 0.3, 1e300]))
 def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
     assume(len(ranks))

@@ -72,7 +72,6 @@ COUNTED: dict[str | None, Callable[[int], int]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(st.lists(queries(), min_size=1, max_size=3), st.sampled_from(list(COUNTED)), st.data())
 def test_every_metric_over_every_order(
     drawn: list[Query], gain: str | None, data: st.DataObject
@@ -513,7 +512,6 @@ def test_rules_of_misses_that_are_refused(candidates: str, misses: str, expected
     refusal(ValueError, f"^misses: expected .*{expected}", report, ranks, misses=misses)
 
 
-@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=1, max_size=4))
 @examples(20)
 def test_sampled_hits_of_one_right_answer_are_those_of_ranks(counts: list[tuple[int, int]]) -> None:

@@ -73,7 +73,8 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
         raise InputValueError("--weights", "every query of retrieval counts once")
     found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
     if isinstance(made, RetrievalReport):
-        found._tell_lists(made.list_use, made._answered.longest_list)
+        of_lists = made._answered
+        found._tell_lists(made.list_use, of_lists.longest_list, of_lists.known_in_lists)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
@@ -37,8 +37,6 @@ class ScoreNames(NamedTuple):
 
 
 SCORES = ScoreNames()
-_MUCH = 0.9  # A filter of more than this share of many columns may be the wrong way round.
-_MANY_COLUMNS = 100
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
@@ -225,9 +223,6 @@ def prepare_job(
     threads = rules.num_threads
     if filter is not None:
         filter = as_selection("filter", filter, tasks, columns, threads)
-        most = _MUCH * columns * (len(filter.indptr) - 1)
-        if candidates is None and columns >= _MANY_COLUMNS and len(filter.indices) > most:
-            warn_user("filter: it leaves out nearly all; candidates= takes what is to be let in")
     if candidates is not None:
         candidates = as_selection("candidates", candidates, tasks, columns, threads)
     return Job(task_rows, task_targets, filter, candidates, rules, score_names)

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import warn_user
 from .ties import RankFunction, mean_log, mean_over_tie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
 
@@ -52,14 +49,6 @@ def read_drawn_cutoff(text: str) -> DrawnCutoff:
     """
     k, negatives = map(int, text.split(":"))
     return DrawnCutoff(k, negatives)
-
-
-def warn_of_all_drawn(negatives: npt.NDArray[Any], cutoff: DrawnCutoff) -> None:
-    """Warn if no task has as many negatives as are to be drawn, so that nothing is drawn at all."""
-    most = int(negatives.max(initial=0))
-    if 0 < most < cutoff.negatives:
-        text = f"of the {cutoff.negatives:,} to be drawn for a task there are at most {most:,}"
-        warn_user(f"sampled_hits@{cutoff}: {text}: all are taken, and nothing is drawn")
 
 
 class Draws(NamedTuple):

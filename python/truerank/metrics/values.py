@@ -19,7 +19,6 @@ from .averages import arithmetic, median, values_per_task
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
 from .kinds import Sample, take
 from .metric_table import ADJUSTMENTS, METRICS, Metric
-from .sampled_hits import DrawnCutoff, warn_of_all_drawn
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -140,8 +139,6 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     0.5
     """
     metric = METRICS[key.metric]
-    if isinstance(key.parameter, DrawnCutoff):
-        warn_of_all_drawn(sample.candidates - 1, key.parameter)
     measured = metric.inverse(metric.mean(metric.transform, sample, key.parameter))
     if key.adjustment == NO_ADJUSTMENT:
         return measured

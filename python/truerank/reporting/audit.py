@@ -50,12 +50,9 @@ MESSAGES = {
     "inf": "{} have infinite scores",
     "rescored": "{} have another score in their block than the given one",
     "queries": "{} have rows that differ from the first row of their query",
-    "masked": "right answers of {} come last and seem to have infinite scores: were they masked "
-    "with the known ones?",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates, which are hits whatever their "
     "scores",
-    "all filtered": "{} have no candidate but the right one: are filters the wrong way round?",
     "unfiltered": "known answers count as wrong ones; name the splits that hold them as known",
     "sampled": "the candidates are a sample: ranks are better than among all, and only compare "
     "over the same sample",
@@ -69,7 +66,6 @@ THRESHOLDS = {
     "worse than chance": STANDARD_ERRORS,
     "ties": 0.01,
     "few candidates": 0.01,
-    "all filtered": 0.5,
 }
 
 
@@ -221,19 +217,12 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
         yield "rescored", differing.sum(), f"{np.count_nonzero(differing):,} true candidates"
         mismatched = audit.mismatched
         yield "queries", mismatched.sum(), f"{np.count_nonzero(mismatched):,} tasks"
-        # Only among candidates as bad as it is an infinite score the last one, but for NaN.
-        is_last = (ranks.above + ranks.tied == ranks.candidates) & (audit.nan == 0)
-        share, words = _share_of(counted, is_last & (audit.inf == ranks.tied))
-        yield "masked", share, words
         best = audit.at_best  # Two candidates with the best score are only a tie.
         saturated = (best > 2) & (best > SATURATED * ranks.candidates)
         share, words = _share_of(counted, saturated)
         yield "saturated", share, words
     share, words = _share_of(counted, ranks.candidates <= CUTOFF)
     yield "few candidates", share, words
-    if protocol.filter and not protocol.sampled:
-        share, words = _share_of(counted, ranks.candidates == 1)
-        yield "all filtered", share, words
     is_bare = not protocol.filter and not protocol.sampled
     yield "unfiltered", is_bare and not {"head", "tail"}.isdisjoint(counted.sides.present), ""
     yield "sampled", protocol.sampled, ""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
 # They stand below every table.
-DOUBTS = ("misses", "worse than chance", "all filtered", "test candidates", "ties")
+DOUBTS = ("misses", "worse than chance", "test candidates", "ties")
 MICRO = "micro"
 GROUP = "group"
 

@@ -87,8 +87,8 @@ class Finding(NamedTuple):
     ----------
     name : str
         The check: "misses", "worse than chance", "ties", "constant", "nan", "inf", "rescored",
-        "queries", "masked", "saturated", "few candidates", "all filtered", "unfiltered", "sampled",
-        "test candidates", "unaudited".
+        "queries", "saturated", "few candidates", "unfiltered", "sampled", "test candidates",
+        "unaudited".
     value : float
         The measured value.
     threshold : float

@@ -29,7 +29,7 @@ from ..reporting.summaries import (
     misses_differ,
     summary_of,
 )
-from ..tables.cells import format_count
+from ..tables.cells import format_count, percent
 from .answers import GAINS, RankedAnswers, counted_gains
 from .metrics import LEVELS, ORDER_KINDS, read_key
 
@@ -57,7 +57,8 @@ DEFAULT_METRICS = (
 )
 FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # A report lists keys of these kinds.
-CHECKS = ("constant", "nan", "inf", "masked", "saturated", "sampled")
+CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
+MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 FEW = 0.1  # Lists are short up to this share of the candidates.
 ANSWERLESS = ("omit", "zero")  # This is what becomes of queries without a right answer.
 # Tables say in these words what becomes of right answers that their lists miss.
@@ -177,6 +178,8 @@ class AnsweredQueries(Source):
     list_use : ListUse or None
     longest_list : int or None
         Of lists without given candidates.
+    known_in_lists : float
+        What share of the entries of lists is known.
     """
 
     form = ANSWER_REPORTS
@@ -190,6 +193,7 @@ class AnsweredQueries(Source):
         self.gains = counted_gains(ranks.gains, rules.gain)
         self.list_use: ListUse | None = None
         self.longest_list: int | None = None
+        self.known_in_lists = 0.0
         self.is_right = right_answers(ranks, rules.relevance_level)
         self.graded = RankedAnswers(ranks, self.gains, rules.misses)
         self.queries = self.graded.queries
@@ -368,6 +372,9 @@ class AnsweredQueries(Source):
             found += findings(Counted(self.ranks.with_labels(side=None), 0), checks)
         lists = _left_over(self.list_use)
         lists += _short_lists(self.longest_list, self.summary.candidates_min)
+        if self.known_in_lists > MUCH_KNOWN:
+            message = f"{percent(self.known_in_lists)} of what lists name is known, and not counted"
+            lists.append(Finding("known in lists", self.known_in_lists, MUCH_KNOWN, message))
         found += [finding for finding in lists if not names or finding.name in names]
         return found
 

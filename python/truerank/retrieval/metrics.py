@@ -17,7 +17,7 @@ import numpy as np
 from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import METRICS, Row
-from ..metrics.sampled_hits import DrawnCutoff, Draws, warn_of_all_drawn
+from ..metrics.sampled_hits import DrawnCutoff, Draws
 from .ties import BEYOND, Ties, discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def _sampled_hits(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
     """
     first = ties.starts
     others = (ties.candidates - ties.answers).astype(np.float64)
-    warn_of_all_drawn(others, cutoff)
     drawn = np.minimum(others, min(cutoff.negatives, BEYOND))
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)

@@ -194,10 +194,11 @@ class RetrievalReport(BaseReport):
         """Of lists by name, the queries that have none, and those whose list was not used."""
         return self._answered.list_use
 
-    def _tell_lists(self, use: ListUse | None, longest: int | None) -> None:
-        """Tell which lists were used, and of lists without given candidates the longest."""
+    def _tell_lists(self, use: ListUse | None, longest: int | None, known: float) -> None:
+        """Tell which lists were used, the longest of all candidates, and what share is known."""
         self._answered.list_use = use
         self._answered.longest_list = longest
+        self._answered.known_in_lists = known
 
     def _find(self, names: Sequence[str]) -> list[Finding]:
         return self._answered.find(names)

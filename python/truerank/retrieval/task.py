@@ -22,7 +22,6 @@ from ..records.elements import read_elements
 from ..records.list_files import read_lists
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
-from ..tables.cells import percent
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .answered_queries import Rules, check_level, check_misses
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from ..records.named_lists import NamedLists
     from ..records.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
-
-MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 
 
 @public("truerank.retrieval")
@@ -422,10 +419,14 @@ class Task(SidedTask[RetrievalReport]):
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn(lists.name)
-        if report._answered.facts["missed"] and self.protocol.candidates != LISTED:
-            self._warn_of_known(lists, counted[0])
-        longest = int(np.diff(lists.indptr).max(initial=0))
-        report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
+        lengths: Any = np.diff(lists.indptr)
+        longest = int(lengths.max(initial=0)) if self.protocol.candidates == ALL else None
+        known = 0.0
+        names = int(lengths[self.answers.test_rows].sum())
+        if names and self.protocol.candidates != LISTED:
+            counted_lengths: Any = counted[0].lengths  # They are without what is known.
+            known = 1 - int(counted_lengths.sum()) / names
+        report._tell_lists(use, longest, known)
         return report
 
     def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
@@ -465,18 +466,6 @@ class Task(SidedTask[RetrievalReport]):
         if named.contradiction and order != "ascending":
             advice = "order='ascending' says that lower scores are better"
             warn_user(f"{lists.name}: {named.contradiction}: {advice}")
-
-    def _warn_of_known(self, lists: CandidateLists, ranks: Ranks) -> None:
-        """Warn where much of what lists name is known, so that less is left of them."""
-        named = int(np.diff(lists.indptr)[self.answers.test_rows].sum())
-        lengths: Any = ranks.lengths  # Ranks of lists have them, without what is known.
-        known = named - int(lengths.sum())
-        if known > MUCH_KNOWN * named:
-            advice = "a model leaves out what is known before it takes the best k"
-            share = percent(known / named)
-            warn_user(
-                f"{lists.name}: {share} of what lists name is known, and not counted: {advice}"
-            )
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
