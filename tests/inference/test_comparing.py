@@ -277,7 +277,7 @@ def results_of_all_swaps(a: tr.Ranks, b: tr.Ranks) -> Iterator[tuple[tr.Report, 
         yield models[0], models[1]
 
 
-@pytest.mark.parametrize(("units", "seed"), [(2, 0), (3, 1), (5, 2), (6, 3), (7, 4), (10, 5)])
+@pytest.mark.parametrize(("units", "seed"), [(2, 0), (3, 1), (5, 2), (6, 3), (8, 5)])
 def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) -> None:
     a = drawn(seed, 2 * units, weighted=seed % 2 == 1)
     b = moved(a, seed, most=3)
