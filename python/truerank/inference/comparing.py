@@ -514,14 +514,13 @@ def compare_pair(
         models_a = [models_a[0], *models_b[: len(runs_a) - 1]]
         models_b = models_b[len(runs_a) - 1 :]
     notes = tuple(dict.fromkeys(note for pair in pairs for note in pair.notes))
-    compare_models = _compare_folds if are_folds else _compare_runs
     comparisons = []
     for key in keys:
-        fields = compare_models(key, models_a, models_b, unit, level, has_bounds)
-        fields["notes"] = notes + fields["notes"]
+        options: dict[str, Any] = {"unit": unit, "level": level, "has_bounds": has_bounds}
+        fields = _compare_by_key(key, models_a, models_b, are_folds=are_folds, **options)
         comparisons.append(
             Comparison(
-                **fields,
+                **fields | {"notes": notes + fields["notes"]},
                 level=level,
                 pairing=pairs[-1].pairing,
                 name_a=names[0],
@@ -543,69 +542,60 @@ def _read_runs(name: str, model: Any) -> dict[str, Any]:
     return {f"{name}[{i}]": run for i, run in enumerate(runs)}
 
 
-def _compare_folds(
+def _compare_by_key(
     key: Key,
     models_a: Sequence[HasUnits],
     models_b: Sequence[HasUnits],
+    *,
+    are_folds: bool,
     unit: LabelsLike | None,
     level: float,
     has_bounds: bool,
 ) -> dict[str, Any]:
-    """Compare the values of two models over folds, each of which has tasks of its own."""
-    units_a = [model.units(key, unit=unit) for model in models_a]
-    units_b = [model.units(key, unit=unit) for model in models_b]
-    folds_a = [influences_of(units) for units in units_a]
-    folds_b = [influences_of(units) for units in units_b]
-    apart = np.array([[one.mean - two.mean for one, two in zip(folds_a, folds_b, strict=True)]])
-    _, p_value, low, high = t_test([apart], np.ones(len(folds_a)), level)
-    fields = _fields(key, folds_a, folds_b, low, high)
-    one = np.concatenate([units.merits() for units in units_a])
-    two = np.concatenate([units.merits() for units in units_b])
-    number = sum(units.number for units in units_a)
-    counts = _count_wins(one, two) | {"units": number, "unit": units_a[0].name}
-    return fields | counts | {"p_value": p_value, "method": OF_FOLDS, "notes": ()}
-
-
-def _compare_runs(
-    key: Key,
-    models_a: Sequence[HasUnits],
-    models_b: Sequence[HasUnits],
-    unit: LabelsLike | None,
-    level: float,
-    has_bounds: bool,
-) -> dict[str, Any]:
-    """Compare one run or several of two models over the same tasks."""
-    codes, name = unit_codes(models_a[0].tasks, unit)
-    units_a = [model.units(key, unit=codes) for model in models_a]
-    units_b = [model.units(key, unit=codes) for model in models_b]
-    runs_a = [influences_of(units) for units in units_a]
-    runs_b = [influences_of(units) for units in units_b]
-    check_bases([*runs_a, *runs_b], "b")
-    bases = runs_a[0].bases
-    tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
+    """Return the fields of a comparison of runs over the same tasks, or of folds."""
+    name = ""
+    if not are_folds:
+        unit, name = unit_codes(models_a[0].tasks, unit)
+    units = [[model.units(key, unit=unit) for model in models] for models in (models_a, models_b)]
+    runs_a, runs_b = ([influences_of(each) for each in of_runs] for of_runs in units)
+    merits = [[each.merits() for each in of_runs] for of_runs in units]
+    name = name or units[0][0].name
+    number = units[0][0].number
+    if are_folds:  # The value of a fold is to them what that of a unit is to one test set.
+        number = sum(each.number for each in units[0])
+        bases = np.ones(len(runs_a))
+        tops = [np.array([[run.mean for run in runs]]) for runs in (runs_a, runs_b)]
+        one, two = map(np.concatenate, merits)
+        method = OF_FOLDS
+    else:
+        check_bases([*runs_a, *runs_b], "b")
+        bases = runs_a[0].bases
+        tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
+        one, two = (np.mean(of_runs, axis=0) for of_runs in merits)
+        method = OF_RUNS if len(runs_a) > 1 else FLIPS
     apart = differences(tops[0].mean(axis=0), tops[1].mean(axis=0))
     notes: tuple[str, ...] = ()
-    method = FLIPS
     p_value = low = high = math.nan
-    if len(runs_a) > 1:
-        method = OF_RUNS
     if not math.isnan(sum(run.value for run in (*runs_a, *runs_b))):
-        if len(runs_a) > 1:
-            _, p_value, low, high = t_test(tops, bases, level)
-        else:
+        if method == FLIPS:
             p_value, method = p_of_difference(apart, bases)
             if has_bounds:
                 low, high = bounds_of_difference(apart, bases, level)
-        if has_bounds and math.isnan(low):
-            notes = (f"no interval: {_why_unbounded(apart, name)}",)
         else:
+            _, p_value, low, high = t_test(tops, bases, level)
+        if has_bounds and math.isnan(low):
+            notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else name)}",)
+        elif not are_folds:
             _, moved = influences_of_sums(apart, bases)
             notes = note_on(key, name, moved, bases, is_share=runs_a[0].is_share)
-    fields = _fields(key, runs_a, runs_b, low, high)
-    one = np.mean([units.merits() for units in units_a], axis=0)
-    two = np.mean([units.merits() for units in units_b], axis=0)
-    counts = _count_wins(one, two) | {"units": units_a[0].number, "unit": name}
-    return fields | counts | {"p_value": p_value, "method": method, "notes": notes}
+    fields = _fields(key, runs_a, runs_b, low, high) | _count_wins(one, two)
+    return fields | {
+        "p_value": p_value,
+        "method": method,
+        "notes": notes,
+        "units": number,
+        "unit": name,
+    }
 
 
 def _why_unbounded(apart: FloatArray, name: str) -> str:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .units import HasRanks, HasUnits, Units
 
 RESAMPLES = 1000
-NONE = "none"
 OF_RUNS = "t of runs and units"
 OF_FOLDS = "t of folds"
 
@@ -230,21 +229,8 @@ def interval(
         method = "bootstrap"
         bases = units.sums(units.weights)
         notes = note_on(key, units.name, np.zeros(units.number), bases)
-    if math.isnan(low):
-        method = NONE
-        notes = () if math.isnan(value) else _why_unbounded(units.number, units.name)
-    return Interval(
-        metric=str(key),
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        method=method,
-        units=units.number,
-        unit=units.name,
-        notes=notes,
-        decimals=key.decimals,
-    )
+    counted = (units.number, units.name)
+    return _interval(key, value, (low, high), level, method=method, units=counted, notes=notes)
 
 
 def check_interval(key: Key, runs: int = 1) -> None:
@@ -288,11 +274,6 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
             f"{key} of several runs has no interval, as it is no mean over units; each run has one"
         )
     return ""
-
-
-def _why_unbounded(number: int, name: str) -> tuple[str]:
-    counted = describe_units(number, name)
-    return (f"no interval: {counted}" if number < 2 else f"no interval: all {counted} are alike",)
 
 
 def bounds_of(influences: Influences, level: float) -> tuple[float, float]:
@@ -426,45 +407,55 @@ def interval_over_runs(
     check_interval(key, len(runs))
     aligned = align_runs(models)
     if aligned is not None:
-        codes, name = unit_codes(models[0].tasks, unit)
-        units = [model.units(key, unit=codes) for model in aligned]
-        number = units[0].number
-    else:
-        units = [model.units(key, unit=unit) for model in models]
+        models = aligned
+        unit, name = unit_codes(models[0].tasks, unit)
+    units = [model.units(key, unit=unit) for model in models]
+    influences = [influences_of(of_run) for of_run in units]
+    value = math.fsum(of_run.value for of_run in influences) / len(runs)
+    low = high = math.nan
+    notes: tuple[str, ...] = ()
+    if aligned is None:
+        method = OF_FOLDS
         name = units[0].name
         number = sum(of_fold.number for of_fold in units)
-    influences = [influences_of(of_run) for of_run in units]
-    first = influences[0]
-    value = math.fsum(of_run.value for of_run in influences) / len(runs)
-    notes: tuple[str, ...] = ()
-    method = NONE
-    low = high = math.nan
-    if math.isnan(value):
-        pass
-    elif aligned is None:
-        means = np.array([[of_fold.mean for of_fold in influences]])
-        _, _, low, high = t_test([means], np.ones(len(runs)), level)
-        method = OF_FOLDS
+        tops = np.array([[of_fold.mean for of_fold in influences]])
+        bases = np.ones(len(runs))
     else:
+        method = OF_RUNS
+        number = units[0].number
         check_bases(influences, "runs")
         tops = np.array([of_run.tops for of_run in influences])
-        _, _, low, high = t_test([tops], first.bases, level)
-        _, moved = influences_of_sums(tops.mean(axis=0), first.bases)
-        notes = note_on(key, name, moved, first.bases)
-        method = OF_RUNS
-    if math.isnan(low):
-        method = NONE
-        notes = () if math.isnan(value) else _why_unbounded(number, name)
-    low, high = _values_between(first, low, high)
+        bases = influences[0].bases
+    if not math.isnan(value):
+        _, _, low, high = t_test([tops], bases, level)
+        low, high = _values_between(influences[0], low, high)
+        if aligned is not None:
+            _, moved = influences_of_sums(tops.mean(axis=0), bases)
+            notes = note_on(key, name, moved, bases)
+    counted = (number, name)
+    return _interval(key, value, (low, high), level, method=method, units=counted, notes=notes)
+
+
+def _interval(
+    key: Key,
+    value: float,
+    bounds: tuple[float, float],
+    level: float,
+    *,
+    method: str,
+    units: tuple[int, str],
+    notes: tuple[str, ...],
+) -> Interval:
+    """The interval of a value; where it has no bounds, the reason is its note."""
+    number, name = units
+    if math.isnan(bounds[0]):
+        method = "none"
+        notes = ()
+        if not math.isnan(value):
+            counted = describe_units(number, name)
+            notes = (f"no interval: all {counted} are alike",)
+            if number < 2:
+                notes = (f"no interval: {counted}",)
     return Interval(
-        metric=str(key),
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        method=method,
-        units=number,
-        unit=name,
-        notes=notes,
-        decimals=key.decimals,
+        str(key), value, *bounds, level, method, number, name, notes, decimals=key.decimals
     )
