@@ -265,7 +265,8 @@ def _read_pool(
         if pool == ALL:
             return None
         if pool == TYPED:  # Each relation has a list.
-            answers = splits.triples[:, SIDES[side].answer]
+            _, answer = SIDES[side]
+            answers = splits.triples[:, answer]
             relation, entities = distinct_rows([splits.triples[:, 1], answers])
             indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
             return indptr, entities, splits.triples[kept, 1]

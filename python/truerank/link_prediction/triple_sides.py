@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import DistinctRows, occurrences_of
+from ..arrays.row_keys import DistinctRows, Occurrences, occurrences_of
 from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideQueries, SideTasks, make_queries
 from .candidate_sets import CandidateSet, candidates_of
@@ -40,42 +40,19 @@ LABELS = (
 )
 
 
-class TripleCounts:
-    """How often entities and relations occur in triples, from which the labels of tasks are made.
+def _count_known(splits: TripleSplits) -> tuple[Occurrences, Occurrences]:
+    """Count in how many distinct triples of the known splits entities and relations occur.
 
-    Parameters
-    ----------
-    triples : ndarray of int64, shape (n, 3+)
-        The triples of all splits; the first `tested` belong to the evaluated one. Qualifiers do not
-        count, and memory grows with the number of triples, whatever their ids.
-    tested : int
-        The number of evaluated triples.
-
-    Examples
-    --------
-    >>> counts = TripleCounts(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]]), 1)
-    >>> counts.degrees("entities", np.array([0, 1]))
-    array([1, 0])
+    Further columns do not count, and memory grows with the number of triples, whatever their ids.
     """
-
-    def __init__(self, triples: IntArray, tested: int) -> None:
-        known = triples[tested:]
-        rows = DistinctRows([known[:, 1], known[:, 0], known[:, 2]])
-        of_relations = rows.count_prefixes(3)
-        heads = rows.column(1)
-        tails = rows.column(2)
-        del rows  # There may be millions of rows.
-        tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-        of_entities = occurrences_of(heads, tails)
-        self._occurrences = {"entities": of_entities, "relations": of_relations}
-
-    def degrees(self, kind: str, ids: IntArray) -> IntArray:
-        """Return how many distinct triples of the known splits have each entity or relation."""
-        return self._occurrences[kind].of(ids)
-
-    def forget(self, kind: str) -> None:
-        """Free the memory of counts that are not asked for again."""
-        del self._occurrences[kind]
+    known = splits.triples[splits.tested :]
+    rows = DistinctRows([known[:, 1], known[:, 0], known[:, 2]])
+    of_relations = rows.count_prefixes(3)
+    heads = rows.column(1)
+    tails = rows.column(2)
+    del rows  # There may be millions of rows.
+    tails = tails[tails != heads]  # A triple whose head is its tail counts once.
+    return occurrences_of(heads, tails), of_relations
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -140,9 +117,9 @@ def make_sides(
     is_asked : ndarray of bool
         The triples of all splits that share a query of the task are marked in it.
     """
-    counts = TripleCounts(splits.triples, splits.tested)
-    labels = _labels_of_triples(splits, kept, counts)
-    counts.forget("entities")
+    of_entities, of_relations = _count_known(splits)
+    labels = _labels_of_triples(splits, kept, of_entities)
+    del of_entities
     made = {}
     for side in sides:
         query, answer = SIDES[side]
@@ -156,7 +133,7 @@ def make_sides(
             columns=vocabulary.size,
             filter=_make_filter(filter, side, queries, splits.triples, kept),
             candidates=candidates_of(side, candidates, queries, kept, splits),
-            labels=_labels_of_side(side, queries, counts, labels),
+            labels=_labels_of_side(side, queries, of_relations, labels),
             test_rows=kept,
             height=splits.tested,
             names=vocabulary.names,
@@ -181,7 +158,7 @@ def _make_filter(
 
 
 def _labels_of_triples(
-    splits: TripleSplits, kept: IntArray, counts: TripleCounts
+    splits: TripleSplits, kept: IntArray, of_entities: Occurrences
 ) -> dict[str, Labels]:
     """Make the labels that the tasks of all sides have, one for each triple that is ranked."""
     triples = splits.triples
@@ -191,21 +168,21 @@ def _labels_of_triples(
         "relation": splits.relations.labels(relations),
         "unit": labels_of_codes(kept),
         "category": labels_of_codes(categories, CATEGORIES),
-        "head_degree": labels_of_codes(counts.degrees("entities", triples[kept, 0])),
-        "tail_degree": labels_of_codes(counts.degrees("entities", triples[kept, 2])),
+        "head_degree": labels_of_codes(of_entities.of(triples[kept, 0])),
+        "tail_degree": labels_of_codes(of_entities.of(triples[kept, 2])),
     }
     return labels
 
 
 def _labels_of_side(
-    side: str, queries: SideQueries, counts: TripleCounts, of_triples: Mapping[str, Labels]
+    side: str, queries: SideQueries, of_relations: Occurrences, of_triples: Mapping[str, Labels]
 ) -> dict[str, Labels]:
     """Add the labels of the tasks of one side to those of their triples."""
     labels = dict(of_triples)
     labels["queries"] = labels_of_codes(queries.rows)
     labels["targets"] = labels_of_codes(queries.targets)
     if side == "relation":
-        degrees = counts.degrees("relations", queries.targets)
+        degrees = of_relations.of(queries.targets)
     else:
         degrees = labels[f"{side}_degree"].codes
     labels["degree"] = degree_buckets(degrees)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,18 +39,12 @@ TRIPLE_FORM = RowForm(
 )
 
 
-class SideColumns(NamedTuple):
-    """The columns of a triple that make the queries of a side, and that of the answers."""
-
-    query: tuple[int, ...]
-    answer: int
-
-
-# Tasks come in this order of sides.
-SIDES = {
-    "head": SideColumns((1, 2), answer=0),
-    "tail": SideColumns((0, 1), answer=2),
-    "relation": SideColumns((0, 2), answer=1),
+# The columns of a triple that make the queries of a side, and that of the answers. Tasks come in
+# this order of sides.
+SIDES: dict[str, tuple[tuple[int, ...], int]] = {
+    "head": ((1, 2), 0),
+    "tail": ((0, 1), 2),
+    "relation": ((0, 2), 1),
 }
 
 
@@ -73,7 +68,8 @@ class Triples(NamedTuple):
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
 
 
-class TripleSplits(NamedTuple):
+@dataclass(frozen=True)
+class TripleSplits:
     """Some splits as ids over one vocabulary.
 
     Attributes
@@ -279,10 +275,16 @@ def _encode_splits(
     heads_and_tails: list[IdColumn] = []
     for columns in columns_of_splits:
         heads_and_tails.extend([columns[0], columns[2]])
-    entity, relation, ids, relation_ids = encode_names(
-        entities, relations, heads_and_tails, [columns[1] for columns in columns_of_splits]
-    )
+    columns_of_relations = [columns[1] for columns in columns_of_splits]
+    entity, ids = encode_columns("entities", entities, heads_and_tails)
+    # Where entities are a number or have labels that are int, text holds integers: relations
+    # without a vocabulary are ids, too.
     holds_ids = entities is not None and entity.words is None
+    has_text = any(column.is_text and len(column.values) for column in columns_of_relations)
+    if relations is None and holds_ids and has_text:
+        parts = parse_integers(columns_of_relations)
+        relations = 1 + max(int(part.max(initial=0)) for part in parts)
+    relation, relation_ids = encode_columns("relations", relations, columns_of_relations)
     to_stack = [ids[0::2], relation_ids, ids[1::2]]
     qualifiers = []
     for j in further:
@@ -315,21 +317,3 @@ def _encode_qualifier(
     names = tuple(sorted(labels))
     id_of = {name: i for i, name in enumerate(names)}
     return names, numbers_of(columns, id_of)
-
-
-def encode_names(
-    entities: Any, relations: Any, of_entities: Sequence[IdColumn], of_relations: Sequence[IdColumn]
-) -> tuple[Vocabulary, Vocabulary, list[IntArray], list[IntArray]]:
-    """Turn columns of entities and of relations into ids, and return both vocabularies.
-
-    Where entities are a number or have labels that are int, so that text holds integers, relations
-    without a vocabulary are ids too.
-    """
-    entity, ids = encode_columns("entities", entities, of_entities)
-    holds_ids = entities is not None and entity.words is None
-    has_text = any(column.is_text and len(column.values) for column in of_relations)
-    if relations is None and holds_ids and has_text:
-        parts = parse_integers(of_relations)
-        relations = 1 + max(int(part.max(initial=0)) for part in parts)
-    relation, relation_ids = encode_columns("relations", relations, of_relations)
-    return entity, relation, ids, relation_ids

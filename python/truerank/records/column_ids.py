@@ -260,12 +260,8 @@ def are_integers_in_text(columns: Sequence[IdColumn]) -> bool:
     >>> are_integers_in_text([column]), are_integers_in_text([column._replace(is_text=False)])
     (True, False)
     """
-    return are_text(columns) and all(map(is_integer_text, distinct_labels(columns)))
-
-
-def are_text(columns: Sequence[IdColumn]) -> bool:
-    """Return whether columns have labels only in text."""
-    return all(column.is_text for column in columns if column.label_index is not None)
+    are_text = all(column.is_text for column in columns if column.label_index is not None)
+    return are_text and all(map(is_integer_text, distinct_labels(columns)))
 
 
 def parse_integers(columns: Sequence[IdColumn]) -> list[IntArray]:

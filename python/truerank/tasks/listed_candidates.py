@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,39 +17,9 @@ if TYPE_CHECKING:
     from .side_tasks import SideTasks
 
 
-class ListedCandidates(NamedTuple):
-    """What `rank_open_lists` takes of the candidates of tasks.
-
-    Attributes
-    ----------
-    filter : TaskLists
-        What is left out of the lists: the filter, and what is listed and no candidate.
-    sizes : ndarray of int64, shape (n,)
-        The number of candidates of each task that the filter leaves, its target included.
-    """
-
-    filter: TaskLists
-    sizes: IntArray
-
-
-class Selections(NamedTuple):
-    """Distinct combinations of a list, candidates and a filter, and that of each task.
-
-    Attributes
-    ----------
-    row, candidates, filter, query : ndarray of int64, shape (m,)
-        The numbers of the list, of the candidates, of the filter and of the query.
-    of_task : ndarray of int64, shape (n,)
-    """
-
-    row: IntArray
-    candidates: IntArray
-    filter: IntArray
-    query: IntArray
-    of_task: IntArray
-
-
-def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) -> ListedCandidates:
+def candidates_of_lists(
+    lists: CandidateLists, rows: IntArray, side: SideTasks
+) -> tuple[TaskLists, IntArray]:
     """Split what is listed into candidates and others, without a loop over queries.
 
     Parameters
@@ -59,6 +29,13 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
         The list of each task.
     side : SideTasks
         The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
+
+    Returns
+    -------
+    TaskLists
+        What is left out of the lists: the filter, and what is listed and no candidate.
+    ndarray of int64, shape (n,)
+        The number of candidates of each task that the filter leaves, its target included.
 
     Raises
     ------
@@ -71,59 +48,45 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
     >>> from truerank.tasks.side_tasks import SideTasks
     >>> one = np.zeros(1, np.int64)
     >>> side = SideTasks("tail", one[:, None], one, one + 2, 9, candidates=np.array([2, 5, 7]))
-    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side).sizes
+    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side)[1]
     array([3])
     """
     size = side.columns
     filter_selection, selection = side.selections()
     filters = TaskLists.of(filter_selection, len(side))
     candidates = TaskLists.of(selection, len(side))
-    combined = distinct_selections(rows, candidates.lists, filters.lists, side.rows)
+    # Tasks often share their combination of a list, candidates, a filter and a query.
+    combined = codes_of(rows, candidates.lists, filters.lists, side.rows)
+    first = combined.first()
+    of_candidates = candidates.lists[first]
+    of_filter = filters.lists[first]
     candidate_keys = candidates.keys(size)
     filter_keys = filters.keys(size)
 
-    places, listed = _entries_within(lists, combined.row, size)
-    is_candidate = are_among(listed.keys(combined.candidates, size), candidate_keys)
-    is_filtered = are_among(listed.keys(combined.filter, size), filter_keys)
+    places, listed = _entries_within(lists, rows[first], size)
+    is_candidate = are_among(listed.keys(of_candidates, size), candidate_keys)
+    is_filtered = are_among(listed.keys(of_filter, size), filter_keys)
     target_keys = side.rows * size + side.targets
     is_wrong = ~(is_candidate | is_filtered)
-    is_wrong &= ~are_among(listed.keys(combined.query, size), target_keys)
+    is_wrong &= ~are_among(listed.keys(side.rows[first], size), target_keys)
     if is_wrong.any():
         _refuse_others(lists, places, is_wrong, side)
 
     # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filtered = ListEntries(*distinct_rows(filters.entries(combined.filter)))
-    further = listed.chosen(~is_candidate & ~is_filtered)
-    indptr, left_out = _join_entries(filtered, further, len(combined.row))
+    filtered = ListEntries(*distinct_rows(filters.entries(of_filter)))
+    others = listed.chosen(~is_candidate & ~is_filtered)
+    list_numbers = np.append(filtered.list_numbers, others.list_numbers)
+    columns = np.append(filtered.columns, others.columns)
+    order = np.argsort(row_keys([list_numbers, columns]), kind="stable")
+    indptr = indptr_of(np.bincount(list_numbers, minlength=len(first)))
+    left_out = TaskLists(indptr, columns[order], combined.codes)
 
     # A filtered target is a candidate all the same.
-    sizes = _count_unfiltered(candidates, candidate_keys, filtered, combined, size)
+    are_both = are_among(filtered.keys(of_candidates, size), candidate_keys)
+    both = np.bincount(filtered.list_numbers[are_both], minlength=len(first))
+    sizes = np.diff(candidates.indptr)[of_candidates] - both
     is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
-    return ListedCandidates(
-        TaskLists(indptr, left_out, combined.of_task), sizes[combined.of_task] + is_target_filtered
-    )
-
-
-def _join_entries(one: ListEntries, other: ListEntries, number: int) -> tuple[IntArray, IntArray]:
-    """Join entries of the same lists, which are some in number, to (indptr, columns)."""
-    list_numbers = np.append(one.list_numbers, other.list_numbers)
-    columns = np.append(one.columns, other.columns)
-    order = np.argsort(row_keys([list_numbers, columns]), kind="stable")
-    return indptr_of(np.bincount(list_numbers, minlength=number)), columns[order]
-
-
-def _count_unfiltered(
-    candidates: TaskLists,
-    candidate_keys: IntArray,
-    filtered: ListEntries,
-    combined: Selections,
-    size: int,
-) -> IntArray:
-    """Return how many candidates of each combination are not filtered."""
-    are_both = are_among(filtered.keys(combined.candidates, size), candidate_keys)
-    both = np.bincount(filtered.list_numbers[are_both], minlength=len(combined.row))
-    counts: IntArray = np.diff(candidates.indptr)[combined.candidates] - both
-    return counts
+    return left_out, sizes[combined.codes] + is_target_filtered
 
 
 def _entries_within(
@@ -140,28 +103,6 @@ def _entries_within(
     ids = lists.ids[places].astype(np.int64)
     is_within = (ids >= 0) & (ids < size)
     return places[is_within], ListEntries(list_numbers, ids).chosen(is_within)
-
-
-def distinct_selections(
-    row: IntArray, candidates: IntArray, filters: IntArray, query: IntArray
-) -> Selections:
-    """Return the distinct combinations of what tasks have.
-
-    Examples
-    --------
-    >>> one = np.zeros(3, np.int64)
-    >>> distinct_selections(one, np.array([4, 2, 4]), one, one).candidates
-    array([2, 4])
-    """
-    combined = codes_of(row, candidates, filters, query)
-    first = combined.first()
-    return Selections(
-        row=row[first],
-        candidates=candidates[first],
-        filter=filters[first],
-        query=query[first],
-        of_task=combined.codes,
-    )
 
 
 def _refuse_others(lists: CandidateLists, places: IntArray, is_wrong: Any, side: SideTasks) -> None:
