@@ -1,4 +1,4 @@
-"""`inference`: intervals, comparisons and corrections."""
+"""`inference`: intervals and comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FAULTS = [
     Fault(
         "half of a p-value",
         "python/truerank/inference/paired_tests.py",
-        "return 2 * float(len(first) - smaller / len(missing)) / len(first)",
-        "return float(len(first) - smaller / len(missing)) / len(first)",
+        "return 2 * (1 - smaller / (len(first) * len(second)))",
+        "return 1 - smaller / (len(first) * len(second))",
     ),
 ]
