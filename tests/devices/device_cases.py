@@ -205,7 +205,6 @@ DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
     ),
     "top": lambda move: tr.topk_embeddings(move(QUERIES), move(ENTITIES), 3).ids.tolist(),
     "alignment": lambda move: ALIGNED.evaluate_scores(move(SCORES)).ranks,
-    "local scaling": lambda move: ALIGNED.evaluate_scores(move(SCORES), csls=3).ranks,
 }
 
 

@@ -36,7 +36,6 @@ from support.examples import examples
 from support.problems import Array
 from truerank import _core
 from truerank.alignment import csls_means
-from truerank.inputs.progress_listeners import BoundedPairs
 
 
 def check_lists(made: NearTies, k: int) -> None:
@@ -445,7 +444,7 @@ def test_progress_says_what_bounds_spared() -> None:
         [report.done for report in ends] == [report.total for report in told[-2:]] == [180_000] * 2
     )
     off, on = (report.bounds for report in ends)
-    assert off == BoundedPairs("off", 45_000, 0, 0, 0)
+    assert off == ("off", 45_000, 0, 0, 0)
     assert on is not None
     assert on[:3] == ("int16", 45_000, 45_000)
     assert on.scored <= on.open < 4000

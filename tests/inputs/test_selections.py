@@ -16,7 +16,7 @@ from support.interruptions import allocating_at_most
 from support.outcomes import check
 from support.problems import FORMS, assert_same, matrix, refuse
 from support.refusals import refusal
-from truerank.inputs.selection import csr_from_padded, parsed_selection
+from truerank.inputs.selection import parsed_selection
 
 # --- accepted
 
@@ -27,17 +27,12 @@ def test_every_form(form: str) -> None:
     check(count, matrix("float32"), [1, 4, 0, 5, 66], filter=lists, filter_form=form)
 
 
-def test_csr_from_padded() -> None:
-    for padded, pad, expected in (
-        (np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]]), -1, ([0, 2, 2, 5], [3, 5, 2, 2, 0])),
-        (np.array([[9, 1], [9, 9]], np.int32), 9, ([0, 1, 1], [1])),
-        (np.empty((0, 4), np.int64), -1, ([0], [])),
-        (np.empty((3, 0), np.int64), -1, ([0, 0, 0, 0], [])),
-        ([[1, -1], [0, 2]], -1, ([0, 1, 3], [1, 0, 2])),
-    ):
-        found = csr_from_padded(padded, pad=pad)
-        assert tuple(part.tolist() for part in found) == expected
-        assert [part.dtype.kind for part in found] == ["i", "i"]
+def test_padded_lists_in_a_line() -> None:
+    """As the message says it, which refuses them."""
+    x = np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]])
+    message = refusal(TypeError, "padded", tr.rank, np.eye(3, 6), [0, 1, 2], filter=x)
+    pair = eval(message.partition("it is ")[2], {"np": np, "x": x})
+    assert tuple(part.tolist() for part in pair) == ([0, 2, 2, 5], [3, 5, 2, 2, 0])
 
 
 # --- refused
@@ -73,11 +68,15 @@ for selection in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ()):
 SAID: list[tuple[Any, Any, str]] = [
     (np.ones((4, 4), bool), ValueError, r".*a mask of shape \(tasks, columns\), here \(4, 5\)"),
     (np.ones(5, bool), ValueError, r".*got shape \(5,\)"),
-    (np.eye(4, 5, dtype=int), TypeError, ".*a mask of booleans or index lists .csr_from_padded"),
+    (
+        np.eye(4, 5, dtype=int),
+        TypeError,
+        r".* or index lists, got .*; padded with -1, it is",
+    ),
     ([{0}, [1], (2,), 3], ValueError, r".*a list of indices for task 3, got shape \(\)"),
     ([{0}, [1], (2,), None], TypeError, "list 3: expected integers, got NoneType"),
     ({0: [0], 1: [1], 2: [2], 3: [3]}, TypeError, ".*expected .* index lists"),
-    ({1, 2}, TypeError, ".* lists .*, got set"),
+    ({1, 2}, TypeError, ".* lists, got set"),
     (np.array([1, 2, 3, 4]), (TypeError, ValueError), ""),
     ([1, 2, 3, 4], (TypeError, ValueError), ""),
     (3, (TypeError, ValueError), ""),
@@ -137,10 +136,3 @@ def test_target_outside_a_large_selection() -> None:
     tr.rank(scores, [99_998, 0], candidates=columns)
     refuse(ValueError, "candidates", scores, [99_998, 1], candidates=columns)
     refuse(ValueError, "candidates", scores, [0, 99_999], candidates=columns[::-1])
-
-
-def test_what_is_not_padded() -> None:
-    for padded in (np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]):
-        refusal(TypeError, r"\bx\b", csr_from_padded, padded)
-    for shape in ((), (3,), (2, 2, 2)):
-        refusal(ValueError, r"\bx\b", csr_from_padded, np.zeros(shape, int))

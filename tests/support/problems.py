@@ -18,7 +18,6 @@ import scipy.sparse
 import truerank as tr
 from oracles.counting import Counts, Lists, Refused
 from support.refusals import is_of_kind, refusal
-from truerank.inputs.selection import csr_from_padded
 
 Array = npt.NDArray[Any]
 
@@ -208,14 +207,6 @@ def by_columns(lists: Lists, columns: int) -> Any:
     return scipy.sparse.csc_array(coordinates([sorted(set(s)) for s in lists], columns))
 
 
-def padded(lists: Lists) -> tuple[Array, Array]:
-    width = max(1, max(map(len, lists), default=0))
-    table = np.full((len(lists), width), -1, np.int64)
-    for i, entries in enumerate(lists):
-        table[i, : len(entries)] = entries
-    return csr_from_padded(table)
-
-
 def mask(lists: Lists, columns: int) -> Array:
     """Return True at the columns of each list."""
     table = np.zeros((len(lists), columns), np.bool_)
@@ -252,7 +243,6 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "column of lists": lambda lists, _: object_column(lists),
     "mask": mask,
     "Fortran mask": lambda lists, columns: np.asfortranarray(mask(lists, columns)),
-    "padded": lambda lists, _: padded(lists),
     "scipy csr": compressed,
     "scipy csc": by_columns,
     "scipy coo": coordinates,

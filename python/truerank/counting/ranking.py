@@ -47,12 +47,12 @@ def rank(
     scores : array_like, shape (rows, columns) or (columns,), or files
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
         any layout: Fortran order, slices, broadcasts, read-only arrays, memory maps. Anything with
-        `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on a
-        device, where they are counted (see Notes). Or the path of a `.npy` file or of an
-        uncompressed `.npz`; a list of paths or a pattern (``"part-*.npy"``) of files that follow
-        each other by rows; or what `open_scores` returns, as for files that follow each other by
-        columns. Or a DataFrame of one dtype whose rows and columns are only numbered; give
-        ``.to_numpy()`` of others.
+        `__array__`, the buffer protocol or DLPack; torch tensors on the CPU or on a device, where
+        they are counted (see Notes), as ``torch.from_dlpack(x)`` is of an array of JAX. Or the path
+        of a `.npy` file or of an uncompressed `.npz`; a list of paths or a pattern
+        (``"part-*.npy"``) of files that follow each other by rows; or what `open_scores` returns,
+        as for files that follow each other by columns. Or a DataFrame of one dtype whose rows and
+        columns are only numbered; give ``.to_numpy()`` of others.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional
@@ -127,8 +127,7 @@ def rank(
     scores and the selections (``TRUERANK_DEVICE`` chooses). Only counts are copied, and waited for
     once, at the end; a kernel also checks targets, and lists as ``(indptr, indices)``, that are
     there. What a device cannot count, and scores of a call with a checkpoint, are copied
-    to the host block by block. ``ranks.protocol.device`` says what counted them. JAX arrays on a
-    device are counted there if the program has imported a torch that has the device, too.
+    to the host block by block. ``ranks.protocol.device`` says what counted them.
 
     Examples
     --------

@@ -156,7 +156,7 @@ def _are_in_order(scores: Store, before: Store, rules: Rules) -> bool:
     """Whether the block before is read by what was given to the stream of this one."""
     if not isinstance(scores, DeviceStore) or not is_counted_in_order(before, rules):
         return False
-    return scores.stream is not None and scores.stream.is_same(before.stream)
+    return scores.stream.is_same(before.stream)
 
 
 @contextmanager

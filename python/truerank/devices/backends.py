@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from .. import _core, devices
-from ..inputs.array_likes import is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.shards import ShardStore
 from .score_sources import PartOfTasks, StoredScores
@@ -60,19 +59,12 @@ def _scores_of(store: Store) -> StoredScores | None:
     if not isinstance(store, DeviceStore) or chosen_backend() == "host":
         return None
     tensor = store.array
-    if not is_tensor(tensor):  # of JAX
-        try:
-            tensor = sys.modules["torch"].from_dlpack(tensor)
-        except (AssertionError, BufferError, KeyError, RuntimeError, TypeError):
-            return None  # torch is not there, or lacks the device
-        if tensor.is_cpu and chosen_backend() is None:
-            return None  # an array over several devices may yet be in the host's memory
     if tensor.is_neg():
         return None
     backend = backend_of(tensor)
     if backend == "host":
         return None
-    return StoredScores(tensor, backend, store.stream or DeviceStream(tensor.device))
+    return StoredScores(tensor, backend, store.stream)
 
 
 def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
@@ -80,7 +72,7 @@ def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
 
     They may then be written again by what is given to it later.
     """
-    if not isinstance(store, DeviceStore) or store.stream is None:
+    if not isinstance(store, DeviceStore):
         return False
     scores = _scores_of(store)
     return scores is not None and scores.backend == "triton"

@@ -511,7 +511,7 @@ def read_vectors(
         dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
         check_dimensions(shape_of(vectors), name, form)
         is_float = vectors.dtype not in QUANTISED
-        if is_float and isinstance(vectors, DeviceStore) and vectors.stream is not None:
+        if is_float and isinstance(vectors, DeviceStore):
             return vectors, (), vectors.device
         return in_one_array(vectors), vectors.files, vectors.device
 

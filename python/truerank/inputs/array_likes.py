@@ -1,6 +1,6 @@
-"""Arrays that users hand over, of torch and JAX too: checked, read-only, in the host's memory.
+"""Arrays that users hand over, of torch too: checked, read-only, in the host's memory.
 
-Neither library is imported here: a program that has not imported it has no array of it.
+torch is not imported here: a program that has not imported it has no tensor of it.
 """
 
 from __future__ import annotations
@@ -33,29 +33,20 @@ def is_tensor(value: object) -> bool:
 
 
 def device_of(value: Any) -> str:
-    """Return the name of the device that an array is on, or of all; empty in the host's memory.
-
-    An array of JAX is in the host's memory where one device of the processor has all of it.
+    """Return the name of the device that a tensor is on; empty for all others.
 
     Examples
     --------
     >>> device_of(np.zeros((2, 3))), device_of([[0.1, 0.2]])
     ('', '')
     """
-    if is_tensor(value):
-        if value.is_cpu:
-            return ""
-        return str(value.device)
-    if type(value).__module__.partition(".")[0] != "jaxlib" or not hasattr(value, "sharding"):
+    if not is_tensor(value) or value.is_cpu:
         return ""
-    devices = value.sharding.device_set
-    if len(devices) == 1 and next(iter(devices)).platform == "cpu":
-        return ""
-    return " + ".join(sorted(map(str, devices)))
+    return str(value.device)
 
 
 def on_host(value: Any, name: str = "array") -> Any:
-    """Copy an array on a device to the host's memory; return anything else as it is.
+    """Copy a tensor on a device to the host's memory; return anything else as it is.
 
     Parameters
     ----------
@@ -76,9 +67,7 @@ def on_host(value: Any, name: str = "array") -> Any:
     """
     if not device_of(value):
         return value
-    if is_tensor(value):
-        return dense_tensor(value, name).to("cpu")
-    return np.asarray(value)
+    return dense_tensor(value, name).to("cpu")
 
 
 def dense_tensor(tensor: Any, name: str) -> Any:

@@ -72,8 +72,11 @@ class Progress(NamedTuple):
         The time since the call began to count.
     resumed : int
         Bytes of scores that were already counted in the checkpoint.
-    bounds : BoundedPairs, optional
-        Of embeddings, whose scores are not stored: what bounds spared in this call.
+    bounds : tuple, optional
+        Of embeddings, whose scores are not stored: what certified bounds spared in this call. Its
+        ``levels`` are "int8", "int16" or "off"; ``pairs`` of a task and a candidate there were in
+        all, of which ``bounded`` went by bounds, of which the levels left ``open`` some, of which
+        some had to be ``scored``.
     unit : str
         "bytes" of scores; "columns" of a `RankCounter`, "passes" of
         Dask, "queries" of a model that is called.

@@ -27,6 +27,7 @@ _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
 _EXACT = 1 << 53  # Integers below it are floats of 64 bits.
 # numpy reads an array by one of these, where there is DLPack as well.
+_HOST = 1  # DLPack's number of the processor's memory
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
 # Most dtypes are in the machine's own byte order, and are recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
@@ -166,9 +167,9 @@ def as_scores(
     Parameters
     ----------
     value : array_like, shape (rows, columns) or (columns,)
-        An array, or anything with `__array__`, the buffer protocol or DLPack; torch tensors and JAX
-        arrays, which are copied as a whole if they are on a device. `Scores`, which have been
-        checked before, stay as they are.
+        An array, or anything with `__array__`, the buffer protocol or DLPack, in the host's memory;
+        torch tensors, which are copied as a whole if they are on a device. `Scores`, which have
+        been checked before, stay as they are.
     dtype : str or dtype, optional
         What raw 16-bit scores are, "bfloat16" or "float16"; for others, the dtype that is expected.
     name : str
@@ -229,12 +230,21 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         return tensor_array(value, name)
     if is_sparse(value):
         raise InputTypeError(name, expected="a dense array", got=type(value).__name__)
-    if hasattr(value, "__dlpack__") and not any(hasattr(value, other) for other in _PROTOCOLS):
+    is_foreign = hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray)
+    if is_foreign and (_is_on_device(value) or not any(hasattr(value, x) for x in _PROTOCOLS)):
         return _from_dlpack(value, name), None
     array = as_array(value, name, "a matrix of numbers")
     if isinstance(value, (list, tuple)):
         refuse_rounded(name, value, array)
     return array, None
+
+
+def _is_on_device(value: Any) -> bool:
+    """Whether an array is on a device, or on several, by what its DLPack says."""
+    try:
+        return bool(value.__dlpack_device__()[0] != _HOST)
+    except BufferError:  # JAX raises it for an array over several devices.
+        return True
 
 
 def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:

@@ -14,9 +14,8 @@ import numpy as np
 
 from .._core import Selection
 from ..errors import InputTypeError, InputValueError
-from ..naming import public
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
-from .checks import check_range, check_shape, integer, is_sparse
+from .checks import check_range, check_shape, is_sparse
 from .frames import by_position, without_index
 
 if TYPE_CHECKING:
@@ -143,47 +142,6 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     return indptr
 
 
-@public("truerank.inputs.selection")
-def csr_from_padded(x: object, pad: int = -1, *, name: str = "x") -> tuple[IntArray, IntArray]:
-    """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
-
-    Parameters
-    ----------
-    x : array_like of int, shape (tasks, width)
-        One list of columns per row; entries equal to `pad` are left out.
-    pad : int, default -1
-        The value that fills short rows. It may stand anywhere in a row.
-    name : str
-        What messages call `x`.
-
-    Returns
-    -------
-    indptr : ndarray of int64, shape (tasks + 1,)
-    indices : ndarray of int64, shape (entries,)
-        The entries of row i are ``indices[indptr[i]:indptr[i + 1]]``, in their order.
-
-    Raises
-    ------
-    TypeError
-        If `x` or `pad` are not integers.
-    ValueError
-        If `x` is not two-dimensional.
-
-    Examples
-    --------
-    >>> indptr, indices = csr_from_padded([[4, 2, -1], [-1, -1, -1], [7, -1, -1]])
-    >>> indptr
-    array([0, 2, 2, 3])
-    >>> indices
-    array([4, 2, 7])
-    """
-    array = index_array(name, x)
-    keep = array != integer("pad", pad)
-    check_shape(name, array.shape, 2, "a matrix (tasks, width)")
-    indptr = indptr_of(keep.sum(axis=1))
-    return indptr, array[keep]
-
-
 def indptr_of(lengths: npt.ArrayLike) -> IntArray:
     """Return where each of some lists that follow each other begins, and where the last one ends.
 
@@ -263,7 +221,9 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
     expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
     got = f"{type(value).__name__} of shape {array.shape}"
-    raise InputTypeError(name, expected=f"{expected} (csr_from_padded takes padded ones)", got=got)
+    if array.ndim == 2 and array.dtype.kind == "i":
+        got += "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
+    raise InputTypeError(name, expected=expected, got=got)
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:

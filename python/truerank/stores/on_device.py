@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputValueError
 from ..inputs.array_likes import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.checks import choice
 from ..inputs.scores import as_scores, check_dimensions
-from .shards import ShardStore
 from .store import Array, OpenOptions, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
@@ -45,7 +43,7 @@ def chosen_backend() -> str | None:
 
 
 def counts_as_on_device(value: Any) -> bool:
-    """Whether an array is on a device, or TRUERANK_DEVICE has tensors of the host counted so.
+    """Whether a tensor is on a device, or TRUERANK_DEVICE has those of the host counted so.
 
     Examples
     --------
@@ -74,9 +72,9 @@ class DeviceStream:
             self._module = module
             self._stream = module.current_stream(device)
 
-    def is_same(self, other: DeviceStream | None) -> bool:
+    def is_same(self, other: DeviceStream) -> bool:
         """Whether both are one stream."""
-        return other is not None and bool(self._stream == other._stream)
+        return bool(self._stream == other._stream)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -127,11 +125,11 @@ def copy_to_device(array: Array, device: Any) -> Any:
 
 
 class DeviceStore(Store):
-    """An array on one device. It must not change while it is ranked.
+    """A tensor on a device. It must not change while it is ranked.
 
     Parameters
     ----------
-    array : torch.Tensor or jax.Array, shape (rows, columns) or (columns,)
+    array : torch.Tensor, shape (rows, columns) or (columns,)
         Its computation may still run: copies wait for all work on the current stream of the calling
         thread.
     dtype, carrier, name
@@ -145,11 +143,9 @@ class DeviceStore(Store):
         super().__init__(tuple(map(int, array.shape)), dtype, carrier, (), name)
         self.array = array[None, :] if self.single_row else array
         self.device = str(array.device)
-        self.stream: DeviceStream | None = None
-        if is_tensor(array):
-            self.stream = DeviceStream(array.device)
-            with suppress(RuntimeError):  # Some devices have no addresses.
-                self.address = int(array.data_ptr())
+        self.stream = DeviceStream(array.device)
+        with suppress(RuntimeError):  # Some devices have no addresses.
+            self.address = int(array.data_ptr())
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
@@ -161,16 +157,13 @@ class DeviceStore(Store):
         yield self._copy_to_host((rows, columns))
 
     def take(self, rows: Array, columns: Array) -> Array:
-        pairs: tuple[Any, Any] = rows, columns
-        if self.stream is not None:  # The indices stay on the host, whatever the default device is.
-            torch = sys.modules["torch"]
-            pairs = (torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu"))
+        torch = sys.modules["torch"]
+        # The indices stay on the host, whatever the default device is.
+        pairs = (torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu"))
         return self._copy_to_host(pairs)
 
     def _copy_to_host(self, index: tuple[Any, Any]) -> Array:
         """Copy what an index selects of the array."""
-        if self.stream is None:
-            return np.asarray(self.array[index])
         with self.stream.current():
             copy = self.stream.copy_to_host(self.array[index])
             self.stream.wait()
@@ -178,44 +171,20 @@ class DeviceStore(Store):
 
 
 def device_store(value: Any, options: OpenOptions) -> Store:
-    """Make the store of a tensor or a JAX array on a device, as `is_on_device` says.
-
-    A JAX array that is sharded over several devices is read from each.
+    """Make the store of a tensor on a device, as `counts_as_on_device` says.
 
     Raises
     ------
     TypeError
         For a tensor that is not dense or has no data, and a dtype that scores cannot have.
     ValueError
-        For other shapes, and for an array that is partly on devices of other processes.
+        For other shapes.
     """
     name = options.name
+    tensor = dense_tensor(value, name)
     # An empty array of the same dtype is checked as one in memory is.
     empty_shape = (0,) * options.form.dimensions[-1]
-    if is_tensor(value):
-        value = dense_tensor(value, name)
-        empty = sys.modules["torch"].empty(empty_shape, dtype=value.dtype, device="cpu")
-    else:
-        empty = np.empty(empty_shape, value.dtype)
+    empty = sys.modules["torch"].empty(empty_shape, dtype=tensor.dtype, device="cpu")
     like = as_scores(empty, options.dtype, name, options.form)
-    check_dimensions(tuple(value.shape), name, options.form)
-    if is_tensor(value):
-        return DeviceStore(value, like.dtype, like.array.dtype, name)
-    if not value.is_fully_addressable:
-        got = "one that is also on devices of others; rank in each process the rows that it has"
-        raise InputValueError(name, expected="an array on devices of this process", got=got)
-    bands_by_top: dict[int, list[tuple[int, Store]]] = {}
-    for shard in value.addressable_shards:
-        if shard.replica_id == 0:
-            starts = [axis_range.start or 0 for axis_range in shard.index]
-            left = starts[-1]
-            top = starts[0] if len(starts) == 2 else 0
-            part = DeviceStore(shard.data, like.dtype, like.array.dtype, name)
-            bands_by_top.setdefault(top, []).append((left, part))
-    rows_of_shards: list[ShardStore] = []
-    for top in sorted(bands_by_top):
-        parts = [part for _, part in sorted(bands_by_top[top])]
-        rows_of_shards.append(ShardStore(parts, 1, ()))
-    store = ShardStore(rows_of_shards, 0, ()) if len(rows_of_shards) > 1 else rows_of_shards[0]
-    store.device = device_of(value)
-    return store
+    check_dimensions(tuple(tensor.shape), name, options.form)
+    return DeviceStore(tensor, like.dtype, like.array.dtype, name)

@@ -58,8 +58,8 @@ def open_scores(
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
           (part-2 before part-10). If they are numbered by ones, a missing number is an error.
         - A list or tuple: its members, of any kind, are shards in the given order.
-        - A numpy.memmap, whose file is checked for having shrunk. A torch tensor or JAX array on a
-          device; the work that computes it may still be under way. Any other array.
+        - A numpy.memmap, whose file is checked for having shrunk. A torch tensor on a device; the
+          work that computes it may still be under way. Any other array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}
         Whether shards follow each other by rows (0) or by columns, the candidates (1).
