@@ -132,8 +132,8 @@ def alignment(source: Source) -> tuple[Array, Array, Array, Array]:
     from alignment_vectors import make_embeddings
 
     data = tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en")
-    shuffled = np.random.default_rng(0).permutation(data.pairs)
-    train, test = np.split(shuffled, [3 * len(shuffled) // 10])
+    order = np.argsort(np.random.PCG64(0).random_raw(len(data.pairs)), kind="stable")
+    train, test = (data.pairs[np.sort(ids)] for ids in np.split(order, [3 * len(order) // 10]))
     path = source.vectors / "alignment.npz"
     if not path.exists():
         left, right = make_embeddings(data, train)
