@@ -98,8 +98,8 @@ def test_both_directions(k: int | None, compare: Compare, sizes: Sizes, team: Te
     problem = draw_clustered(sizes.embeddings, 256, "dot")
     targets, rows = np.unique(problem.targets, return_index=True)
     pairs = np.stack([rows, targets], axis=1)
-    sizes = {"left": len(problem.queries), "right": len(problem.entities)}
-    task = tr.alignment.Task(pairs, **sizes)
+    left, right = len(problem.queries), len(problem.entities)
+    task = tr.alignment.Task(pairs, left=left, right=right)
 
     def evaluate(levels: str) -> tr.Ranks:
         assert _core.choose_bounds(levels)

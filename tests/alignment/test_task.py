@@ -147,6 +147,13 @@ def test_text_of_ids(tmp_path: Path) -> None:
     assert Task([("a", 1)], left=LEFT, right=4).pairs.tolist() == [[0, 1]]
 
 
+def test_lines_below_a_header_have_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("left\tright\na\tx\n\nq\tx\n")
+    words = "got 'q' in column 0 of line 4"
+    refusal(ValueError, words, Task, path, left=LEFT, right=RIGHT, header=True)
+
+
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     pairs = IDS.copy()
     pairs.flags.writeable = False
