@@ -165,6 +165,14 @@ def test_the_note_names_its_number(units: int, large: float, weight: float, word
     assert bool(of_share) == (units < 200 or weight == 1000)
 
 
+@pytest.mark.parametrize(("carriers", "notes"), [(29, 1), (30, 0)])
+def test_thirty_units_carry_a_result(carriers: int, notes: int) -> None:
+    ones = np.ones(1000)
+    few = np.where(np.arange(1000) < carriers, 1.0, 0.0)
+    assert len(note_on(parse("mr"), "task", few, ones)) == notes
+    assert len(note_on(parse("hits@1"), "task", ones, few, is_share=True)) == notes
+
+
 @given(st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30))
 def test_carriers_are_between_one_and_all(numbers: list[float]) -> None:
     assert 1 - 1e-9 <= count_carriers(np.array(numbers)) <= len(numbers) + 1e-9

@@ -102,6 +102,22 @@ def test_hits_have_the_interval_of_wilson(n: int, hits: int, level: float) -> No
     assert (index.low, index.high) == pytest.approx(ends, abs=1e-9)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([1, 19]))
+def test_hits_that_are_all_or_none_are_so_but_for_rounding(seed: int, n: int, rank: int) -> None:
+    candidates = np.random.default_rng(seed).integers(20, 60, n)
+    found = interval(of_ranks([rank] * n, candidates), "index.hits@3")
+    chance = (3 / candidates).mean()
+    wilson = scipy.stats.binomtest(n * (rank == 1), n).proportion_ci(0.95, "wilson")
+    expected = [(end - chance) / (1 - chance) for end in (wilson.low, wilson.high)]
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_hits_that_cannot_be_missed_have_no_interval() -> None:
+    assert interval(of_ranks([1, 2, 3], 3), "hits@5").notes == (
+        "no interval: all 3 tasks are alike",
+    )
+
+
 def test_hits_of_two_tasks_a_unit_without_variation() -> None:
     """Each triple has a hit on one side: the units are trials."""
     ranks = of_ranks([1, 5] * 20, unit=np.arange(40) // 2)

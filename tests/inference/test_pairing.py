@@ -102,6 +102,11 @@ def test_numbers_of_queries_alone_do_not_tell_test_sets_apart() -> None:
     refusal(ValueError, "tasks: 3 of 3", compare, with_targets, b.with_labels(targets=[5, 6, 7]))
 
 
+def test_runs_over_unlike_candidates_are_folds() -> None:
+    a, b = (as_model("a", tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
+    assert align_runs([a, b]) is None
+
+
 def test_repeats_are_paired_by_their_units() -> None:
     """Two equal triples: the head task of one unit never goes with the tail task of another."""
     side = ["tail", "head", "tail", "head"]

@@ -108,6 +108,9 @@ def test_equal_runs() -> None:
     same = compare([a, a], [a, a], "mr")
     assert (same.p_value, same.estimate) == (1.0, 0.0)
     assert same.notes[-1] == "no interval: no task differs"
+    # .1 three times has a mean that is not .1.
+    alike = compare([of_ranks([10] * 50)] * 3, [of_ranks([2] * 50)] * 3)
+    assert math.isnan(alike.p_value)
     # Without noise of runs it is the paired t test.
     twice = compare([a, a, a], [b, b, b], "mr")
     assert twice.p_value == pytest.approx(compare(a, b, "mr").p_value)

@@ -147,11 +147,11 @@ def bounds_of_difference(apart: FloatArray, bases: FloatArray, level: float) -> 
     (1.75, 5.25)
     """
     differ = apart != 0
-    if are_alike(apart, bases) and (differ.all() or int(differ.sum()) <= MOST_FLIPPED):
-        return math.nan, math.nan
     if int(differ.sum()) > MOST_FLIPPED:
         _, _, low, high = t_test([apart[None]], bases, level)
         return low, high
+    if are_alike(apart, bases):
+        return math.nan, math.nan
     low, high = flip_bounds(apart[differ], bases[differ], level)
     share = float(bases[differ].sum() / bases.sum())
     return low * share, high * share
