@@ -180,8 +180,6 @@ class Results:
         both = [self.ranks(), self.ranks("int16")]
         for key in CHOSEN:
             options = {"metric": key, "allow_unlike": True}
-            if key.startswith("macro."):
-                options["groups"] = "relation"
             self.add(f"interval.{key}", ends, report.interval, key)
             self.add(f"compare.{key}", numbers, tr.compare, *both, **options)
 
