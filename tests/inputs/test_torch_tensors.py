@@ -121,7 +121,7 @@ def test_within_a_transform() -> None:
 
 
 def test_queries_of_a_task_as_tensors() -> None:
-    task = tr.link_prediction.Task([[0, 0, 1], [1, 0, 2]], entities=3, sides=("tail",))
+    task = tr.link_prediction.Task([(0, 0, 1), (1, 0, 2)], entities=3, sides=("tail",))
     scores = torch.rand(2, 3)
     seen: list[Any] = []
 

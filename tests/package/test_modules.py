@@ -11,9 +11,6 @@ TESTS = ROOT / "tests"
 
 # The modules that each file of tests is the first to run after a change, below both folders.
 TESTED_BY = {
-    "adapters/test_dask.py": """
-        counting/chunk_entries
-    """,
     "adapters/test_pykeen_evaluator.py": """
         adapters/pykeen
     """,

@@ -33,7 +33,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..counting.chunk_entries import Entries, cut_selection, group_by_chunk
+from .._core import Selection
+from ..arrays.row_keys import codes_of
 from ..counting.driver import begin_count
 from ..counting.job import Job, PlacedFault, prepare_job, sha256_of
 from ..counting.partial_counts import PartialCounts, TrueScores
@@ -44,9 +45,10 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, selection_arrays
 from ..naming import import_extra
 from ..stores import Tile, read_scores, shape_of
+from ..stores.store import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,6 +123,25 @@ class Reader(NamedTuple):
         return source
 
 
+class Entries(NamedTuple):
+    """The entries of a selection in one chunk: the list and the column of each.
+
+    Examples
+    --------
+    >>> Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]), np.arange(3)).all().indptr
+    array([0, 2, 2, 3])
+    """
+
+    owners: npt.NDArray[np.int32]
+    columns: npt.NDArray[Any]  # They are int32 or int64, and numbered in the whole matrix.
+    list_of_tasks: IntArray
+
+    def all(self) -> Selection:
+        """Return them as the core takes them."""
+        indptr = indptr_of(np.bincount(self.owners, minlength=self.list_of_tasks.max() + 1))
+        return Selection(indptr, self.columns, self.list_of_tasks, False)
+
+
 class ChunkPairs(NamedTuple):
     """What a worker is sent that scores pairs of a chunk, numbered in it."""
 
@@ -187,6 +208,38 @@ def _place_of(fault: PlacedFault) -> tuple[int, int]:
 # -- in the calling process ------------------------------------------------------------------------
 
 
+def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:
+    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk."""
+    if selection is None:
+        return {}
+    indptr, indices, lists, shared = selection_arrays(selection)
+    if shared:
+        lists = np.zeros(tasks, np.int64)
+    elif lists is None:
+        lists = np.arange(tasks)
+    used, list_of_tasks = codes_of(lists)
+    sizes = np.diff(indptr)[used]
+    owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
+    firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]
+    columns = indices[firsts + np.arange(len(firsts))]
+    if lefts[-1] < 2**31:
+        columns = columns.astype(np.int32, copy=False)
+    else:
+        columns = columns.astype(np.int64, copy=False)
+    entries = {}
+    for j, positions in groups_of(places_in(columns, lefts)):
+        entries[j] = Entries(owners[positions], columns[positions], list_of_tasks)
+    return entries
+
+
+def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
+    """Return the chunk that holds each row or column.
+
+    A chunk of length 0 begins where the next one does, and is skipped.
+    """
+    return np.searchsorted(starts, numbers, side="right") - 1
+
+
 class ChunkSource:
     """The chunks of Dask arrays as a source: its tiles are the chunks.
 
@@ -225,8 +278,8 @@ class ChunkSource:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
         positions_of_chunks = []
-        for i, in_rows in group_by_chunk(rows, self.tops):
-            for j, in_columns in group_by_chunk(columns[in_rows], self.lefts):
+        for i, in_rows in groups_of(places_in(rows, self.tops)):
+            for j, in_columns in groups_of(places_in(columns[in_rows], self.lefts)):
                 pairs = in_rows[in_columns]
                 positions_of_chunks.append(pairs)
                 tile = self.tile(i, j)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -39,20 +39,6 @@ _SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
 # Sums of several counters fit in int64 if tasks whose blocks have no columns have no more.
 _MOST_CANDIDATES = 1 << 53
-
-
-class CountedColumns(NamedTuple):
-    """Partial counts, and the set of columns that they are of, as in `block_columns`."""
-
-    counts: PartialCounts
-    columns: int
-
-
-class PendingBlock(NamedTuple):
-    """A block that a device may still count."""
-
-    block: BlockColumns
-    counting: Counting[SourceCounts]
 
 
 @public("truerank")
@@ -169,8 +155,10 @@ class RankCounter:
         self._is_dtype_given = rules.dtype is not None
         # It is replaced as a whole, so that an interrupted call has counted all of a block or
         # nothing.
-        self._settled = CountedColumns(PartialCounts.zeros(tasks, job.rules), 0)
-        self._pending: PendingBlock | None = None
+        # Partial counts, and the set of columns that they are of, as in `block_columns`.
+        self._settled = (PartialCounts.zeros(tasks, job.rules), 0)
+        # A block that a device may still count, and its count.
+        self._pending: tuple[BlockColumns, Counting[SourceCounts]] | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -221,7 +209,7 @@ class RankCounter:
             # A device counts this block while the one before is waited for, and another thread may
             # have been faster.
             self._refuse_counted("block", located.columns)
-            self._pending = PendingBlock(located, counting)
+            self._pending = (located, counting)
             if not counting.is_pending:
                 self._settle()
         if self._columns:
@@ -253,36 +241,38 @@ class RankCounter:
         """The set of these columns."""
         # It is read once and before the settled columns, for another thread may settle it.
         pending = self._pending
-        columns = self._settled.columns
+        _, columns = self._settled
         if pending is not None:
-            columns |= pending.block.columns
+            columns |= pending[0].columns
         return columns
 
-    def _settle(self) -> CountedColumns:
+    def _settle(self) -> tuple[PartialCounts, int]:
         """Wait for the block that a device still counts; return what has been counted."""
         with self._lock:
             pending = self._pending
             self._pending = None
             if pending is not None:
-                counted = pending.counting.wait()
+                block, counting = pending
+                counted = counting.wait()
                 fault = counted.fault
                 if fault is not None:
                     place = f"the score at row {fault.row}, column {fault.column}"
-                    column = pending.block.whole_column(fault.column)
+                    column = block.whole_column(fault.column)
                     if self._columns is not None and column != fault.column:
                         place += f" (column {column})"
                     raise forbidden_nan("block", place, self._job.rules.nan)
-                self._add(counted.arrays, pending.block.columns)
+                self._add(counted.arrays, block.columns)
             return self._settled
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add new arrays of counts of other columns."""
-        before = self._settled
-        sums = PartialCounts(counts, self._job.rules).add(before.counts.arrays)
-        self._settled = CountedColumns(sums, before.columns | columns)
+        before, columns_before = self._settled
+        sums = PartialCounts(counts, self._job.rules).add(before.arrays)
+        self._settled = (sums, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
-        repeated = first_of(self._settle().columns & columns)
+        _, counted = self._settle()
+        repeated = first_of(counted & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -291,7 +281,8 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
-        return self._settle().counts.arrays["differing"].copy()
+        counts, _ = self._settle()
+        return counts.arrays["differing"].copy()
 
     def counts(self) -> IntArray:
         """Return what has been counted as integers, which may be summed over processes.
@@ -563,9 +554,9 @@ class RankCounter:
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
         # The true candidates are added at the end.
         most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
-        like = self._settled.counts.arrays
-        counts = PartialCounts(saved_counts(members, like, most), self._job.rules)
-        self._settled = CountedColumns(counts, seen)
+        like, _ = self._settled
+        counts = PartialCounts(saved_counts(members, like.arrays, most), self._job.rules)
+        self._settled = (counts, seen)
 
 
 def _checked_rows(rows: Any, tasks: int) -> IntArray:

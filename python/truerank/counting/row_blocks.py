@@ -102,12 +102,11 @@ def rank_row_blocks(
     report_progress : callable
         Called with the number of blocks that are counted, after each.
     **options
-        As in `rank`, and checked; `progress` is not used.
+        As in `rank`, and checked, without `progress`.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    of_block: RuleOptions = {**options, "progress": None}
-    rules = read_rules(of_block)
+    rules = read_rules(options)
     counted: list[Ranks] = []
     before: Scores | Store | None = None
     wait: Callable[[], Ranks] | None = None
@@ -124,9 +123,9 @@ def rank_row_blocks(
             try:
                 with _naming_block(name, number):
                     if is_counted_in_order(scores, rules):
-                        begun = begin_rank(scores, **tasks, **of_block).wait
+                        begun = begin_rank(scores, **tasks, **options).wait
                     else:
-                        begun = executor.submit(rank, scores, **tasks, **of_block).result
+                        begun = executor.submit(rank, scores, **tasks, **options).result
             finally:  # What is wrong with the block before is raised first.
                 if wait is not None:
                     take(wait())

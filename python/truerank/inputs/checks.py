@@ -229,10 +229,10 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     return list(dict.fromkeys(listed))
 
 
-def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -> tuple[str, ...]:
+def distinct_names(name: str, words: Any) -> tuple[str, ...]:
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):
-        raise InputTypeError(name, expected=expected, got=type(words).__name__)
+        raise InputTypeError(name, expected="a sequence of str", got=type(words).__name__)
     check_length(name, words)
     items: Sequence[Any]
     if isinstance(words, (list, tuple)):

@@ -88,7 +88,7 @@ def rank_batches(
         size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
     size = integer("batch_size", size, least=1)
     as_input = _as_input_on(others.pop("device", None))
-    rules = cast("RuleOptions", others)
+    rules = cast("RuleOptions", others | {"progress": None})
     report_progress(0)
     if not height:
         rules["dtype"] = None
