@@ -33,7 +33,7 @@ pytestmark = pytest.mark.python_only
         (JUDGEMENTS, ["query-id", "corpus-id", "score"]),
         (JUDGEMENTS, ["user", "item", "score"]),
         (JUDGEMENTS, ["query", "document", "relevance"]),
-        (LISTS, ["Query ID", "corpus_id", "score", "rank"]),
+        (LISTS, ["query-id", "corpus-id", "score", "rank"]),
     ],
 )
 def test_names_are_read_wherever_they_stand(door, names):
@@ -52,6 +52,9 @@ def test_names_are_read_wherever_they_stand(door, names):
         (FACTS, ["h", "r", "t", "y"]),  # a label of WN11, which decides what is true
         (FACTS, ["head", "h", "relation", "tail"]),  # two heads
         (FACTS, ["subject", "predicate", "object"]),
+        (FACTS, ["Head", "Relation", "Tail"]),
+        (FACTS, ["head:token", "relation:token", "tail:token"]),
+        (LISTS, ["query_id", "corpus_id", "score"]),
         (FACTS, ["id", "head", "relation", "tail"]),
         (PAIRS, ["source", "target"]),
         (PAIRS, ["left", "right", "similarity"]),

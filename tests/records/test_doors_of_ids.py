@@ -243,13 +243,13 @@ PYTHON_DOORS: dict[str, Door] = {
     ),
     "candidates: left": Door(
         lambda order, x: pairs_of(
-            order, candidates=(x, [first(order)])
+            order, candidates={"right_to_left": x, "left_to_right": [first(order)]}
         ).right_to_left.candidates.tolist(),
         candidates,
     ),
     "candidates: right": Door(
         lambda order, x: pairs_of(
-            order, candidates=([first(order)], x)
+            order, candidates={"right_to_left": [first(order)], "left_to_right": x}
         ).left_to_right.candidates.tolist(),
         candidates,
     ),

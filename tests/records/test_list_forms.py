@@ -226,8 +226,8 @@ JUDGED = {
     "qrels with a header: query, document, relevance": (
         "query document relevance\nq1 d3 1\nq1 d9 0.0\nq2 d3 2\n"
     ),
-    "qrels with a header: user:token, item:token, score:float": (
-        "item:token\tuser:token\tscore:float\nd3\tq1\t1.0\nd9\tq1\t0\nd3\tq2\t2\n"
+    "qrels with a header: user, item, score": (
+        "item\tuser\tscore\nd3\tq1\t1.0\nd9\tq1\t0\nd3\tq2\t2\n"
     ),
 }
 

@@ -15,14 +15,7 @@ def table_of_names() -> str:
 
 
 def _listed(role: str, names: frozenset[str]) -> str:
-    words = []
-    for name in sorted(names - {role}):
-        word = name.removesuffix("_id")
-        if name != word != role and word in names:
-            continue  # It is shown with the word it belongs to.
-        if f"{name}_id" in names:
-            name += "(_id)"
-        words.append(f"`{name}`")
+    words = [f"`{name}`" for name in sorted(names - {role})]
     return f"{role}: {', '.join(words)}" if words else role
 
 

@@ -7,7 +7,6 @@ that the table does not know, since it may change what the others mean.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,8 +22,7 @@ class Door(NamedTuple):
     kind : str
         What the rows are, for messages and for the docs.
     roles : dict of str to frozenset of str
-        The names of each role, in lower case and with "_" between words. Columns without names
-        have the roles in this order.
+        The names of each role. Columns without names have the roles in this order.
     needed : int
         How many roles, from the first on, every table has.
     """
@@ -46,13 +44,12 @@ class Door(NamedTuple):
         >>> FACTS.role_of("h"), JUDGEMENTS.role_of("query-id"), FACTS.role_of("weight")
         ('head', 'query', None)
         """
-        plain = plain_name(name)
-        return next((role for role, names in self.roles.items() if plain in names), None)
+        return next((role for role, names in self.roles.items() if name in names), None)
 
 
 # The names of BEIR and of recommenders are the short ones.
-_QUERIES = frozenset({"query", "query_id", "user"})
-_DOCUMENTS = frozenset({"document", "corpus_id", "item"})
+_QUERIES = frozenset({"query", "query-id", "user"})
+_DOCUMENTS = frozenset({"document", "corpus-id", "item"})
 
 FACTS = Door(
     "facts",
@@ -269,22 +266,3 @@ def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
         roles += f" (the first {door.needed} at least)"
     example = ", ".join(f'"{role}": ...' for role in door.needed_roles)
     return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
-
-
-_OF_GROUP = re.compile(r"\([^)]*\)$")  # It is the group in a header such as ":START_ID(Person)".
-# RecBole writes these types after names; "p:12" is a name of its own.
-_TYPE = re.compile(r":(token|float)(_seq)?$")
-
-
-def plain_name(name: Any) -> str:
-    """Return the name of a column in lower case, with "_" between words, without a type.
-
-    Examples
-    --------
-    >>> plain_name("Query-ID"), plain_name("item_id:token"), plain_name(":START_ID"), plain_name(7)
-    ('query_id', 'item_id', ':start_id', '')
-    """
-    if not isinstance(name, str):
-        return ""
-    bare = _TYPE.sub("", _OF_GROUP.sub("", name.strip(" \t#'\"")).lower())
-    return bare.replace("-", "_").replace(" ", "_")
