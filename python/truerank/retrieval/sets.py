@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 FORM = RowForm(("query", "entity"), (0, 1), more_columns=True)
 
 
-class JudgedPairs(NamedTuple):
+@dataclass(frozen=True)
+class JudgedPairs:
     """Pairs of a query and an entity, with gains; the entity is a right answer if its gain is > 0.
 
     Attributes
