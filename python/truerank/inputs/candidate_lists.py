@@ -40,8 +40,21 @@ class CandidateLists(NamedTuple):
     score_at: Callable[[int], str] | None = None
 
     def without_pads(self) -> CandidateLists:
-        """Leave out the pads, -1, which stand at the ends of lists alone."""
-        is_pad = find_pads(self.name, self.indptr, self.ids)
+        """Leave out the pads, -1, which stand at the ends of lists alone.
+
+        Examples
+        --------
+        >>> lists = CandidateLists(np.array([0, 2, 3]), np.array([7, -1, 8]), None)
+        >>> lists.without_pads().ids
+        array([7, 8])
+        """
+        is_pad: npt.NDArray[np.bool_] = self.ids == PAD
+        is_wrong = is_pad[:-1] & ~is_pad[1:]
+        starts = self.indptr[(self.indptr > 0) & (self.indptr < len(self.ids))]
+        is_wrong[starts - 1] = False  # The next id is of another list.
+        if is_wrong.any():
+            got = f"an id after a pad in list {self.place(int(is_wrong.argmax()))[0]}"
+            raise InputValueError(self.name, expected=f"pads ({PAD}) only at the end", got=got)
         pads = np.flatnonzero(is_pad)
         if not len(pads):
             return self
@@ -54,30 +67,6 @@ class CandidateLists(NamedTuple):
         """Return the list that has a position of the ids, and the position within that list."""
         row = int(np.searchsorted(self.indptr, position, side="right")) - 1
         return row, position - int(self.indptr[row])
-
-
-def find_pads(name: str, indptr: IntArray, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which ids of lists are pads, -1, which only stand at the end of a list.
-
-    Raises
-    ------
-    InputValueError
-        For an id after a pad.
-
-    Examples
-    --------
-    >>> find_pads("ids", np.array([0, 2, 3]), np.array([7, -1, 8]))
-    array([False,  True, False])
-    """
-    is_pad: npt.NDArray[np.bool_] = ids == PAD
-    is_wrong = is_pad[:-1] & ~is_pad[1:]
-    starts = indptr[(indptr > 0) & (indptr < len(ids))]
-    is_wrong[starts - 1] = False  # The next id is of another list.
-    if is_wrong.any():
-        number = int(np.searchsorted(indptr, is_wrong.argmax(), side="right")) - 1
-        got = f"an id after a pad in list {number}"
-        raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
-    return is_pad
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> CandidateLists:

@@ -420,9 +420,10 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation : TopK, or ids as `truerank.rank_lists` takes them
+        tail, head, relation : TopK, or list of lists
             Those of each side, whose rows are those of `evaluate_embeddings`: what
-            `truerank.topk_embeddings` returns, or ids, the best first.
+            `truerank.topk_embeddings` returns, whose ids are positions, or a list of labels or ids
+            for each row, the best first.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, progress : optional
@@ -448,7 +449,7 @@ class Task(SidedTask[Report]):
         2.0
         """
         lists = _by_side(tail, head, relation)
-        return self._evaluate_lists(lists, unique=unique, **options)
+        return self._make_report(self._rank_lists(lists, unique=unique, **options))
 
 
 def _by_side(tail: Any, head: Any, relation: Any) -> dict[str, Any]:

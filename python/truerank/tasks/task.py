@@ -346,12 +346,6 @@ class Task(Generic[AnyReport]):
                 counted.append(ranks)
         return self._make_report(counted)
 
-    def _evaluate_lists(
-        self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
-    ) -> AnyReport:
-        """Evaluate lists of the top candidates: `TopK`, or ids in order alone."""
-        return self._make_report(self._rank_lists(lists, name, unique, **options))
-
     def _rank_lists(
         self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> list[Ranks]:
