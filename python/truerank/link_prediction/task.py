@@ -41,11 +41,11 @@ class Task(SidedTask[Report]):
         and tail, or h, r and t. Rows are an array of ints, of shape (n, 3+), or a list of tuples. A
         path ending in .npy is an array of ints, one ending in .csv has commas and csv's quoting,
         any other file is tab-separated text; gzipped if its name ends in .gz. What an element names
-        is said by `entities` and `relations`: a str is a label, an int a label where
-        labels are int, else a position, which is refused if any label is written like an integer.
-        Text holds labels, or integers where `entities` is an int
-        or has labels that are int, and integers of relations too unless `relations` names them. If
-        `entities` is None, labels that are all numbers ("0", "17") are an error.
+        is said by `entities` and `relations`: a str is a label, an int a label where labels are
+        int, else a position, which is refused if any label is written like an integer. Text holds
+        labels, or integers where `entities` is an int or has labels that are int, and integers of
+        relations too unless `relations` names them. If `entities` is None, labels that are all
+        numbers ("0", "17") are an error.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list of paths, frames or arrays are named
         known_0, known_1, ... All known answers of a query, the test's included, are left out of its
@@ -154,6 +154,12 @@ class Task(SidedTask[Report]):
     >>> task.tail.candidates
     array([1, 2])
 
+    A list for each test triple, its right answer among them:
+
+    >>> lists = [0, 2, 5], [1, 3, 2, 3, 4]
+    >>> task = Task([(0, 0, 1), (1, 0, 2)], {}, entities=9, sides=["tail"], candidates=lists)
+    >>> task.tail.candidates
+    (array([0, 2, 5]), array([1, 3, 2, 3, 4]), array([0, 1]))
     """
 
     head: SideTasks
@@ -470,7 +476,7 @@ def _read_sides(sides: Any) -> list[str]:
 
 
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
-    """Return the columns of qualifiers that are part of every query, ascending; by default all."""
+    """Return the further columns that are part of every query, ascending; by default all."""
     columns: Sequence[Any] = range(3, width) if keys is None else several("keys", keys, "columns")
     are_right = all(map(is_integer, columns))
     if are_right:

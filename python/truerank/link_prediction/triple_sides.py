@@ -109,7 +109,7 @@ def make_sides(
     kept : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
     keys : tuple of int
-        The columns of qualifiers that are part of a query.
+        The further columns that are part of a query.
     filter : str
         The rule by which known answers are left out: a word of `FILTERS`.
     candidates : CandidateSet

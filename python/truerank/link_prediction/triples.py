@@ -55,11 +55,11 @@ class Triples(NamedTuple):
     Attributes
     ----------
     ids : ndarray of int64, shape (n, 3 + qualifiers)
-        Head, relation and tail, then the qualifiers.
+        Head, relation and tail, then further columns.
     entities, relations : tuple of str, tuple of int, or None
         The labels in the order of the ids; None if the triples held ids.
     qualifiers : tuple
-        The labels of each column of qualifiers, or None.
+        The labels of each further column, or None.
     """
 
     ids: IntArray
