@@ -73,29 +73,13 @@ RowForm make_form(int width, int query, int document, std::optional<int> value, 
     return form;
 }
 
-template <class Value>
-py::tuple arrays_of(const LineFault& fault, const NamedRows<Value>& rows) {
-    return py::make_tuple(fault_or_none(fault), array_of(rows.queries), array_of(rows.documents),
-                          array_of(rows.values));
-}
-
-py::tuple run_rows(ListReader& reader, std::string_view text, const RowForm* given) {
-    const RowForm& form = given == nullptr ? kTrecRun : *given;
-    require(form.value >= 0, "form: no field of scores");
-    NamedRows<double> rows;
+py::tuple rows(ListReader& reader, std::string_view text, const RowForm& form) {
+    NamedRows read;
     std::unique_lock lock(reader.mutex);
-    const LineFault fault = read_run(text, form, reader.groups, reader.entities, &parse_by_python, rows);
+    const LineFault fault = read_rows(text, form, reader.groups, reader.entities, &parse_by_python, read);
     lock.unlock();
-    return arrays_of(fault, rows);
-}
-
-py::tuple judged_rows(ListReader& reader, std::string_view text, const RowForm* given) {
-    const RowForm& form = given == nullptr ? kTrecJudged : *given;
-    NamedRows<std::int64_t> rows;
-    std::unique_lock lock(reader.mutex);
-    const LineFault fault = read_judged(text, form, reader.groups, reader.entities, rows);
-    lock.unlock();
-    return arrays_of(fault, rows);
+    return py::make_tuple(fault_or_none(fault), array_of(read.queries), array_of(read.documents),
+                          array_of(read.values));
 }
 
 py::array_t<std::int64_t> codes_of(ListReader& reader, NameTable& table, const std::vector<std::string>& names) {
@@ -127,12 +111,9 @@ void register_text_lists(py::module_& m) {
     py::class_<ListReader>(m, "ListReader", py::is_final(),
                            "Reads lists in text, block by block, and numbers their names.")
         .def(py::init<>())
-        .def("run_rows", &run_rows, py::arg("text"), py::arg("form") = py::none(),
+        .def("rows", &rows, py::arg("text"), py::arg("form"),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
-             "scores; by default of TREC.")
-        .def("judged_rows", &judged_rows, py::arg("text"), py::arg("form") = py::none(),
-             "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
-             "relevance; by default of TREC.")
+             "numbers, which are 1 where the form has no field of them.")
         .def(
             "group_codes",
             [](ListReader& reader, const std::vector<std::string>& names) {

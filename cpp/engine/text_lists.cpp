@@ -1,6 +1,5 @@
 #include "engine/text_lists.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -12,7 +11,7 @@ constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1
                                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr int kExactDigits = 15;  // every integer of so many digits is a double
 
-constexpr const char* kNoRelevance = "expected an integer of at most 18 digits as the relevance";
+constexpr const char* kWidth = "expected another number of fields";
 constexpr const char* kNoScore = "expected a number as the score";
 constexpr const char* kTriple = "expected a triple: head, relation and tail";
 constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
@@ -70,59 +69,6 @@ std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fie
         if (tab == std::string_view::npos) return count;
         line.remove_prefix(tab + 1);
     }
-}
-
-// Reads rows, and the value of each by read_value(fields, value), which returns a problem.
-template <class Value, class Read>
-LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                    NamedRows<Value>& rows, const Read& read_value) {
-    const auto width = static_cast<std::size_t>(form.width);
-    const auto query = static_cast<std::size_t>(form.query);
-    const auto document = static_cast<std::size_t>(form.document);
-    std::vector<std::string_view> fields(width);
-    std::vector<std::string_view> names;  // of documents
-    std::string_view last;                // most rows have the query of the row before
-    std::int32_t last_code = -1;
-    const LineFault fault = for_lines(text, [&](std::string_view line) -> const char* {
-        const std::size_t found = form.tabs ? split_at_tabs(line, fields) : split(line, fields);
-        if (found != width || fields[query].empty() || fields[document].empty()) return form.expected;
-        Value value;
-        if (const char* const problem = read_value(fields, value)) return problem;
-        if (!has_room(queries) || !has_room(documents, names.size())) return kTooManyNames;
-        if (last_code < 0 || fields[query] != last) {
-            last = fields[query];
-            last_code = static_cast<std::int32_t>(queries.code(last));
-        }
-        rows.queries.push_back(last_code);
-        rows.values.push_back(value);
-        names.push_back(fields[document]);
-        return nullptr;
-    });
-    rows.documents.resize(names.size());
-    documents.add_codes(names, rows.documents.data());
-    return fault;
-}
-
-// Reads an integer of digits alone, at most 18; false for anything else.
-bool parse_digits(std::string_view text, std::int64_t& value) {
-    if (text.empty() || text.size() > 18 || !std::all_of(text.begin(), text.end(), is_digit)) return false;
-    value = 0;
-    for (const char digit : text) value = 10 * value + (digit - '0');
-    return true;
-}
-
-// Reads an integer, perhaps with a point and zeros behind it.
-bool parse_relevance(std::string_view text, std::int64_t& value) {
-    const bool negative = !text.empty() && text.front() == '-';
-    if (negative) text.remove_prefix(1);
-    const std::size_t point = text.find('.');
-    if (point != std::string_view::npos) {
-        if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return false;
-        text = text.substr(0, point);
-    }
-    if (!parse_digits(text, value)) return false;
-    if (negative) value = -value;
-    return true;
 }
 
 const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
@@ -218,21 +164,36 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     return otherwise(text, value);
 }
 
-LineFault read_run(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                   ParseNumber otherwise, NamedRows<double>& rows) {
-    using Fields = std::span<const std::string_view>;
-    return read_rows(text, form, queries, documents, rows, [&](Fields fields, double& score) -> const char* {
-        return parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, score) ? nullptr : kNoScore;
+LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+                    ParseNumber otherwise, NamedRows& rows) {
+    const auto width = static_cast<std::size_t>(form.width);
+    const auto query = static_cast<std::size_t>(form.query);
+    const auto document = static_cast<std::size_t>(form.document);
+    std::vector<std::string_view> fields(width);
+    std::vector<std::string_view> names;  // of documents
+    std::string_view last;                // most rows have the query of the row before
+    std::int32_t last_code = -1;
+    const LineFault fault = for_lines(text, [&](std::string_view line) -> const char* {
+        const std::size_t found = form.tabs ? split_at_tabs(line, fields) : split(line, fields);
+        if (found != width || fields[query].empty() || fields[document].empty()) return kWidth;
+        double value = 1;
+        if (form.value != RowForm::kNone &&
+            !parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, value)) {
+            return kNoScore;
+        }
+        if (!has_room(queries) || !has_room(documents, names.size())) return kTooManyNames;
+        if (last_code < 0 || fields[query] != last) {
+            last = fields[query];
+            last_code = static_cast<std::int32_t>(queries.code(last));
+        }
+        rows.queries.push_back(last_code);
+        rows.values.push_back(value);
+        names.push_back(fields[document]);
+        return nullptr;
     });
-}
-
-LineFault read_judged(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                      NamedRows<std::int64_t>& rows) {
-    return read_rows(text, form, queries, documents, rows, [&](const auto& fields, std::int64_t& relevance) {
-        relevance = 1;
-        if (form.value < 0) return static_cast<const char*>(nullptr);
-        return parse_relevance(fields[static_cast<std::size_t>(form.value)], relevance) ? nullptr : kNoRelevance;
-    });
+    rows.documents.resize(names.size());
+    documents.add_codes(names, rows.documents.data());
+    return fault;
 }
 
 LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,

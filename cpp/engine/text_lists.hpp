@@ -26,38 +26,19 @@ struct RowForm {
     static constexpr int kNone = -1;
     int width;  // how many fields there are
     int query, document;
-    int value = kNone;  // the score, or the relevance; without a field of it, each relevance is 1
+    int value = kNone;  // the number; without a field of it, each is 1
     bool tabs = false;  // whether tabs alone stand between fields; else blanks and tabs
-    const char* expected = "expected another number of fields";
-};
-// Rows of TREC: `qid Q0 docid rank score tag`, and `qid iteration docid relevance`.
-inline constexpr RowForm kTrecRun = {
-    .width = 6,
-    .query = 0,
-    .document = 2,
-    .value = 4,
-    .expected = "expected six fields: query, Q0, document, rank, score and tag",
-};
-inline constexpr RowForm kTrecJudged = {
-    .width = 4,
-    .query = 0,
-    .document = 2,
-    .value = 3,
-    .expected = "expected four fields: query, iteration, document and relevance",
 };
 
 // The rows of lists or of judgements, by codes.
-template <class Value>
 struct NamedRows {
     std::vector<std::int32_t> queries, documents;
-    std::vector<Value> values;  // scores, or relevance
+    std::vector<double> values;  // scores, or relevance
 };
 
 // Read whole lines, and add their names and rows; empty lines are skipped. Names are not empty.
-LineFault read_run(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                   ParseNumber otherwise, NamedRows<double>& rows);
-LineFault read_judged(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                      NamedRows<std::int64_t>& rows);
+LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+                    ParseNumber otherwise, NamedRows& rows);
 
 // Predictions in blocks of three lines: `head relation tail`, `Heads: name score name score ...`, `Tails: ...`. Tabs
 // stand between the names and scores of a list; tabs, or else blanks, between those of a triple. Of each list there is

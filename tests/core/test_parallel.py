@@ -114,7 +114,7 @@ threads = [threading.Thread(target=ask) for _ in range(2)]
 for thread in threads:
     thread.start()
 for _ in range(50):
-    fault, queries, documents, scores = reader.run_rows(text)
+    fault, queries, documents, scores = reader.rows(text, _core.RowForm(6, 0, 2, 4))
     assert (fault, scores[-1]) == (None, 19_999.5)
 done = True
 for thread in threads:

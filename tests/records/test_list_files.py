@@ -22,6 +22,7 @@ from truerank import _core
 from truerank.records.list_files import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
+TREC_RUN = _core.RowForm(6, 0, 2, 4)
 
 NAMES = st.text(
     st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=("Cs", "Z", "Cc")),
@@ -98,7 +99,7 @@ def test_numbers_are_those_of_float(text: str) -> None:
     """A score is read with the bits that Python's float gives, or refused as float refuses it."""
     if not text.strip() or " " in text.strip():
         return
-    fault, _, _, scores = _core.ListReader().run_rows(f"q Q0 d 1 {text} t")
+    fault, _, _, scores = _core.ListReader().rows(f"q Q0 d 1 {text} t", TREC_RUN)
     try:
         expected = float(text)
     except ValueError:
@@ -146,7 +147,7 @@ def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
     number = exact_number(text)
     assert isinstance(number, float) == is_held(text)
     rows = ["", "q Q0 d-e-123 1 0 t", " \t", f"q\tQ0  e 2\t{text} t", "q Q0 f 3 0.0 t", ""]
-    scores = _core.ListReader().run_rows("\n".join(rows))[3]
+    scores = _core.ListReader().rows("\n".join(rows), TREC_RUN)[3]
     wrong = first_rounded("\n".join(rows), 4, scores)
     if is_held(text):
         assert wrong is None
@@ -165,20 +166,6 @@ def test_floats_of_any_notation_are_held() -> None:
             text = form.format(value)
             if value == 0 or float(text) != 0:
                 assert exact_number(text) == float(text), text
-
-
-@given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?[01]?\Z") | st.integers().map(str))
-def test_relevance_is_an_integer(text: str) -> None:
-    """Digits, perhaps after a minus, and before a point and zeros; nothing else is an integer."""
-    fault, _, _, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
-    whole = re.fullmatch(r"(-?[0-9]{1,18})(\.0*)?", text)
-    if whole:
-        assert (fault, relevance.tolist()) == (None, [int(whole[1])])
-    else:
-        words = "expected four fields: query, iteration, document and relevance"
-        if text:
-            words = "expected an integer of at most 18 digits as the relevance"
-        assert fault == (0, words)
 
 
 ANY_TEXT = st.text("ab\u00e9 \t\n01.5e-:\0", max_size=60)
@@ -203,7 +190,7 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
             wrong = number
             break
     reader = _core.ListReader()
-    fault, queries, documents, scores = reader.run_rows(text)
+    fault, queries, documents, scores = reader.rows(text, TREC_RUN)
     assert (fault is None) == (wrong is None)
     assert fault is None or fault[0] == wrong
     names = reader.names()

@@ -516,13 +516,12 @@ class LineReader:
         form = self.form
         tabs = form.between == "tabs"
         row_form = _core.RowForm(form.width, form.query, form.document, form.number, tabs=tabs)
-        if form.number is None:
-            wrong, *columns = self._reader.judged_rows(text, row_form)
-            return self._said(wrong), *columns
-        wrong, queries, documents, numbers = self._reader.run_rows(text, row_form)
-        fault = self._said(wrong) or first_rounded(text, form.number, numbers, form.between)
+        wrong, queries, documents, numbers = self._reader.rows(text, row_form)
+        fault = self._said(wrong)
+        if form.number is not None:
+            fault = fault or first_rounded(text, form.number, numbers, form.between)
         if form is TREC_QRELS_FORM:
-            self._iterations.judged_rows(text, _ITERATIONS)
+            self._iterations.rows(text, _ITERATIONS)
         return fault, queries, documents, numbers
 
     def queries(self) -> tuple[str, ...]:
