@@ -142,6 +142,22 @@ def test_no_tasks_and_no_weight_give_nan_without_a_warning() -> None:
                 assert all(map(math.isnan, values))
 
 
+# Whole numbers, whose sums are exact; fractions and large numbers, whose sums are rounded.
+KINDS_OF_WEIGHTS = ([0.0, 1.0, 2.0, 3.0], [0.0, 0.1, 0.2, 0.3, 0.7], [1.0, 2.0, 2.0**53])
+
+
+@given(st.data(), st.sampled_from(KINDS_OF_WEIGHTS))
+def test_weighted_medians_are_those_of_exact_sums(data: st.DataObject, kind: list[float]) -> None:
+    tasks = st.lists(st.tuples(st.integers(1, 5), st.sampled_from(kind)), min_size=2, max_size=8)
+    ranks, weights = zip(
+        *data.draw(tasks.filter(lambda drawn: any(w for _, w in drawn))), strict=True
+    )
+    drawn = Ranks(np.array(ranks) - 1, [1] * len(ranks), 9, weights=weights)
+    assert report(drawn)["median"] == oracle.middle(
+        [*map(Fraction, ranks)], [*map(Fraction, weights)]
+    )
+
+
 @given(any_ranks({"weights": True}), st.sampled_from([1e-300, 0.3, 1e300]))
 def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
     assume(len(ranks))
