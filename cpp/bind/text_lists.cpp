@@ -82,16 +82,6 @@ py::tuple rows(ListReader& reader, std::string_view text, const RowForm& form) {
                           array_of(read.values));
 }
 
-py::array_t<std::int64_t> codes_of(ListReader& reader, NameTable& table, const std::vector<std::string>& names) {
-    std::vector<std::int64_t> codes;
-    const std::lock_guard lock(reader.mutex);
-    for (const std::string& name : names) {
-        if (!has_room(table)) throw std::length_error(kTooManyNames);
-        codes.push_back(table.code(name));
-    }
-    return array_of(codes);
-}
-
 py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored) {
     PredictionRows rows;
     std::unique_lock lock(reader.mutex);
@@ -114,18 +104,6 @@ void register_text_lists(py::module_& m) {
         .def("rows", &rows, py::arg("text"), py::arg("form"),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
              "numbers, which are 1 where the form has no field of them.")
-        .def(
-            "group_codes",
-            [](ListReader& reader, const std::vector<std::string>& names) {
-                return codes_of(reader, reader.groups, names);
-            },
-            py::arg("names"), "The codes of names of queries, which are added.")
-        .def(
-            "name_codes",
-            [](ListReader& reader, const std::vector<std::string>& names) {
-                return codes_of(reader, reader.entities, names);
-            },
-            py::arg("names"), "The codes of names of documents, which are added.")
         .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
              "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
              "candidates and scores.")
