@@ -111,7 +111,7 @@ def infer(
     ------
     TypeError
         For embeddings and scores that are no numbers, options of another type, and a matrix in
-        shards of columns or in chunks.
+        shards of columns.
     ValueError
         For shapes that do not fit, an unknown name, a NaN if the rule is "raise" (with its
         entities), +inf for "optimal", what belongs to embeddings beside a matrix, and damaged

@@ -1,9 +1,9 @@
 """Files that are written whole or not at all.
 
 Whatever truerank writes for a user goes through `replace_file`: ranks, counters, checkpoints,
-pages, data sets. A file is written under a temporary name in the folder of its target, synced, and
-moved to its place. A link is followed, so what it points to is replaced. Another hard link to the
-old file keeps the old content.
+lists, tables, pages. A file is written under a temporary name in the folder of its target, synced,
+and moved to its place. A link is followed, so what it points to is replaced. Another hard link to
+the old file keeps the old content.
 
 A new file gets the permissions that the umask leaves. A file that replaces another gets its mode,
 and nobody else can read it in between; its owner and group are those of who writes, and an access

@@ -92,9 +92,9 @@ class Task(SidedTask[Report]):
         are left out, unless `keys` is given: they follow in their order. Default: by names, and in
         this order where columns have none.
     header : bool, optional
-        Whether the first line of each text file names its columns. Default: it does not, and one
-        that has the names of the roles is refused. In a file of ten lines and more, whose relations
-        mostly recur, so is a first line of which no field occurs anywhere else.
+        Whether the first line of each text file names its columns. Default: it does not. A first
+        line that has the names of the roles is then refused, and so is one none of whose fields
+        occurs again, in a file of ten lines and more whose relations mostly recur.
 
     Attributes
     ----------

@@ -32,11 +32,11 @@ class Protocol:
         Comparable. The names of the splits whose true answers were left out of the candidates, as a
         set: the order does not matter, repeats are dropped. Empty: unfiltered. A str is one split.
     filter_rule : str, optional
-        Comparable. Which facts of these splits count where facts have further columns (a time,
-        qualifiers): "fact" if they agree in all of them, "triple" whatever they hold, or another
-        rule of `truerank.link_prediction.Task`. None: facts have no further columns.
+        Comparable. Which facts of these splits count where facts have further columns, such as a
+        time: "fact", those that agree in all of them; "triple", whatever they hold; "columns 4",
+        those that agree in these. None: facts have no further columns.
     candidates : str
-        Comparable. The name of the candidate set: "all", "selection", "types", ...
+        Comparable. The name of the candidate set: "all", "typed", "selection of 40 (3f2a91c0)", ...
     sampled : bool
         Comparable. Whether the candidates were sampled.
     nan : {"raise", "worst", "omit"}

@@ -240,18 +240,18 @@ class BaseReport(Numbers):
     def audit(self, *names: str) -> reporting.Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
-        The checks of ranks find ranks that are worse than random ones, as if the order were
-        forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores, tasks with
-        hardly any candidates, sampled candidates, candidates of the test alone, weights that leave
-        few effective tasks, and scores that were not counted. It prints how the ranks were counted,
-        too.
+        The checks of ranks find misses of lists, ranks that are worse than random ones, as if the
+        order were forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores,
+        rows of a query that differ, tasks with hardly any candidates, no filter, sampled
+        candidates, candidates of the test alone, and scores that were not looked at. The audit also
+        prints how the ranks were counted.
 
-        Of queries the checks are those that fit: constant, NaN, infinite and saturated scores, and
-        sampled candidates. Of lists by name they find queries without a list, and lists of other
-        queries than those with right answers. "short lists": of any lists without given candidates,
-        the longest has at most a tenth of the candidates. Then chance, index and auc are among many
-        that no list could name: right for the best of a full ranking, wrong where a model ordered a
-        few that were chosen for it, for which `truerank.retrieval.Task` takes `candidates`.
+        A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
+        candidates. Of lists by name it finds queries without a list, lists of queries without right
+        answers, and "known in lists": more than a quarter of what lists name is known. "short
+        lists": without given candidates, the longest list has at most a tenth of all. Chance, index
+        and auc are then those of a full ranking, which is wrong where a model ordered a few that
+        were chosen for it: `truerank.retrieval.Task` takes these as `candidates`.
 
         Parameters
         ----------

@@ -386,11 +386,9 @@ class Task(SidedTask[RetrievalReport]):
         -----
         UserWarning
             If queries with right answers have no list: it names the first three, and lists of other
-            queries whose names differ from theirs only in blanks or case. The audit of the report
-            has both, too. If lists have ranks, too, which rise with the scores in nearly every
-            query, unless ``order="ascending"``. If no list has any right answer, where `entities`
-            are a number beside names. If right answers are missed, and more than a quarter of what
-            lists name is known, which a model leaves out before it takes the best k.
+            queries whose names differ from theirs only in blanks or case. If lists have ranks that
+            rise with their scores in nearly every query, unless ``order="ascending"``. If no list
+            has any right answer, where `entities` are a number beside names.
 
         Examples
         --------
