@@ -212,12 +212,11 @@ def isa(session: nox.Session) -> None:
     session.install(made_wheel(session, "[test]"))
     best, *names = output(session, "from truerank import _core; print(_core.isa(), *_core.isas())")
     # What differs are the kernels, which the C++ tests hold against plain loops, and what the
-    # compiler makes of the loops around them. Files, lists, thresholds, errors, threads and what is
-    # saved reach the same loops by other ways; one test runs all sets itself, another is of memory.
+    # compiler makes of the loops around them. Files, lists, errors, threads and what is saved reach
+    # the same loops by other ways; one test runs all sets itself, another is of memory.
     counting = [f"tests/counting/test_{x}.py" for x in ("cases", "counter", "large", "property")]
     counting += ["tests/arrays/test_arithmetic.py", "tests/inputs/test_array_likes.py"]
-    vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
-    vectors += ["--ignore=tests/embeddings/test_watching.py"]
+    vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_watching.py"]
     others = ("instruction_sets_change_no_bit", "mapped_entities_are_not_copied")
     vectors += [f"--deselect=tests/embeddings/test_scores.py::test_{name}" for name in others]
     alignments = ["tests/alignment", "--ignore=tests/alignment/test_stable_pairs.py"]

@@ -45,20 +45,20 @@ with path.open("w") as file:
         file.write(f"e{head}\\tr{relation}\\te{tail}\\n")
 """
 CALLS = {
-    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3750),
-    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 6500),
+    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3400),
+    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5700),
     "task of arrays": Call(
         TRIPLES
         + "task = tr.link_prediction.Task(triples, entities=3)\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        12600,
+        10800,
     ),
     "task of files": Call(
         TRIPLES
         + FILE
         + "task = tr.link_prediction.Task(path, entities=['e0', 'e1', 'e2'])\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        12600,
+        10800,
     ),
 }
 SAY_FILES = """
