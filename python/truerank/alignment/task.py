@@ -127,7 +127,7 @@ class Task(tasks.Task[Report]):
     -----
     Every task has the labels "queries" (the query entity) and "targets" (its counterpart), by name
     if both graphs have names, else by id; and "unit" (the row of `pairs`), which both directions
-    share: the two ranks of a pair come from one score, and intervals and tests draw them together.
+    share: the two ranks of a pair come from one score, and are one unit of intervals and tests.
 
     In practice, all entities of the other graph are candidates. Most published numbers use those of
     the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman, Vermue, Tresp: On the

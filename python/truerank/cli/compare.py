@@ -76,8 +76,8 @@ def compare_files(given: Given) -> None:
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
     truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
 
-    The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
-    pairs, queries), or tasks where they have none; --unit names another label.
+    Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
+    pairs, queries), or task by task where they have none; --unit names another label.
     """
     paths = given.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):

@@ -42,13 +42,13 @@ KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
 def merge(given: Given) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
 
-    The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote,
-    and which are joined in the order of the whole where each is a --part of one task. Units, which
-    intervals draw (test triples, aligned pairs, queries), are those of the whole then; files of
-    tasks of their own keep theirs apart, whatever their names. Or they are counters over parts of
-    the candidates, which `RankCounter.save` wrote. All are of one kind. The joined counts are those
-    of one job that counts all, and --save stores them for `truerank evaluate`, which adds labels to
-    them, and for `compare`.
+    The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
+    Where each is a --part of one task, they are joined in the order of the whole, and have its
+    units (test triples, aligned pairs, queries); files of tasks of their own keep their units
+    apart, whatever their names. Or they are counters over parts of the candidates, which
+    `RankCounter.save` wrote. All are of one kind. The joined counts are those of one job that
+    counts all, and --save stores them for `truerank evaluate`, which adds labels to them, and for
+    `compare`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz

@@ -198,8 +198,8 @@ class BaseReport(Numbers):
 
         Notes
         -----
-        A query moves a mean by its distance from it. An index and a ratio of retrieval are ratios
-        of two means, whose interval knows that chance and optimum vary with the queries, too.
+        An index or a ratio of retrieval is a ratio of two means: its interval takes into account
+        that chance and optimum vary with the queries, too.
 
         Examples
         --------

@@ -67,9 +67,8 @@ class RetrievalReport(BaseReport):
     Attributes
     ----------
     ranks : Ranks
-        A task for each right answer, with the label "retrieval_answers": how many its query has.
-        Where one has several, `truerank.report` and `truerank.compare` refuse them, and take
-        reports.
+        A task for each right answer; ``ranks.answers`` says how many its query has. Where one has
+        several, `truerank.report` and `truerank.compare` refuse ranks; `compare` takes the reports.
     weights : None
         Every query counts once.
     gains : ndarray of float64, shape (n,), or None
