@@ -18,7 +18,7 @@ from ..arrays.writing import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT
+from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import public
 from ..plot import groups, hits_curve, rank_distribution
 from ..plot.drawing import check_named
@@ -48,7 +48,6 @@ WORDS = {
     ("order", "ascending"): "lower is better",
     ("sampled", True): "yes",
 }
-ONE_SCALE = (NO_ADJUSTMENT, "index")  # After these adjustments the best value is 1.
 FACTS = {
     "split": "Split",
     "filter": "Known answers left out",

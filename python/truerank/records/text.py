@@ -322,11 +322,9 @@ def line_of(path: str, row: int) -> int:
     return next(islice(text_lines(path, path), row, None))[0]
 
 
-def text_lines(
-    name: str, path: str, progress: bool | Listener | None = None, *, blanks: str = " \t"
-) -> Iterator[tuple[int, str]]:
+def text_lines(name: str, path: str, *, blanks: str = " \t") -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
-    for first, text in text_blocks(name, path, progress):
+    for first, text in text_blocks(name, path):
         rows = text.removesuffix("\n").split("\n")
         # This way an empty line costs next to nothing.
         for row in compress(enumerate(rows, first), rows):
