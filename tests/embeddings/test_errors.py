@@ -82,7 +82,7 @@ for name in ("queries", "entities"):
         (T, f"^{name}: {DTYPES}dtype ", {name: ONE.astype(x)}) for x in ("i8", "i2", "O", "U1")
     ]
     WRONG += [
-        (T, f"^{name}: {DTYPES}dtype ", {name: None}),
+        (T, f"^{name}: expected an array, tensor or memory map, .*, got NoneType$", {name: None}),
         (T, f"^{name}: {DTYPES}dtype ", {name: np.zeros((3, 10), [("a", "f4")])}),
         (T, f"^{name}: expected a dense array", {name: scipy.sparse.csr_array(ONE)}),
         (T, f"^{name}: .*, got a masked", {name: np.ma.masked_array(ONE, ONE > 2)}),

@@ -223,6 +223,13 @@ def refused(call: Callable[[], object], message: str) -> None:
     refusal((tr.InputTypeError, tr.InputValueError), f"^{re.escape(message)}", call)
 
 
+@pytest.mark.parametrize("value", [None, {0: [0.5]}, iter([[0.5]]), len])
+def test_what_is_no_array_is_named_by_its_type(value: Any) -> None:
+    words = "expected an array, tensor or memory map, a path, or lists of numbers, got "
+    refused(lambda: tr.rank(value, [0]), f"scores: {words}{type(value).__name__}")
+    refused(lambda: tr.score_embeddings(value, value), f"queries: {words}{type(value).__name__}")
+
+
 def test_names_are_no_ids() -> None:
     for call, message in (
         (lambda: tr.rank(SCORES, NAMES[:3]), "targets: expected integers, got "),

@@ -73,6 +73,12 @@ MEANT: list[tuple[str, Any, list[Any], dict[str, Any]]] = [
     ("did you mean audit", tr.rank, [[[0.1, 0.2]], [0]], {"adit": True}),
     ("did you mean filter", tr.rank, [[[0.1, 0.2]], [0]], {"filters": None}),
     ("got 'qqq'$", tr.rank, [[[0.1, 0.2]], [0]], {"order": "qqq"}),
+    (
+        "known are left, right, similarity",
+        alignment.Task([(0, 0)], left=1, right=1).evaluate_embeddings,
+        [[[1.0]], [[1.0]]],
+        {"rows": 1},
+    ),
     ("order: unexpected keyw", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"order": "ascending"}),
 ]
 

@@ -347,6 +347,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ({0: [1]}, {"entities": None}, "entities: expected the number of entities, or their"),
     (BD, {**AMONG, "candidates": "test"}, UNKNOWN),
     (BD, {"candidates": ["a", "c"]}, MISSING),
+    (BD, {"candidates": [["a"], ["c"]]}, "candidates: .* or {query: .entities.}, got .'a'."),
     (BD, {**AMONG, "candidates": Sampled(3, among="train")}, MISSING),
     (BD, {"candidates": Sampled(0)}, "candidates: expected negatives >= 1, got 0"),
     (BD, {"candidates": Sampled(3, typed=True)}, "candidates: queries have no types"),
@@ -503,7 +504,11 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     [
         ({"u": {"z": 0.5}}, ValueError, "ids: 'z' at position 0 is none of the 5 entities"),
         ({"u": {"a": "x"}}, TypeError, "ids: expected numbers as scores, got 'u': {'a': 'x'}"),
-        ({"u": [["a"]] * 999}, TypeError, r"ids: expected ids, or .*, got \['a'\] for 'u'$"),
+        (
+            {"u": [["a"]] * 999},
+            TypeError,
+            r"ids: expected a list of ids, or .*, got \['a'\] for 'u'$",
+        ),
         ({"u": ["a"], "v": {"a": 1}}, TypeError, r"ids: expected .*, got 'u': \['a'\]"),
         ({"u": ["a", "a"]}, ValueError, "ids: the list of 'u' has 'a' twice"),
         ({"u": [9]}, ValueError, "ids: .* or ids from 0 to 4, got 9 at position 0"),

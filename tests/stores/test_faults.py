@@ -79,7 +79,7 @@ FAULTS = [
     # archives
     Fault("x.npz", DEFLATED, "s.npy: cannot be read in place: it is compressed"),
     Fault("x.npz", encrypted(), "is encrypted"),
-    Fault("x.npz", zipped(("a.npy", "b.npy")), "expected the array 'scores', got ['a', 'b']"),
+    Fault("x.npz", zipped(("a.npy", "b.npy")), ", or open_scores(path, member=...), which says"),
     Fault("x.npz", ARCHIVE, "expected the array 'c', got ['a']", {"member": "c"}),
     Fault("x.npz", zipped(()), "got []"),
     Fault("x.npz", ARCHIVE[:-30], "the archive is damaged"),

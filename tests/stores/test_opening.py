@@ -321,3 +321,13 @@ def test_each_file_is_opened_once(
         np.save(tmp_path / f"{name}.npy", np.eye(3, k=step, dtype=np.float32))
     call(tmp_path / "a.npy", tmp_path / "b.npy")
     assert sorted(opened) == ["a.npy", "b.npy"]
+
+
+def test_a_list_of_matrices_has_shards_wherever_scores_are_read() -> None:
+    matrix = scores(5, 4, "f4")
+    shards = [matrix[:2], matrix[2:3], matrix[3:]]
+    targets = [0, 3, 1, 2, 0]
+    assert tr.rank(shards, targets) == tr.rank(matrix, targets)
+    assert tr.rank(shards[:1], targets[:2]) == tr.rank(matrix[:2], targets[:2])
+    refusal(ValueError, "^scores: .* expected 4 columns", tr.rank, [matrix, matrix.T], targets)
+    refusal(ValueError, "^scores: expected a matrix", tr.rank, (matrix, matrix), targets)

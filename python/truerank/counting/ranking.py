@@ -49,9 +49,9 @@ def rank(
         any layout: Fortran order, slices, broadcasts, read-only arrays, memory maps. Anything with
         `__array__`, the buffer protocol or DLPack; torch tensors on the CPU or on a device, where
         they are counted (see Notes), as ``torch.from_dlpack(x)`` is of an array of JAX. Or the path
-        of a `.npy` file or of an uncompressed `.npz`; a list of paths or a pattern
-        (``"part-*.npy"``) of files that follow each other by rows; or what `open_scores` returns,
-        as for files that follow each other by columns. Or a DataFrame of one dtype whose rows and
+        of a `.npy` file or of an uncompressed `.npz`; a list of paths or of matrices, or a pattern
+        (``"part-*.npy"``), of which each has the next rows; or what `open_scores` returns, as for
+        files that follow each other by columns. Or a DataFrame of one dtype whose rows and
         columns are only numbered; give ``.to_numpy()`` of others.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one for all tasks.

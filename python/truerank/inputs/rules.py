@@ -183,6 +183,7 @@ def read_rules(
         if name not in known:
             if function is not None:
                 known = list(inspect.signature(function).parameters)
+                known = [each for each in known if each != "self"]
             raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
     return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
 

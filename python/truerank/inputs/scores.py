@@ -234,6 +234,9 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     if is_foreign and (_is_on_device(value) or not any(hasattr(value, x) for x in _PROTOCOLS)):
         return _from_dlpack(value, name), None
     array = as_array(value, name, "a matrix of numbers")
+    if array.ndim == 0 and array.dtype.kind == "O":  # A mapping, a generator, a function, None.
+        expected = "an array, tensor or memory map, a path, or lists of numbers"
+        raise InputTypeError(name, expected=expected, got=type(value).__name__)
     if isinstance(value, (list, tuple)):
         refuse_rounded(name, value, array)
     return array, None

@@ -140,7 +140,8 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
         lists = read_keyed_lists(value, splits.relations, splits.entities)
         return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
     vocabulary = splits.vocabulary_of(sides[0])
-    chosen = vocabulary.set_of("candidates", value)
+    others = ", or {side: (indptr, indices)} with a list for each test triple"
+    chosen = vocabulary.set_of("candidates", value, others)
     return CandidateSet(name_of_sets([chosen]), chosen)
 
 

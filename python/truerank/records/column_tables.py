@@ -137,15 +137,13 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     return InputTypeError(argument, expected=forms, got=got)
 
 
-def table_of_columns(
-    argument: str, columns: list[Any], names: list[Any] | None = None
-) -> ColumnTable:
-    """Return columns as a table; what is no column is refused, and so are unlike lengths.
+def table_of_columns(argument: str, columns: list[Any]) -> ColumnTable:
+    """Return columns without names; what is no column is refused, and so are unlike lengths.
 
     Examples
     --------
-    >>> table_of_columns("test", [np.array([5, 6]), [3, 4]], ["tail", "head"]).names
-    ['tail', 'head']
+    >>> len(table_of_columns("test", [np.array([5, 6]), [3, 4]]).columns)
+    2
     """
     expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
     for column in columns:
@@ -155,7 +153,7 @@ def table_of_columns(
     if len(set(lengths)) != 1:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
-    return ColumnTable(columns, names)
+    return ColumnTable(columns)
 
 
 def table_of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
@@ -186,7 +184,7 @@ def table_of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
         refuse_mask(argument, value, forms)
         array = as_array(value, argument, forms)
         if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
-            raise wrong_form(argument, array, forms)
+            raise wrong_form(argument, value, forms)
         if len(array) and array.dtype.kind not in "iu":
             got = f"{type(value).__name__} of {array.dtype}"
             raise InputTypeError(argument, expected=forms, got=got)

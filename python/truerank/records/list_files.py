@@ -48,7 +48,10 @@ _FORMS = {
     JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), or a "
     "header of names as query, document and relevance",
 }
-_SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
+_SAYS = (
+    'or columns={"query": 0, "document": ...}, which says what they are; tabs or blanks stand '
+    "between fields"
+)
 _JSON = "this is JSON, which json.load reads: hand over the mapping"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)

@@ -289,7 +289,7 @@ def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
             )
     queries = checked_names(argument, list(value))
     if True not in are_scored:
-        expected = "ids, or {id: score},"
+        expected = "a list of ids, or {id: score}"
         counts, ids = joined_rows(argument, listed, expected, lambda i: f"for {queries[i]!r}")
         codes, names = code_names(checked_names(argument, ids))
         indptr = indptr_of(counts)

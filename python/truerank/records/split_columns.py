@@ -17,7 +17,7 @@ from ..inputs.frames import is_frame, kind_of
 from ..inputs.words import LISTED
 from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
-from .column_tables import read_table, table_of_rows
+from .column_tables import read_named_table, read_table, table_of_rows
 from .elements import is_label, read_elements
 from .judgements import Judgements
 from .text import RowForm, is_path, open_rows, read_rows
@@ -190,7 +190,10 @@ class SplitReader:
             "a path, a table with named columns (pandas, polars, pyarrow, a structured array), "
             f"rows [{row}, ...] as a list of tuples or an array of ints, or a tuple of columns"
         )
-        table = read_table(title, split) or table_of_rows(title, split, forms)
+        if is_frame(split):
+            table = read_named_table(title, split, forms, self.form.said)
+        else:
+            table = read_table(title, split) or table_of_rows(title, split, forms)
         if not table.columns or not len(table.columns[0]):
             return []
         width = len(table.columns)
@@ -223,7 +226,7 @@ class SplitReader:
             refuse_unsaid_header(columns, everything)
         return read
 
-    def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
+    def column(self, title: str, j: int, values: Any) -> IdColumn:
         """Read the values of a column, which are either labels or integers."""
         roles = self.form.columns
         expected = f"integers or labels in column {j}"
@@ -237,7 +240,7 @@ class SplitReader:
         if empty >= 0 and j < len(roles):
             row = int(np.argmax(codes == empty))
             raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-        return IdColumn(title, j, codes, self.index(j), is_text=is_text)
+        return IdColumn(title, j, codes, self.index(j))
 
 
 def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:

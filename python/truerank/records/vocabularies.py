@@ -375,15 +375,17 @@ class Vocabulary:
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids
 
-    def set_of(self, name: str, values: Any) -> IntArray:
+    def set_of(self, name: str, values: Any, others: str = "") -> IntArray:
         """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
+
+        What messages expect ends with other forms that the door takes.
 
         Examples
         --------
         >>> Vocabulary(3, ("a", "b", "c")).set_of("candidates", ["b", "a", "b"])
         array([0, 1])
         """
-        elements = read_elements(name, values, self._elements)
+        elements = read_elements(name, values, self._elements + others)
         ids = self.ids_of(name, elements)
         if isinstance(elements, np.ndarray):
             refuse_mask_of_integers(name, elements, self.size)

@@ -68,7 +68,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
         lists.check(queries, answers, sets.queries, sets.entities)
         pool: Any = lists if lists.one_set is None else lists.one_set
         return ChosenCandidates(name_of_sets([pool]), pool)
-    pool = sets.entities.set_of("candidates", value)
+    pool = sets.entities.set_of("candidates", value, ", or {query: [entities]}")
     name = name_of_sets([pool])
     check_among(pool, sets.pairs[:, 1], sets.entities, "right answers")
     return ChosenCandidates(name, pool)

@@ -180,10 +180,12 @@ def read_scores(
     if counts_as_on_device(value):
         return device_store(value, options)
     if isinstance(value, (list, tuple)) and len(value) > 0:
-        names_files = all(isinstance(item, PATHS) for item in value)
+        is_opened = all(isinstance(item, PATHS) for item in value)
+        if isinstance(value, list):  # Matrices are shards, too.
+            is_opened |= all(getattr(item, "ndim", 0) == 2 for item in value)
     else:
-        names_files = isinstance(value, PATHS)
-    if names_files:
+        is_opened = isinstance(value, PATHS)
+    if is_opened:
         return _open(value, options)
     _refuse_chunks(name, value)
     scores = as_scores(value, dtype, name, form)
@@ -314,9 +316,10 @@ def _stored_member(file: Stream[bytes], path: str, options: OpenOptions) -> tupl
     elif len(entries) == 1:
         chosen = next(iter(entries))
     if chosen not in entries:
-        raise InputValueError(
-            "member", expected=f"the array {chosen!r}", got=list(entries), place=path
-        )
+        expected = f"the array {chosen!r}"
+        if not member:
+            expected += ", or open_scores(path, member=...), which says the one that is meant"
+        raise InputValueError(options.name, expected=expected, got=list(entries), place=path)
     info = entries[chosen]
     place = f"{path}: {info.filename}"
     with report_damage(options.name, place, "cannot be read in place: "):
