@@ -7,7 +7,7 @@ from fuzz.check import Fault
 TESTS = (
     "tables",
     "page",
-    "reporting/test_rendering.py",
+    "reporting/test_report_table.py",
 )
 
 FAULTS = [

@@ -137,6 +137,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^candidates: 'x' at position 1 is none of the 2 entities", ["a", "x"], {}),
     (ValueError, "^candidates: .* got -1 at position 0", [-1], {}),
     (TypeError, r"^candidates: .* or \{side: \(indptr, indices\)\} with .* got \[1\]", [[1]], {}),
+    (ValueError, r"^candidates: .* \(indptr, indices\).*got shape \(1, 1\)", np.array([[0]]), {}),
     (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
     (ValueError, r"^candidates: expected seed >= 0, got -1", Sampled(seed=-1), {}),
     (ValueError, "^candidates: a list for each .* is of one side", ([0, 1], [1]), {}),

@@ -385,7 +385,10 @@ class Vocabulary:
         >>> Vocabulary(3, ("a", "b", "c")).set_of("candidates", ["b", "a", "b"])
         array([0, 1])
         """
-        elements = read_elements(name, values, self._elements + others)
+        expected = self._elements + others
+        if getattr(values, "ndim", 1) > 1:
+            raise InputValueError(name, expected=expected, got=f"shape {tuple(values.shape)}")
+        elements = read_elements(name, values, expected)
         ids = self.ids_of(name, elements)
         if isinstance(elements, np.ndarray):
             refuse_mask_of_integers(name, elements, self.size)
