@@ -135,8 +135,8 @@ def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
     return _mean_over(lambda x, _: np.log(x), _log_sum, 32, first, last, tied, first)
 
 
-def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1.0) -> FloatArray:
-    """The mean of (r / scale)^p over ties, for finite p; p = -1 gives that of 1 / r.
+def mean_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
+    """The mean of r^p over ties, for finite p; p = -1 gives that of 1 / r.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1
     array([0.75])
     """
     greatest = first if p < 0 else first + (tied - 1)
-    return relative_power(first, tied, p) * np.power(greatest / scale, p)
+    return relative_power(first, tied, p) * np.power(greatest, p)
 
 
 def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
