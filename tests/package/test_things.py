@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-import click
 import pytest
 
 import truerank
 from support.environment import ROOT
 from support.sources import read
-from truerank.cli.commands import commands
 
 PACKAGE = ROOT / "python" / "truerank"
 pytestmark = [
@@ -30,19 +28,16 @@ MOST = {
     "named tuples": 91,
     "modules": 185,
 }
-PUBLIC_MODULES = [truerank] + [
-    import_module(f"truerank.{name}")
-    for name in (
-        "link_prediction",
-        "alignment",
-        "retrieval",
-        "metrics",
-        "inference",
-        "plot",
-        "page",
-        "compat",
-    )
-]
+PUBLIC_MODULES = (
+    "link_prediction",
+    "alignment",
+    "retrieval",
+    "metrics",
+    "inference",
+    "plot",
+    "page",
+    "compat",
+)
 
 
 def classes_and_public_names() -> tuple[list[str], list[str], list[str]]:
@@ -84,7 +79,8 @@ def public_methods(cls: type) -> Iterator[Any]:
 
 def options() -> set[str]:
     names: set[str] = set()
-    for module in PUBLIC_MODULES:
+    modules = [import_module(f"truerank.{name}") for name in PUBLIC_MODULES]
+    for module in [truerank, *modules]:
         for offered in getattr(module, "__all__", dir(module)):
             value = getattr(module, offered)
             if inspect.isclass(value):
@@ -94,23 +90,23 @@ def options() -> set[str]:
     return names
 
 
-def options_of_commands(command: click.Command) -> set[str]:
-    names = {max(each.opts, key=len) for each in command.params if isinstance(each, click.Option)}
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            names |= options_of_commands(inner)
-    return names
+def options_of_commands() -> set[str]:
+    import click
+
+    from truerank.cli.commands import commands
+
+    groups = [commands, *commands.commands.values()]
+    options = [each for group in groups for each in group.params if isinstance(each, click.Option)]
+    return {max(each.opts, key=len) for each in options}
 
 
 def test_there_are_no_more_things_than_there_were() -> None:
+    pytest.importorskip("click")
     classes, named_tuples, public_names = classes_and_public_names()
     things = {
         "public names": public_names,
         "options": options(),
-        "options of the command line": options_of_commands(commands),
+        "options of the command line": options_of_commands(),
         "classes": classes,
         "named tuples": named_tuples,
         "modules": list(PACKAGE.rglob("*.py")),
