@@ -297,7 +297,7 @@ def test_refusals() -> None:
     entity = r'^known\["train"\]: expected the ids of triples, whose entity 13 is \'ussr\', got'
     for wrong, message in (
         ({"model": "distmult"}, "^model: expected a pykeen Model, got str"),
-        ({"triples": data}, "^test: expected a path, a frame, an array"),
+        ({"triples": data}, "^test: expected a path, a table with named columns"),
         ({"sides": ("relation",)}, "^sides: expected heads and tails, got 'relation'"),
         ({"progress": 1}, "^progress: expected a callable or a bool, got int"),
         ({"known": {"train": other}}, entity),

@@ -91,7 +91,8 @@ def test_ranx(ranx: Any, problem: tuple[np.ndarray, np.ndarray], length: int) ->
 
     found = evaluate(qrels, list(names.values()))
     values = [found[name] for name in names.values()]
-    report = Task(ranx.Qrels(qrels), entities=NAMES).evaluate_lists(ranx.Run(run))
+    task = Task(ranx.Qrels(qrels).to_dict(), entities=NAMES)
+    report = task.evaluate_lists(ranx.Run(run).to_dict())
     for keys in (names, names.values()):  # theirs, too
         assert [report[key] for key in keys] == pytest.approx(values, rel=1e-12)
     right = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}

@@ -334,20 +334,27 @@ def test_any_container_of_the_same_ids_gives_the_same_or_is_refused(
     def task_of(qrels: Any, others: Any) -> Task:
         return Task(qrels, entities=entities, queries=queries, known={"train": others})
 
-    plain: list[dict[Any, list[Any]]] = [{}, {}]
-    for mapping, pairs in zip(plain, (right, known), strict=True):
-        for q, e in pairs:
-            mapping.setdefault(named(queries, q), []).append(named(entities, e))
+    plain = []
+    by_query: dict[Any, list[Any]] = {}
+    for pairs in (right, known):
+        places = zip(*pairs, strict=True)
+        asked, items = (
+            [named(order, place) for place in each]
+            for order, each in zip((queries, entities), places, strict=True)
+        )
+        plain.append((asked, items))
+    for query, item in zip(*plain[1], strict=True):
+        by_query.setdefault(query, []).append(item)
     expected = quietly(task_of, *plain)
     of_scores = expected.evaluate_scores(scores).ranks
     for facts in ((in_container(right), plain[1]), (plain[0], in_container(known))):
         found = outcome(lambda facts=facts: task_of(*facts).evaluate_scores(scores).ranks)
         assert found is None or found == of_scores
         assert found is not None or column == "tensor"
-    of_lists = quietly(expected.evaluate_lists, plain[1]).ranks
+    of_lists = quietly(expected.evaluate_lists, by_query).ranks
     if table != "columns":  # which are no lists
         listed = outcome(lambda: expected.evaluate_lists(in_container(known)).ranks)
         assert listed in (None, of_lists)
-    mapped = {query: COLUMNS[column](row) for query, row in plain[1].items()}
+    mapped = {query: COLUMNS[column](row) for query, row in by_query.items()}
     assert quietly(expected.evaluate_lists, mapped).ranks == of_lists
     assert quietly(task_of, plain[0], mapped).evaluate_scores(scores).ranks == of_scores
