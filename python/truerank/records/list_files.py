@@ -338,8 +338,9 @@ def _have_ranks(path: str, form: LineForm) -> bool:
     ranks = [
         (a[form.rank], b[form.rank]) for a, b in pairwise(rows) if a[form.query] == b[form.query]
     ]
-    are_rising = (a.isdecimal() and b.isdecimal() and int(a) < int(b) for a, b in ranks)
-    return bool(ranks) and all(are_rising)
+    # Python makes no int of thousands of digits.
+    are_integers = all(rank.isdecimal() and len(rank) < 20 for pair in ranks for rank in pair)
+    return bool(ranks) and are_integers and all(int(a) < int(b) for a, b in ranks)
 
 
 def is_comment(line: str) -> bool:
