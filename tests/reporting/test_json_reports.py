@@ -43,7 +43,7 @@ def test_golden_file() -> None:
     assert golden.pop("protocol").items() <= content.pop("protocol").items()
     findings = content.pop("findings")
     assert [finding["name"] for finding in findings] == ["ties", "few candidates", "unaudited"]
-    assert findings[0].keys() == {"name", "value", "threshold", "message"}
+    assert findings[0].keys() == {"name", "count", "message"}
     assert golden.pop("findings")[0].keys() == findings[0].keys()
     assert content == golden
 
@@ -97,8 +97,8 @@ def test_reports_are_equal_by_what_json_has(sided: Ranks) -> None:
 
 def test_infinite_and_missing_numbers() -> None:
     ties = report(Ranks([0], [10], 10))
-    assert ties.audit()[0].value == math.inf
+    assert ties.audit()[0].count == 1
     content = json.loads(ties.to_json(["mr", "std", "amri"]))
-    assert content["findings"][0]["value"] == "inf"
+    assert content["findings"][0]["count"] == 1
     assert content["metrics"] == {"mr": 5.5, "std": 0.0, "amri": 0.0}
     assert json.loads(report(Ranks([], [], [])).to_json(["mr"]))["metrics"] == {"mr": None}

@@ -313,7 +313,7 @@ def test_queries_without_lists_warn_and_unused_lists_are_found(
         first = ", ".join(f"'q{i}'" for i in missing[:3])
         assert f"{number} ({first}" in texts[0]
     expected = {"missing lists": len(missing), "unused lists": len(unused)}
-    found = {name: findings[name].value for name in expected if name in findings}
+    found = {name: findings[name].count for name in expected if name in findings}
     assert found == {name: n for name, n in expected.items() if n}
 
 

@@ -74,7 +74,8 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
     found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
     if isinstance(made, RetrievalReport):
         of_lists = made._answered
-        found._tell_lists(made.list_use, of_lists.longest_list, of_lists.known_in_lists)
+        known = of_lists.names_in_lists, of_lists.known_in_lists
+        found._tell_lists(made.list_use, of_lists.longest_list, *known)
     return found
 
 

@@ -9,22 +9,22 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from . import audit as audit
     from . import report_table as report_table
+    from .audit import Finding as Finding
     from .audit import Findings as Findings
     from .model_table import table as table
     from .repeats import Repeats as Repeats
     from .repeats import report as report
     from .reports import Report as Report
-    from .summaries import Finding as Finding
     from .summaries import Summary as Summary
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            ".audit": ("Findings",),
+            ".audit": ("Finding", "Findings"),
             ".model_table": ("table",),
             ".repeats": ("Repeats", "report"),
             ".report_table": (),
             ".reports": ("Report",),
-            ".summaries": ("Finding", "Summary"),
+            ".summaries": ("Summary",),
         },
     )

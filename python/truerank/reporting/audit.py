@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy as np
 from ..arrays.row_keys import codes_of
 from ..metrics.keys import UNPOOLED_SIDE, parse
 from ..metrics.kinds import DEFAULT_KIND
-from ..naming import public
+from ..naming import printable, public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
 from .columns import TIE_KINDS, compose_key
-from .summaries import Counted, Finding, Summary
+from .summaries import Counted, Summary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,16 +74,50 @@ THRESHOLDS = {
 
 
 @public("truerank.reporting")
+@dataclass(frozen=True, order=True)
+class Finding:
+    """A line of an audit: something that makes a number suspect.
+
+    Attributes
+    ----------
+    name : str
+        The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
+        "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
+        "test candidates", "unaudited"; and of lists in retrieval "missing lists", "unused lists",
+        "known in lists", "short lists".
+    count : int
+        How many tasks, candidates, rows or lists it concerns.
+    message : str
+        One sentence.
+
+    Notes
+    -----
+    Tasks are counted that have a weight above 0.
+    """
+
+    name: str
+    count: int
+    message: str
+
+    def __str__(self) -> str:
+        return printable(f"{self.name}: {self.message}")
+
+
+# How bad something is, by the measure of its check, and what it is.
+Graded = tuple[float, Finding]
+
+
+@public("truerank.reporting")
 class Findings(list[Finding], AsTable):
-    """What makes the numbers of a report suspect, printed below how its ranks were counted.
+    """The findings of an audit, printed below what was looked at.
 
     A list of `Finding`, which is empty if nothing was found.
 
     Parameters
     ----------
     findings : iterable of Finding
-    protocol : Protocol
-    summary : Summary
+    lines : iterable of str
+        What is printed above them.
 
     Examples
     --------
@@ -95,36 +130,36 @@ class Findings(list[Finding], AsTable):
     No task ties: all kinds of rank agree.
     Counts of scores: nan 0, inf 0, at_best 1, differing 0, mismatched 0.
     <BLANKLINE>
-    finding  value  threshold  message
-    sampled  1      0          the candidates are a sample: ranks are better than among all, and only compare over the same sample
+    finding  count  message
+    sampled  1      the candidates are a sample: ranks are better than among all, and only compare over the same sample
     """  # noqa: E501
 
-    def __init__(self, findings: Iterable[Finding], protocol: Protocol, summary: Summary) -> None:
+    def __init__(self, findings: Iterable[Finding], lines: Iterable[str] = ()) -> None:
         super().__init__(findings)
-        self.protocol = protocol
-        self.summary = summary
+        self.lines = tuple(lines)
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
-        """Return a row for each finding, below the protocol, ties, and counts of scores."""
-        protocol = self.protocol
-        fields = vars(protocol)
-        recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
-        if protocol.files:
-            recorded["files"] = ", ".join(protocol.files)
-        before = [
-            f"{protocol} (fingerprint {protocol.fingerprint}).",
-            f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
-        ]
-        before += _tie_lines(self.summary, is_of_lists=protocol.lists is not None)
+        """Return a row for each finding, below the lines of the audit."""
         columns = []
         if self:
-            columns = [Column("name", "finding"), Column("value")]
-            columns += [Column("threshold"), Column("message")]
-        else:
-            before.append("Nothing was found that makes the numbers suspect.")
-        table = Table(columns, self, names=len(columns))
-        table.before = tuple(before)
+            columns = [Column("name", "finding"), Column("count"), Column("message")]
+        rows = [(finding.name, finding.count, finding.message) for finding in self]
+        table = Table(columns, rows, names=len(columns))
+        table.before = self.lines
         return table.table(metrics, **options)
+
+
+def audit_lines(protocol: Protocol, summary: Summary) -> list[str]:
+    """Say how ranks were counted, how many of them tie, and what scores there were."""
+    fields = vars(protocol)
+    recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
+    if protocol.files:
+        recorded["files"] = ", ".join(protocol.files)
+    lines = [
+        f"{protocol} (fingerprint {protocol.fingerprint}).",
+        f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
+    ]
+    return lines + _tie_lines(summary, is_of_lists=protocol.lists is not None)
 
 
 def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
@@ -145,42 +180,43 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     return lines
 
 
-def findings(counted: Counted, names: Collection[str]) -> list[Finding]:
+def graded_findings(counted: Counted, names: Collection[str]) -> list[Graded]:
     """List what makes the numbers of a report suspect, by these checks, or without names by all.
 
     Examples
     --------
     >>> import truerank as tr
     >>> counted = Counted(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)), seed=0)
-    >>> [finding.name for finding in findings(counted, [])]
+    >>> [finding.name for _, finding in graded_findings(counted, [])]
     ['sampled', 'unaudited']
-    >>> [finding.name for finding in findings(counted, ["sampled"])]
+    >>> [finding.name for _, finding in graded_findings(counted, ["sampled"])]
     ['sampled']
     """
     asked = names or MESSAGES
     measured = _measured(counted, asked)
-    return list(findings_of(check for check in measured if check[0] in asked))
+    return list(grade(check for check in measured if check[0] in asked))
 
 
-def findings_of(measured: Iterable[tuple[str, float, str]]) -> Iterator[Finding]:
-    """Yield a finding for each check whose value, a number and words, is above its threshold.
+def grade(checks: Iterable[tuple[str, float, int, str]]) -> Iterator[Graded]:
+    """Yield the measure and the finding of each check whose measure is above its threshold.
+
+    A check is its name, its measure, the number of what it concerns, and words for its message.
 
     Examples
     --------
-    >>> [finding.message for finding in findings_of([("nan", 0, "0"), ("inf", 1, "1 task")])]
-    ['1 task have infinite scores']
+    >>> list(grade([("nan", 0, 0, "none"), ("inf", 1, 1, "1 task")]))
+    [(1.0, Finding(name='inf', count=1, message='1 task have infinite scores'))]
     """
-    for name, value, words in measured:
-        threshold = THRESHOLDS.get(name, 0.0)
-        if value > threshold:
-            yield Finding(name, float(value), threshold, MESSAGES[name].format(words))
+    for name, measure, count, words in checks:
+        if measure > THRESHOLDS.get(name, 0.0):
+            yield float(measure), Finding(name, int(count), MESSAGES[name].format(words))
 
 
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, float, str]]:
-    """Yield the checks that apply, each with what it measures, as a number and in words.
+def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
+    """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
     Those that compute metrics are made only if they are asked for.
 
@@ -196,52 +232,51 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
     ranks = counted.ranks
     protocol = counted.protocol
     audit = ranks.audit
+    tasks = len(ranks)
     constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     if ranks.listed is not None:
-        share, words = _share_of(counted, ~ranks.listed)
-        yield "misses", share, words
+        yield "misses", *_share_of(counted, ~ranks.listed)
         constant &= ranks.listed
     if "worse than chance" in asked:
-        errors, words = _worse_than_chance(counted)
-        yield "worse than chance", errors, words
+        yield "worse than chance", *_worse_than_chance(counted)
     if "ties" in asked:
         moved, words = _ties(counted)
-        yield "ties", moved, words
-    share, words = _share_of(counted, constant)
-    yield "constant", share, words
+        yield "ties", moved, counted.summary.tied_tasks, words
+    yield "constant", *_share_of(counted, constant)
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
             total = int(counts.sum())
-            yield name, total, f"{total:,} candidates of {np.count_nonzero(counts):,} tasks"
-        differing = audit.differing
-        yield "rescored", differing.sum(), f"{np.count_nonzero(differing):,} true candidates"
-        mismatched = audit.mismatched
-        yield "queries", mismatched.sum(), f"{np.count_nonzero(mismatched):,} tasks"
+            words = f"{total:,} candidates of {np.count_nonzero(counts):,} tasks"
+            yield name, total, total, words
+        number = int(np.count_nonzero(audit.differing))
+        yield "rescored", number, number, f"{number:,} true candidates"
+        number = int(np.count_nonzero(audit.mismatched))
+        yield "queries", number, number, f"{number:,} tasks"
         best = audit.at_best  # Two candidates with the best score are only a tie.
         saturated = (best > 2) & (best > SATURATED * ranks.candidates)
-        share, words = _share_of(counted, saturated)
-        yield "saturated", share, words
-    share, words = _share_of(counted, ranks.candidates <= CUTOFF)
-    yield "few candidates", share, words
+        yield "saturated", *_share_of(counted, saturated)
+    yield "few candidates", *_share_of(counted, ranks.candidates <= CUTOFF)
     is_bare = not protocol.filter and not protocol.sampled
-    yield "unfiltered", is_bare and not {"head", "tail"}.isdisjoint(counted.sides.present), ""
-    yield "sampled", protocol.sampled, ""
-    yield "test candidates", protocol.candidates == TEST_CANDIDATES and len(ranks) > 0, ""
-    yield "unaudited", audit is None and ranks.listed is None and len(ranks) > 0, ""
+    is_of_triples = not {"head", "tail"}.isdisjoint(counted.sides.present)
+    of_test = protocol.candidates == TEST_CANDIDATES
+    yield "unfiltered", is_bare and is_of_triples, tasks, ""
+    yield "sampled", protocol.sampled, tasks, ""
+    yield "test candidates", of_test and tasks > 0, tasks, ""
+    yield "unaudited", audit is None and ranks.listed is None and tasks > 0, tasks, ""
 
 
-def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, str]:
-    """Return the share of the tasks with weight that a mask has, and it in words."""
+def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:
+    """Return the share of the tasks with weight that a mask has, their number, and it in words."""
     weights = counted.tasks.weights
     has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
     number = int(np.count_nonzero(mask & has_weight))
     total = int(np.count_nonzero(has_weight))
     share = number / max(total, 1)
-    return share, f"{number:,} of {total:,} tasks ({percent(share)})"
+    return share, number, f"{number:,} of {total:,} tasks ({percent(share)})"
 
 
-def _worse_than_chance(counted: Counted) -> tuple[float, str]:
-    """Find the first side whose mean rank is far above that of random scores, in standard errors.
+def _worse_than_chance(counted: Counted) -> tuple[float, int, str]:
+    """Find the first side whose mean rank is many standard errors above that of random scores.
 
     Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
     every t (each factor of sinh(Nt/2) / (N sinh(t/2)), written as an infinite product, is). A mean
@@ -262,8 +297,9 @@ def _worse_than_chance(counted: Counted) -> tuple[float, str]:
             z = _standard_errors_above(counted, side)
             if z > STANDARD_ERRORS:
                 probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-                return z, f"({key} {value:.3g}, {probability}): {question}"
-    return 0.0, ""
+                tasks = counted.sides.counts[side]
+                return z, tasks, f"({key} {value:.3g}, {probability}): {question}"
+    return 0.0, 0, ""
 
 
 def _standard_errors_above(counted: Counted, side: str) -> float:

@@ -14,7 +14,7 @@ from ..inputs.checks import instance, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO
 from .columns import AUTO, Names
 from .named_numbers import Groups, Numbers
-from .summaries import Finding, ReportForm, Source, Summary
+from .summaries import ReportForm, Source, Summary
 
 JSON_FORMAT = 1
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from ..tables import Table
+    from .audit import Graded
 
 
 class _IntervalOptions(TypedDict, total=False):
@@ -74,8 +75,8 @@ class BaseReport(Numbers):
         """Return the lines above the table."""
 
     @abstractmethod
-    def _find(self, names: Sequence[str]) -> list[Finding]:
-        """Return the findings of some checks, or of all, in the ranks."""
+    def _find(self, names: Sequence[str]) -> list[Graded]:
+        """Return the findings of some checks, or of all, and how bad they are."""
 
     # -- what was measured -------------------------------------------------------------------------
 
@@ -261,7 +262,7 @@ class BaseReport(Numbers):
         Returns
         -------
         Findings
-            A list of Finding, of which each has a name, a value, a threshold and a message.
+            A list of Finding, of which each has a name, a count and a message.
 
         Examples
         --------
@@ -271,8 +272,11 @@ class BaseReport(Numbers):
         ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
-        found = self._find(unique_keys(names, "names"))
-        return reporting.Findings(found, self._source.protocol, self._source.summary)
+        findings = [finding for _, finding in self._find(unique_keys(names, "names"))]
+        lines = reporting.audit.audit_lines(self.protocol, self.summary)
+        if not findings:
+            lines.append("Nothing was found that makes the numbers suspect.")
+        return reporting.Findings(findings, lines)
 
     # -- groups ------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
     from ..tables.table import Position
-    from .summaries import Finding
+    from .audit import Graded
 
 Models = Mapping[str, Repeats]
 Keys = Mapping[str, "Key | None"]  # By the name of a column; None where there is no value.
@@ -456,14 +456,14 @@ def _why_unlike(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: boo
 
 def _doubts(models: Models) -> Iterator[str]:
     """Say the worst that each of some checks finds in all models, and which models have it."""
-    worst: dict[str, dict[str, Finding]] = {}
+    worst: dict[str, dict[str, Graded]] = {}
     for name, runs in models.items():
-        for finding in (each for report in runs.reports for each in report.audit(*DOUBTS)):
-            of_models = worst.setdefault(finding.name, {})
-            of_models[name] = max(of_models.get(name, finding), finding)
+        for graded in (each for report in runs.reports for each in report._find(DOUBTS)):
+            of_models = worst.setdefault(graded[1].name, {})
+            of_models[name] = max(of_models.get(name, graded), graded)
     for of_models in worst.values():
-        message = max(of_models.values()).message
-        alike = [name for name, finding in of_models.items() if finding.message == message]
+        message = max(of_models.values())[1].message
+        alike = [name for name, (_, finding) in of_models.items() if finding.message == message]
         names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
         others = ", ".join(name for name in of_models if name not in alike)
         yield f"{names}{message}." + (f" In {others} less." if others else "")

@@ -15,11 +15,12 @@ from ..ranks.grouping import weighted_ranks
 from ..tables.cells import format_count
 from .base_report import BaseReport
 from .columns import SHORT_METRICS, compose_key
-from .summaries import RANK_REPORTS, Counted, Finding, Summary
+from .summaries import RANK_REPORTS, Counted, Summary
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from .audit import Graded
     from .summaries import Weights
 
 
@@ -141,8 +142,8 @@ class Report(BaseReport):
         counted.sides.check(parsed.side, metric)
         return counted.moments(parsed)
 
-    def _find(self, names: Sequence[str]) -> list[Finding]:
-        return reporting.audit.findings(self._counted, names)
+    def _find(self, names: Sequence[str]) -> list[Graded]:
+        return reporting.audit.graded_findings(self._counted, names)
 
     def _lines(self) -> list[str]:
         """Say how many tasks there are, among how many candidates, and what is filtered."""

@@ -16,7 +16,7 @@ from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Key, Sides, parse, sides_of
 from ..metrics.kinds import DEFAULT_KIND, KINDS, Sample, sample_of, take
 from ..metrics.values import Grouping, compute, kept_moments
-from ..naming import printable, public
+from ..naming import public
 from ..ranks.counts import ties_of
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
@@ -77,37 +77,6 @@ class Summary(NamedTuple):
     largest_tie: int
     mean_tie: float
     audit: dict[str, int] | None
-
-
-@public("truerank.reporting")
-class Finding(NamedTuple):
-    """Something that makes a number suspect.
-
-    Attributes
-    ----------
-    name : str
-        The check: "misses", "worse than chance", "ties", "constant", "nan", "inf", "rescored",
-        "queries", "saturated", "few candidates", "unfiltered", "sampled", "test candidates",
-        "unaudited".
-    value : float
-        The measured value.
-    threshold : float
-        The limit that the value exceeds.
-    message : str
-        One sentence.
-
-    Notes
-    -----
-    Shares are of the tasks with a weight above 0.
-    """
-
-    name: str
-    value: float
-    threshold: float
-    message: str
-
-    def __str__(self) -> str:
-        return printable(f"{self.name}: {self.message}")
 
 
 class ReportForm(NamedTuple):

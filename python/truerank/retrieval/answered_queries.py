@@ -19,10 +19,9 @@ from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..records.elements import first_names
-from ..reporting.audit import findings, findings_of, most_moved
+from ..reporting.audit import Finding, Graded, grade, graded_findings, most_moved
 from ..reporting.summaries import (
     Counted,
-    Finding,
     ReportForm,
     Source,
     Summary,
@@ -178,8 +177,8 @@ class AnsweredQueries(Source):
     list_use : ListUse or None
     longest_list : int or None
         Of lists without given candidates.
-    known_in_lists : float
-        What share of the entries of lists is known.
+    names_in_lists, known_in_lists : int
+        How many entries the lists have, and how many of them are known.
     """
 
     form = ANSWER_REPORTS
@@ -193,7 +192,8 @@ class AnsweredQueries(Source):
         self.gains = counted_gains(ranks.gains, rules.gain)
         self.list_use: ListUse | None = None
         self.longest_list: int | None = None
-        self.known_in_lists = 0.0
+        self.names_in_lists = 0
+        self.known_in_lists = 0
         self.is_right = right_answers(ranks, rules.relevance_level)
         self.graded = RankedAnswers(ranks, self.gains, rules.misses)
         self.queries = self.graded.queries
@@ -362,21 +362,26 @@ class AnsweredQueries(Source):
             "answerless": self.rules.answerless,
         }
 
-    def find(self, names: Sequence[str]) -> list[Finding]:
+    def find(self, names: Sequence[str]) -> list[Graded]:
         """List what makes the numbers suspect, by some checks or by all."""
         checks = [check for check in CHECKS if not names or check in names]
-        found: list[Finding] = []
-        if self.summary.tied_tasks and (not names or "ties" in names):
-            found += findings_of([("ties", *self._moved_by_ties())])
+        graded: list[Graded] = []
+        tied = self.summary.tied_tasks
+        if tied and (not names or "ties" in names):
+            moved, words = self._moved_by_ties()
+            graded += grade([("ties", moved, tied, words)])
         if checks:
-            found += findings(Counted(self.ranks.with_labels(side=None), 0), checks)
+            graded += graded_findings(Counted(self.ranks.with_labels(side=None), 0), checks)
         lists = _left_over(self.list_use)
         lists += _short_lists(self.longest_list, self.summary.candidates_min)
-        if self.known_in_lists > MUCH_KNOWN:
-            message = f"{percent(self.known_in_lists)} of what lists name is known, and not counted"
-            lists.append(Finding("known in lists", self.known_in_lists, MUCH_KNOWN, message))
-        found += [finding for finding in lists if not names or finding.name in names]
-        return found
+        share = self.known_in_lists / max(self.names_in_lists, 1)
+        if share > MUCH_KNOWN:
+            message = f"{percent(share)} of what lists name is known, and not counted"
+            lists.append(Finding("known in lists", self.known_in_lists, message))
+        for finding in lists:
+            if not names or finding.name in names:
+                graded.append((finding.count, finding))
+        return graded
 
     def _moved_by_ties(self) -> tuple[float, str]:
         """Find the metric that ties move most; misses are no ties, and count as 0."""
@@ -515,12 +520,12 @@ def _left_over(use: ListUse | None) -> list[Finding]:
         n = len(use.missing)
         queries = format_count(n, "query", "queries")
         message = f"{queries} with right answers without a list, as {first_names(use.missing)}"
-        found.append(Finding("missing lists", float(n), 0.0, message))
+        found.append(Finding("missing lists", n, message))
     if use is not None and use.unused:
         n = len(use.unused)
         lists = format_count(n, "list")
         message = f"{lists} of queries without right answers, as {first_names(use.unused)}"
-        found.append(Finding("unused lists", float(n), 0.0, message))
+        found.append(Finding("unused lists", n, message))
     return found
 
 
@@ -533,4 +538,4 @@ def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
         f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
         'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
     )
-    return [Finding("short lists", longest / candidates, FEW, message)]
+    return [Finding("short lists", longest, message)]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
+    from ..reporting.audit import Graded
     from ..reporting.columns import Names
-    from ..reporting.summaries import Finding
     from .lists import ListUse
 
 
@@ -193,13 +193,14 @@ class RetrievalReport(BaseReport):
         """Of lists by name, the queries that have none, and those whose list was not used."""
         return self._answered.list_use
 
-    def _tell_lists(self, use: ListUse | None, longest: int | None, known: float) -> None:
-        """Tell which lists were used, the longest of all candidates, and what share is known."""
+    def _tell_lists(self, use: ListUse | None, longest: int | None, names: int, known: int) -> None:
+        """Tell which lists were used, the longest, and how many of the names are known."""
         self._answered.list_use = use
         self._answered.longest_list = longest
+        self._answered.names_in_lists = names
         self._answered.known_in_lists = known
 
-    def _find(self, names: Sequence[str]) -> list[Finding]:
+    def _find(self, names: Sequence[str]) -> list[Graded]:
         return self._answered.find(names)
 
     # -- values ------------------------------------------------------------------------------------

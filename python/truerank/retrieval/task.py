@@ -419,12 +419,12 @@ class Task(SidedTask[RetrievalReport]):
             use.warn(lists.name)
         lengths: Any = np.diff(lists.indptr)
         longest = int(lengths.max(initial=0)) if self.protocol.candidates == ALL else None
-        known = 0.0
+        known = 0
         names = int(lengths[self.answers.test_rows].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = counted[0].lengths  # They are without what is known.
-            known = 1 - int(counted_lengths.sum()) / names
-        report._tell_lists(use, longest, known)
+            known = names - int(counted_lengths.sum())
+        report._tell_lists(use, longest, names, known)
         return report
 
     def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
