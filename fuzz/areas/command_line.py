@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fuzz.check import Fault, check
 from support import cli_files
-from truerank.cli.commands import commands
+from truerank.cli.commands import COMMANDS, commands
 
 CODES = {0, 1, 2}
 SLOW = {"demo"}
@@ -148,9 +148,9 @@ def values(parameter: click.Parameter) -> st.SearchStrategy[str]:
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     """Draw a command line: a command, some of its options, each with a value, in any order."""
-    name = draw(st.sampled_from(sorted(set(commands.commands) - SLOW)))
+    name = draw(st.sampled_from(sorted(set(COMMANDS) - SLOW)))
     words = [name]
-    for parameter in draw(st.permutations(commands.commands[name].params)):
+    for parameter in draw(st.permutations(cli_files.command_of(name).params)):
         if isinstance(parameter, click.Argument):
             words += draw(st.lists(values(parameter), max_size=3))
         elif parameter.required or draw(st.integers(0, 7)) == 0:

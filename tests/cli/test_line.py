@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.cli_files import SCORES, TARGETS, Run, make_files, start
+from support.cli_files import SCORES, TARGETS, Run, command_of, make_files, start
 from truerank import _core
 from truerank.cli import output
-from truerank.cli.commands import commands
+from truerank.cli.commands import COMMANDS as NAMES
 
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
@@ -170,7 +170,7 @@ def test_errors_are_one_line(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands.commands["info"], "callback", broken)
+    monkeypatch.setattr(command_of("info"), "callback", broken)
     assert run("info") == (code, "", text)
 
 
@@ -178,7 +178,7 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     def warns(**_: object) -> None:
         warnings.warn("a \x1b[31mred\nfile", UserWarning, stacklevel=1)
 
-    monkeypatch.setattr(commands.commands["info"], "callback", warns)
+    monkeypatch.setattr(command_of("info"), "callback", warns)
     assert run("info") == (0, "", "Warning: a \\x1b[31mred\\nfile\n")
 
 
@@ -219,10 +219,10 @@ def test_a_terminal_gets_a_bar() -> None:
 
 def test_help_version_and_completion(run: Run) -> None:
     assert run("--version") == (0, f"truerank {tr.__version__}\n", "")
-    for name in commands.commands:
+    for name in NAMES:
         assert run(name, "-h").out.startswith(f"Usage: truerank {name}")
     listed = run("--help").out.partition("Commands:\n")[2].splitlines()
-    assert len(listed) == len(commands.commands)
+    assert len(listed) == len(NAMES)
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
     assert run().code == 2
     place = {"COMP_WORDS": "truerank compare --met", "COMP_CWORD": "2"}

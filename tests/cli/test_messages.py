@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.cli_files import Run
-from truerank.cli.commands import commands, with_option
+from support.cli_files import Run, command_of
+from truerank.cli.commands import with_option
 from truerank.errors import InputTypeError, InputValueError, UnknownKeyError
 
 
@@ -32,12 +32,12 @@ def test_the_option_of_an_argument(name: str, argument: str, front: str) -> None
     written = 'split=dev.txt: line 3: repeats="drop" leaves out what has axis=0'
     for kind in (InputValueError, InputTypeError):
         error = kind(argument, written, place="train=old.txt")
-        assert with_option(commands.commands[name], error) == f"{front}train=old.txt: {written}"
+        assert with_option(command_of(name), error) == f"{front}train=old.txt: {written}"
 
 
 def test_a_key_is_no_argument() -> None:
     error = UnknownKeyError("seed", "no metric; known are mr, mrr")
-    assert with_option(commands.commands["evaluate"], error) == str(error)
+    assert with_option(command_of("evaluate"), error) == str(error)
 
 
 def test_names_of_files_and_what_is_in_them_stay(run: Run) -> None:

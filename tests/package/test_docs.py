@@ -69,14 +69,14 @@ def test_examples_run_and_their_figures_are_right(
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_their_options_exist(page: Path) -> None:
     pytest.importorskip("click", reason="the command line needs click")
-    from truerank.cli.commands import commands as root
+    from support.cli_files import command_of
 
     for block in markdown_pages.blocks(page.read_text(encoding="utf-8")):
         if block.language != "sh":
             continue
         for words in markdown_pages.commands(block):
             name = words[0]
-            command = root.commands[name]
+            command = command_of(name)
             known = {word for option in command.params for word in option.opts}
             used = {word.partition("=")[0] for word in words[1:] if word.startswith("--")}
             assert used <= known | {"--help"}, f"truerank {name}"

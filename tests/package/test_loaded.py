@@ -44,6 +44,19 @@ with path.open("w") as file:
     for head, relation, tail in triples:
         file.write(f"e{head}\\tr{relation}\\te{tail}\\n")
 """
+COMMAND = """
+import os
+import sys
+os.chdir(sys.argv[1])
+np.save("s.npy", scores)
+np.save("t.npy", np.arange(4))
+from truerank.__main__ import main
+sys.argv[1:] = ["evaluate", "s.npy", "t.npy", "--output", "report.txt"]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+"""
 CALLS = {
     "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3400),
     "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5700),
@@ -60,6 +73,7 @@ CALLS = {
         + "task.evaluate(head=score, tail=score)['mrr']",
         10800,
     ),
+    "command": Call(SCORES + COMMAND, 10000),
 }
 SAY_FILES = """
 import sys
@@ -72,6 +86,8 @@ for name, module in sys.modules.items():
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_loads_what_it_needs(name: str, tmp_path: Path, run_python: Run) -> None:
     """A layer is loaded without the ones above it: statistics, tables and files when asked for."""
+    if name == "command":
+        pytest.importorskip("click")
     call = CALLS[name]
     said = run_python(call.code + "\n" + SAY_FILES, tmp_path)
     files = [Path(line) for line in said.splitlines()]

@@ -95,7 +95,9 @@ def options_of_commands() -> set[str]:
 
     from truerank.cli.commands import commands
 
-    groups = [commands, *commands.commands.values()]
+    context = click.Context(commands)
+    names = commands.list_commands(context)
+    groups = [commands, *(commands.get_command(context, name) for name in names)]
     options = [each for group in groups for each in group.params if isinstance(each, click.Option)]
     return {max(each.opts, key=len) for each in options}
 

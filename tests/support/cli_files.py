@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-pytest.importorskip("click")
+click = pytest.importorskip("click")
 
 SCORES = np.array(
     [
@@ -45,6 +45,15 @@ class Outcome(NamedTuple):
 
 
 Run = Callable[..., Outcome]
+
+
+def command_of(name: str) -> Any:
+    """Load a command."""
+    from truerank.cli.commands import commands
+
+    command = commands.get_command(click.Context(commands), name)
+    assert command is not None
+    return command
 
 
 def start(*arguments: object, **environment: str) -> Outcome:

@@ -55,7 +55,6 @@ def parse_candidates(name: str, text: str) -> Any:
     "alignment",
     "train valid known columns header split test_part duplicates leaks similarity complex_layout "
     f"{COUNTING} io {REPORTING}",
-    short_help="Evaluate entity alignment, in both directions.",
 )
 @click.argument("files", type=WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @option(

@@ -8,37 +8,20 @@ from __future__ import annotations
 import math
 import platform
 import warnings
+from importlib import import_module
 from typing import Any
 
 import click
 import numpy as np
 
 from .. import __version__, _core
-from ..compat.presets import PRESETS
 from ..errors import InputError, UnknownKeyError
 from ..metrics.published import adjust
 from ..naming import printable
 from ..tables import Table
 from ..tables.cells import format_count
-from .alignment import align
-from .compare import compare_files
-from .evaluate import evaluate
-from .link_prediction import predict_links
-from .merge import merge
-from .options import (
-    ARRAY,
-    COLUMNS,
-    MEASURED,
-    POSITIVE,
-    PRINTING,
-    WORD,
-    Given,
-    command,
-    option,
-    take,
-)
+from .options import COLUMNS, POSITIVE, PRINTING, WORD, Given, command, option, take
 from .output import show
-from .retrieval import retrieve
 
 # Arguments of tasks that are options of another name, since those of their own name are vectors.
 _OTHER_NAMES = {
@@ -46,10 +29,45 @@ _OTHER_NAMES = {
     "retrieval": {"entities": "--candidates", "queries": "--query-labels", "ids": "--lists"},
     "compare": {"entities": "--candidates"},
 }
+# The function of a command, whose module is loaded when the command is called, and what it does.
+COMMANDS = {
+    "evaluate": ("evaluate.evaluate", "Report the metrics of scores in files, or of saved ranks."),
+    "link-prediction": (
+        "link_prediction.predict_links",
+        "Evaluate link prediction, from triples to the table.",
+    ),
+    "alignment": ("alignment.align", "Evaluate entity alignment, in both directions."),
+    "retrieval": ("retrieval.retrieve", "Evaluate retrieval and recommendation."),
+    "compare": ("compare.compare_files", "Compare models: difference, interval, p-value."),
+    "merge": ("merge.merge", "Join the counts of several jobs."),
+    "adjust": ("commands.adjust_value", "Adjust a published number for chance."),
+    "compat": ("demo.compare_conventions", "Show what other toolkits make of the same scores."),
+    "demo": ("demo.demo", "Evaluate a published model, which ships with truerank."),
+    "info": ("commands.info", "Show versions, instruction sets, bounds and threads."),
+}
 
 
 class Commands(click.Group):
-    """A group whose commands say what is wrong in one line, without a traceback."""
+    """Loads a command when it is called, and says in one line what is wrong."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        place, does = COMMANDS[cmd_name]
+        module, _, function = place.partition(".")
+        command: click.Command = getattr(import_module(f".{module}", __package__), function)
+        command.short_help = does
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, does) for name, (_, does) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Store the arguments as they were typed in the object of the context."""
@@ -71,8 +89,9 @@ class Commands(click.Group):
             except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
-                name = str(ctx.invoked_subcommand)
-                raise click.ClickException(with_option(self.commands[name], error)) from error
+                command = self.get_command(ctx, str(ctx.invoked_subcommand))
+                assert command is not None
+                raise click.ClickException(with_option(command, error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
             except MemoryError as error:
@@ -114,7 +133,7 @@ def commands() -> None:
     """
 
 
-@command("adjust", PRINTING, short_help="Adjust a published number for chance.")
+@command("adjust", PRINTING)
 @click.argument("metric", type=WORD)
 @click.argument("value", type=float)
 @option(
@@ -148,49 +167,7 @@ def adjust_value(given: Given) -> None:
     show(Table(heading, rows), printing, adjusted._asdict())
 
 
-@command(
-    "compat",
-    f"filter rows candidates order dtype metrics {PRINTING}",
-    short_help="Show what other toolkits make of the same scores.",
-)
-@click.argument("scores", type=ARRAY)
-@click.argument("targets", type=COLUMNS)
-@option("--preset", click.Choice(list(PRESETS)), "Show one toolkit, step by step.")
-@option("--side", ARRAY, "Side of each task, head or tail: .npy. OpenKE averages both sides.")
-def compare_conventions(given: Given) -> None:
-    """Show the numbers that other toolkits get from the same scores, beside the exact ones.
-
-    SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
-    candidate, as for evaluate. NaN is not an error here, because each toolkit has a rule for it.
-
-    \b
-    truerank compat scores.npy targets.npy --filter filter.npz
-    truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
-    """
-    from ..compat import report, table  # Other commands do not need them.
-
-    printing = take(given, f"metrics {PRINTING}")
-    if "preset" in given:
-        show(report(**given), printing)
-    else:
-        show(table(**given), printing)
-
-
-@command("demo", MEASURED, short_help="Evaluate a published model, which ships with truerank.")
-def demo(given: Given) -> None:
-    """Evaluate a published model again, which is part of the package.
-
-    The exit code is 1 if a measured figure differs from the published one.
-    """
-    from .demo import run  # Other commands do not need it.
-
-    table, wrong = run(percent=given.pop("percent", False))
-    show(table, given)
-    if wrong:
-        raise click.exceptions.Exit(1)
-
-
-@command("info", PRINTING, short_help="Show versions, instruction sets, bounds and threads.")
+@command("info", PRINTING)
 def info(given: Given) -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
     from ..devices.backends import backends_of_devices  # Others do not need torch.
@@ -210,9 +187,3 @@ def info(given: Given) -> None:
         "compiler": _core.compiler,
     }
     show(Table(["fact", "value"], facts.items(), names=2), given, facts)
-
-
-for subcommand in (evaluate, predict_links, align, retrieve, merge, compare_files):
-    commands.add_command(subcommand)
-for subcommand in (compare_conventions, adjust_value, demo, info):
-    commands.add_command(subcommand)

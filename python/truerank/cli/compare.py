@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from .. import Ranks
 
 
-@command(
-    "compare",
-    f"order nan relevance_level seed html metrics {PRINTING}",
-    short_help="Compare models: difference, interval, p-value.",
-)
+@command("compare", f"order nan relevance_level seed html metrics {PRINTING}")
 @click.argument("ranks", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--level",

@@ -1,4 +1,4 @@
-"""A demonstration on real data: a published link-prediction model is evaluated again.
+"""Numbers of others again: `truerank demo` and `truerank compat`.
 
 The package ships the TransE model of Kinships (entity and relation vectors, triples) and the
 figures published for it. `run` ranks both sides of its 1,074 test triples by the vectors, with
@@ -15,12 +15,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import numpy as np
 
-from .. import Ranks, Report, report, score_embeddings
+from .. import Ranks, Report, compat, report, score_embeddings
 from ..link_prediction import Task
 from ..reporting.columns import metric_column
 from ..tables import Column, Table
+from .options import ARRAY, COLUMNS, MEASURED, PRINTING, Given, command, option, take
+from .output import show
 
 FOLDER = Path(__file__).parent / "data"
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
@@ -170,3 +173,37 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     table = Table(columns, rows, notes=notes)
     table.before = (line,)
     return table, wrong
+
+
+@command("demo", MEASURED)
+def demo(given: Given) -> None:
+    """Evaluate a published model again, which is part of the package.
+
+    The exit code is 1 if a measured figure differs from the published one.
+    """
+    table, wrong = run(percent=given.pop("percent", False))
+    show(table, given)
+    if wrong:
+        raise click.exceptions.Exit(1)
+
+
+@command("compat", f"filter rows candidates order dtype metrics {PRINTING}")
+@click.argument("scores", type=ARRAY)
+@click.argument("targets", type=COLUMNS)
+@option("--preset", click.Choice(list(compat.PRESETS)), "Show one toolkit, step by step.")
+@option("--side", ARRAY, "Side of each task, head or tail: .npy. OpenKE averages both sides.")
+def compare_conventions(given: Given) -> None:
+    """Show the numbers that other toolkits get from the same scores, beside the exact ones.
+
+    SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
+    candidate, as for evaluate. NaN is not an error here, because each toolkit has a rule for it.
+
+    \b
+    truerank compat scores.npy targets.npy --filter filter.npz
+    truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
+    """
+    printing = take(given, f"metrics {PRINTING}")
+    if "preset" in given:
+        show(compat.report(**given), printing)
+    else:
+        show(compat.table(**given), printing)

@@ -43,11 +43,7 @@ def read_targets(name: str, text: str) -> Any:
     return read_columns(name, text)
 
 
-@command(
-    "evaluate",
-    f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
-    short_help="Report the metrics of scores in files, or of saved ranks.",
-)
+@command("evaluate", f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}")
 @click.argument("scores", type=WORD, required=False)
 @click.argument("targets", type=Value(read_targets, "number|file"), required=False)
 @option(

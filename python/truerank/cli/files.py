@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from ..arrays.npy_files import is_npy, read_npy, read_npz
 from ..arrays.writing import writable_place
 from ..errors import InputValueError
 from ..ranks.storage import HEADER
-from ..records.text import text_blocks
-from ..records.vocabularies import Vocabulary, read_labels
 from ..stores import Store, open_scores
 
 # The context of a command lists under this name the files that the command reads.
@@ -121,6 +118,8 @@ def read_label(argument: str, text: str) -> str | NDArray[Any]:
 
 def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     """Read labels in the order of their ids."""
+    from ..records.vocabularies import Vocabulary, read_labels  # Scores alone do not need them.
+
     note_file(path)
     order: Sequence[Any] = read_labels(argument, path)
     number_of: dict[str | int, int] = {}
@@ -130,26 +129,6 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
             raise InputValueError(argument, problem, place=path)
     names = Vocabulary.read(f"{argument}: {path}", order).names
     return names or ()
-
-
-def read_groups(argument: str, text: str) -> str | dict[str, str]:
-    """Return a word as it is, or read lines of a name and its group from a file of text."""
-    if not os.path.exists(text):
-        return text
-    groups: dict[str, str] = {}
-    blocks = text_blocks(argument, note_file(text))
-    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for _, block in blocks)
-    for number, line in enumerate(lines, 1):
-        fields = [field.strip(" ") for field in line.removesuffix("\r").split("\t")]
-        place = f"{text}: line {number}"
-        if len(fields) != 2 or not all(fields):
-            expected = "a name and its group, with a tab between them"
-            raise InputValueError(argument, expected=expected, got=repr(line), place=place)
-        name, group = fields
-        if groups.setdefault(name, group) != group:
-            got = f"{groups[name]!r} and {group!r} for {name!r}"
-            raise InputValueError(argument, expected="one group", got=got, place=place)
-    return groups
 
 
 # -- scores and ranks ------------------------------------------------------------------------------

@@ -94,7 +94,6 @@ def parse_candidates(name: str, text: str) -> Any:
     "link-prediction",
     "train valid known columns header split test_part duplicates leaks unseen similarity "
     f"complex_layout bias {COUNTING} io {REPORTING}",
-    short_help="Evaluate link prediction, from triples to the table.",
 )
 @option("--test", INPUT, "Triples to rank.")
 @option("--entities", ARRAY, "A vector for each entity, in the order of --entity-labels: .npy.")

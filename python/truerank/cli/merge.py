@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
 
 
-@command("merge", f"relevance_level {REPORTING}", short_help="Join the counts of several jobs.")
+@command("merge", f"relevance_level {REPORTING}")
 @click.argument("parts", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--repeats",

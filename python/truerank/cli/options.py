@@ -10,14 +10,14 @@ import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from click.shell_completion import CompletionItem
 
-from ..embeddings.vectors import SIMILARITIES
 from ..errors import InputValueError
 from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
+from ..inputs.words import Similarity
 from ..naming import printable
 from ..records.elements import is_id
 from . import files
@@ -163,7 +163,7 @@ OPTIONS: dict[str, Decorator] = {
     ),
     "similarity": option(
         "--similarity",
-        click.Choice(SIMILARITIES),
+        click.Choice(get_args(Similarity)),
         "Similarity of two vectors. Default: dot, and cosine in alignment.",
     ),
     "complex_layout": option(

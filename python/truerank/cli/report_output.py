@@ -16,10 +16,7 @@ from .. import Report, report
 from ..errors import InputValueError
 from ..inference.intervals import why_no_interval
 from ..naming import import_extra
-from ..page import save as save_page
 from ..reporting.report_table import table_of_keys
-from ..retrieval.report import RetrievalReport
-from ..retrieval.report import report as retrieval_report
 from .files import files_read
 from .options import MEASURED, Given, refuse, take
 from .output import check_printing, command_line, show
@@ -45,14 +42,16 @@ def kind_of_report(ranks: Ranks) -> type[BaseReport]:
     >>> kind_of_report(tr.Ranks([0], [1], 10))
     <class 'truerank.reporting.reports.Report'>
     """
-    if ranks.answers is not None:
-        return RetrievalReport
-    return Report
+    if ranks.answers is None:
+        return Report
+    from ..retrieval import RetrievalReport  # Reports of other ranks do not need it.
+
+    return RetrievalReport
 
 
 def rules_of(kind: type[BaseReport], given: Given) -> Given:
     """Take the rules that reports of this kind have: of retrieval what a right answer is."""
-    return take(given, "relevance_level") if kind is RetrievalReport else {}
+    return {} if kind is Report else take(given, "relevance_level")
 
 
 def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> BaseReport:
@@ -71,8 +70,10 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
         return report(ranks, **grouping)
     if "weights" in grouping:
         raise InputValueError("--weights", "every query of retrieval counts once")
+    from ..retrieval import report as retrieval_report  # as above
+
     found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
-    if isinstance(made, RetrievalReport):
+    if isinstance(made, type(found)):
         of_lists = made._answered
         known = of_lists.names_in_lists, of_lists.known_in_lists
         found._tell_lists(made.list_use, of_lists.longest_list, *known)
@@ -134,6 +135,8 @@ def show_report(
         every_finding = findings + list(map(str, made.audit()))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in asked:
+        from ..page import save as save_page  # It needs matplotlib.
+
         line = command_line()
         metrics = keys or None
         save_page(asked["html"], made, command=line, title=title, metrics=metrics, notes=findings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +13,11 @@ from ..errors import InputValueError
 from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
 from ..records.list_files import qrels_of_file
+from ..records.text import text_blocks
 from ..retrieval import RetrievalReport, Task
 from ..retrieval.answered_queries import ANSWERLESS, MISSES
 from ..retrieval.answers import GAINS
-from .files import read_groups
+from .files import note_file
 from .model_files import chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
@@ -42,11 +45,30 @@ if TYPE_CHECKING:
     from ..reporting.base_report import BaseReport
 
 
+def read_groups(argument: str, text: str) -> str | dict[str, str]:
+    """Return a word as it is, or read lines of a name and its group from a file of text."""
+    if not os.path.exists(text):
+        return text
+    groups: dict[str, str] = {}
+    blocks = text_blocks(argument, note_file(text))
+    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for _, block in blocks)
+    for number, line in enumerate(lines, 1):
+        fields = [field.strip(" ") for field in line.removesuffix("\r").split("\t")]
+        place = f"{text}: line {number}"
+        if len(fields) != 2 or not all(fields):
+            expected = "a name and its group, with a tab between them"
+            raise InputValueError(argument, expected=expected, got=repr(line), place=place)
+        name, group = fields
+        if groups.setdefault(name, group) != group:
+            got = f"{groups[name]!r} and {group!r} for {name!r}"
+            raise InputValueError(argument, expected="one group", got=got, place=place)
+    return groups
+
+
 @command(
     "retrieval",
     "relevance_level train valid known split test_part leaks similarity complex_layout "
     f"bias {COUNTING} io {REPORTED}",
-    short_help="Evaluate retrieval and recommendation.",
 )
 @option(
     "--qrels",
