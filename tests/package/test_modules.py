@@ -142,13 +142,13 @@ TESTED_BY = {
         reporting/summaries
     """,
     "retrieval/test_grades.py": """
-        retrieval/answers
+        metrics/answers
     """,
     "retrieval/test_names.py": """
         retrieval/lists
     """,
     "retrieval/test_report.py": """
-        retrieval/answered_queries retrieval/metrics
+        metrics/answer_metrics retrieval/answered_queries
     """,
     "retrieval/test_shapes.py": """
         retrieval/sets

@@ -19,8 +19,8 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.examples import examples
 from support.refusals import refusal
+from truerank.metrics.answer_metrics import ANSWER_METRICS
 from truerank.retrieval import RetrievalReport, report
-from truerank.retrieval.metrics import ANSWER_METRICS
 from truerank.tables.forms import json_value
 
 pytestmark = pytest.mark.python_only

@@ -15,10 +15,10 @@ from ..counting.lists import rank_lists
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of
+from ..metrics.answer_metrics import ORDER_KINDS
 from ..naming import import_extra
 from ..ranks.labels import Labels
 from ..retrieval import RetrievalReport, report
-from ..retrieval.metrics import ORDER_KINDS
 
 ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
 measures: Any = ir_measures.measures

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputValueError
+from ..metrics.answers import GAINS
 from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
 from ..records.list_files import qrels_of_file
 from ..records.text import text_blocks
 from ..retrieval import RetrievalReport, Task
 from ..retrieval.answered_queries import ANSWERLESS, MISSES
-from ..retrieval.answers import GAINS
 from .files import note_file
 from .model_files import chosen_part, known_splits, open_model
 from .options import (

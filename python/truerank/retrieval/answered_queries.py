@@ -14,6 +14,8 @@ from ..inference.units import UNIT, Units, unit_codes
 from ..inputs.array_likes import read_only
 from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
+from ..metrics.answer_metrics import LEVELS, ORDER_KINDS, read_key
+from ..metrics.answers import GAINS, RankedAnswers, counted_gains
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
@@ -29,8 +31,6 @@ from ..reporting.summaries import (
     summary_of,
 )
 from ..tables.cells import format_count, percent
-from .answers import GAINS, RankedAnswers, counted_gains
-from .metrics import LEVELS, ORDER_KINDS, read_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

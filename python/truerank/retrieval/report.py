@@ -11,6 +11,9 @@ from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, positive_integer, several, unique_keys
 from ..inputs.words import AnswerOrder
+from ..metrics.answer_metrics import LEVELS, ORDER_KINDS
+from ..metrics.answer_ties import hit_chances
+from ..metrics.answers import GAINS, checked_gains
 from ..metrics.keys import quote
 from ..naming import printable, public
 from ..ranks.container import Ranks
@@ -26,9 +29,6 @@ from .answered_queries import (
     check_level,
     check_misses,
 )
-from .answers import GAINS, checked_gains
-from .metrics import LEVELS, ORDER_KINDS
-from .ties import hit_chances
 
 if TYPE_CHECKING:
     import numpy.typing as npt

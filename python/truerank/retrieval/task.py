@@ -15,6 +15,7 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
+from ..metrics.answers import GAINS, counted_gains
 from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -25,7 +26,6 @@ from ..records.vocabularies import Vocabulary
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .answered_queries import Rules, check_level, check_misses
-from .answers import GAINS, counted_gains
 from .lists import ListUse, lists_in_order
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks

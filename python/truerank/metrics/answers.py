@@ -13,12 +13,12 @@ from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .metrics import LEVELS
-from .ties import BEYOND, Ties
+from .answer_metrics import LEVELS
+from .answer_ties import BEYOND, Ties
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..metrics.keys import Key
+    from .keys import Key
 
 GAINS = ("linear", "exponential", "binary")  # These rules say how gains count.
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.

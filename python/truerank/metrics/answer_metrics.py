@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
-from ..metrics.kinds import EXPECTED_KIND
-from ..metrics.metric_table import METRICS, Row
-from ..metrics.sampled_hits import DrawnCutoff, Draws
-from .ties import BEYOND, Ties, discount_sums, first_reciprocals, hit_chances, reciprocal_sums
+from .answer_ties import (
+    BEYOND,
+    Ties,
+    discount_sums,
+    first_reciprocals,
+    hit_chances,
+    reciprocal_sums,
+)
+from .keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
+from .kinds import EXPECTED_KIND
+from .metric_table import METRICS, Row
+from .sampled_hits import DrawnCutoff, Draws
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray

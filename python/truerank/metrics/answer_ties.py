@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..metrics.ties import mean_power
+from .ties import mean_power
 
 if TYPE_CHECKING:
     import numpy.typing as npt
