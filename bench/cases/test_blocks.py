@@ -94,5 +94,3 @@ def test_shards(
         nbytes=scores.nbytes,
         memory=False,
     )
-    for store in stores.values():
-        store.close()

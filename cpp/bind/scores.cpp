@@ -117,13 +117,20 @@ ScoreFile::ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strid
             "scores: strides do not fit");
 }
 
+ScoreFile ScoreFile::transposed() const {
+    ScoreFile turned = *this;
+    std::swap(turned.file_.rows, turned.file_.columns);
+    std::swap(turned.file_.row_stride, turned.file_.column_stride);
+    return turned;
+}
+
 void ScoreFile::raise_error(const ReadFailure& failure) const {
     if (failure.error != 0) {
         errno = failure.error;
         PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name_.ptr());
         throw py::error_already_set();
     }
-    const auto text = py::str("the file ends at byte {}, within the scores").format(failure.offset);
+    const auto text = py::str("{}: the file ends at byte {}, within the scores").format(name_, failure.offset);
     PyErr_SetObject(PyExc_EOFError, text.ptr());
     throw py::error_already_set();
 }
@@ -142,6 +149,12 @@ void register_scores(py::module_& m) {
                 return ScoreArray(std::move(array), scores.dtype(), scores.swapped());
             },
             py::arg("array"), "Scores with another array, of the same dtype and byte order.")
+        .def_property_readonly(
+            "T",
+            [](const ScoreArray& scores) {
+                return ScoreArray(scores.array().attr("T"), scores.dtype(), scores.swapped());
+            },
+            "The transposed matrix.")
         .def("keys", &keys,
              "Integers in the order of the scores, those of the least and the greatest possible score, and whether "
              "there may "
@@ -152,7 +165,8 @@ void register_scores(py::module_& m) {
              py::arg("dtype"), py::arg("swapped"))
         .def_property_readonly(
             "reads_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
-            "Whether rows are read whole, so that tasks can read their true scores from them.");
+            "Whether rows are read whole, so that tasks can read their true scores from them.")
+        .def_property_readonly("T", &ScoreFile::transposed, "The transposed matrix.");
 }
 
 }  // namespace truerank::bind

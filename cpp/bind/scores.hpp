@@ -46,6 +46,7 @@ class ScoreFile {
               bool swapped);
     const FileScores& view() const { return file_; }
     std::int64_t size() const { return file_.size; }
+    ScoreFile transposed() const;
     // Throws Python's exception for a file that could not be read to its end.
     [[noreturn]] void raise_error(const ReadFailure& failure) const;
 

@@ -45,6 +45,10 @@ Fault make_fault(std::string_view kind, std::int64_t task, std::int64_t row, std
     return {static_cast<Fault::Kind>(name - std::begin(kFaultKinds)), task, row, column};
 }
 
+using FaultState = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
+FaultState state_of_fault(const Fault& f) { return {std::string(fault_name(f)), f.task, f.row, f.column}; }
+Fault fault_from_state(const FaultState& state) { return std::apply(make_fault, state); }
+
 }  // namespace
 
 NanRule nan_rule(std::string_view name) {
@@ -130,7 +134,8 @@ void register_tasks(py::module_& m) {
     add_attribute<&Fault::task>(fault, "task");
     add_attribute<&Fault::row>(fault, "row");
     add_attribute<&Fault::column>(fault, "column");
-    fault.def(py::init(&make_fault), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
+    fault.def(py::init(&make_fault), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"))
+        .def(py::pickle(&state_of_fault, &fault_from_state));
     py::class_<CountArrays> counts(m, "Counts", py::is_final(), "Counts by name: arrays of one integer for each task.");
     add_attribute<&CountArrays::arrays>(counts, "arrays");
     add_attribute<&CountArrays::fault>(counts, "fault", "What made the counts void, or None.");

@@ -71,9 +71,9 @@ template <class T>
 Fault locate_fault(const RowProblem<T>& p, Fault fault) {
     if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
     const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(p.reader.load(fault.row, c))); };
+    fault.column = p.scores.columns;
     // The list of candidates, the list of the filter and, in partial counts, the target's column: tasks may share them.
     std::vector<std::array<std::int64_t, 3>> lists;
-    fault.column = p.scores.columns;
     for (std::int64_t task = 0; task < p.tasks.size; ++task) {
         if (p.row(task) != fault.row) continue;
         if (!p.tasks.is_partial() && is_nan(p.target_column(task))) {
@@ -89,29 +89,19 @@ Fault locate_fault(const RowProblem<T>& p, Fault fault) {
     for (std::int64_t c = 0; c < fault.column; ++c) {
         if (is_nan(c)) nans.push_back(c);
     }
-    // Walks a sorted list along ascending columns, and says whether it has them.
-    struct ListWalk {
-        const Selection& selection;
-        std::int64_t at, last;
-        ListWalk(const Selection& s, std::int64_t list)
-            : selection(s), at(s ? s.indptr[list] : 0), last(s ? s.indptr[list + 1] : 0) {}
-        bool done() const { return at >= last; }
-        std::int64_t column() const { return selection.column(at); }
-        bool has(std::int64_t c) {
-            while (!done() && column() < c) ++at;
-            return !done() && column() == c;
-        }
-    };
     for (const auto& [candidates, filter, target] : lists) {
-        ListWalk in(p.candidates, candidates), out(p.filter, filter);
-        // Looks between the first candidate and the last one: where a row has many lists, each looks only at the NaN
-        // there.
-        if (p.candidates && in.done()) continue;
-        const std::int64_t first = p.candidates ? in.column() - p.tasks.first_column : 0;
-        for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < fault.column; ++c) {
-            const std::int64_t matrix_column = *c + p.tasks.first_column;
-            if (*c != target && (!p.candidates || in.has(matrix_column)) && !out.has(matrix_column)) fault.column = *c;
-            if (p.candidates && in.done()) break;
+        // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
+        std::int64_t first = 0, end = fault.column;
+        if (p.candidates) {
+            if (p.candidates.length(candidates) == 0) continue;
+            first = p.candidates.column(p.candidates.indptr[candidates]) - p.tasks.first_column;
+            end = p.candidates.column(p.candidates.indptr[candidates + 1] - 1) + 1 - p.tasks.first_column;
+        }
+        for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < end; ++c) {
+            const std::int64_t column = *c + p.tasks.first_column;
+            if (*c >= fault.column) break;
+            if (*c == target || (p.filter && p.filter.has(filter, column))) continue;
+            if (!p.candidates || p.candidates.has(candidates, column)) fault.column = *c;
         }
     }
     return fault;

@@ -23,8 +23,9 @@ from support.problems import LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task
 from truerank.embeddings import watching
+from truerank.inputs.scores import as_scores
 from truerank.stores import Tile
-from truerank.stores.mapped import ArrayStore
+from truerank.stores.store import ArrayStore
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
@@ -70,7 +71,7 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
     task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)
-    task.evaluate_scores(Watched(scores))
+    task.evaluate_scores(Watched(as_scores(scores)))
     assert (times_read == 1).all()
 
 

@@ -80,9 +80,7 @@ OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
 PLACES = {
     "arrays/input_files.py": {"open"},
     "arrays/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
-    "stores/opening.py": {"zipfile.ZipFile"},
-    "stores/mapped.py": {"np.memmap"},
-    "stores/store.py": {"open"},  # a descriptor
+    "stores/files.py": {"zipfile.ZipFile", "np.memmap", "open"},  # /proc/self/maps
     "arrays/writing.py": {"open", "os.open"},
     **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
     "page/report_page.py": {".read_text"},

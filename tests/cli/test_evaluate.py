@@ -282,18 +282,3 @@ def test_labels_are_checked_before_a_count(run: Run, line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "rank", lambda *_, **__: pytest.fail("counted"))
         assert run("evaluate", "scores.npy", "targets.npy", *line.split()).code == 1
-
-
-def test_stores_are_closed(run: Run) -> None:
-    opened: list[Any] = []
-
-    def watched(*args: Any, **keywords: Any) -> Any:
-        opened.append(tr.open_scores(*args, **keywords))
-        opened[-1].close = mock.Mock(wraps=opened[-1].close)
-        return opened[-1]
-
-    with mock.patch("truerank.cli.files.open_scores", watched):
-        for line in ("scores.npy targets.npy", "nan.npy 0", "scores.npy 0 --by words.npy"):
-            run("evaluate", *line.split())
-    assert len(opened) >= 2
-    assert all(store.close.called for store in opened)

@@ -121,7 +121,7 @@ def test_tiles_may_be_counted_by_other_processes(
         counted = begin_count(source, job, tile_map=partial(through_pickles, source)).wait()
     if nan:
         assert counted.fault is not None
-        assert counted.fault[2:] == (20, 150)
+        assert (counted.fault.row, counted.fault.column) == (20, 150)
         return
     ranks = job.ranks(counted.arrays, "float32")
     assert ranks == tr.rank(SCORES, TARGETS, filter=filter)

@@ -157,10 +157,10 @@ TESTED_BY = {
         retrieval/side
     """,
     "stores/test_opening.py": """
-        stores/mapped
+        stores/files
     """,
     "stores/test_stores.py": """
-        stores/shards stores/store
+        stores/store
     """,
     "tables/test_table.py": """
         tables/as_table tables/cells tables/forms

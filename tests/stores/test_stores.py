@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,11 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.stored import IO, TILE_BYTES, Stored, check, open_stored, stored
 from support.examples import examples
 from support.refusals import refusal
-from support.store_files import Array, assert_same, matrices, name_of, scores, touch, write_npy
+from support.store_files import (
+    Array,
+    assert_bytes,
+    assert_same,
+    matrices,
+    name_of,
+    scores,
+    touch,
+    write_npy,
+)
 from truerank.stores import Store, open_scores, read_scores
 from truerank.stores.store import cut_tiles
 
@@ -75,7 +86,6 @@ def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
         assert store.files == (str(path),)
         assert repr(store) == f"FileStore(3 x 4 float32; {path})"
         assert_same(store, array)
-        store.close()
 
 
 def test_relative_names_outlive_a_change_of_folder(
@@ -141,47 +151,64 @@ def test_natural_order(tmp_path: Path, names: str) -> None:
 # -- arrays and maps -------------------------------------------------------------------------------
 
 VIEWS = {
-    "whole": lambda m: m,
     "plain": np.asarray,
     "upside down": lambda m: m[::-1],
     "steps": lambda m: m[1::2, ::-3],
-    "transposed": lambda m: m.T,
-    "part": lambda m: np.asarray(m)[2:, 3:9],
-    "broadcast": lambda m: np.broadcast_to(m[1], (4, m.shape[1])),
+    "part": lambda m: m[2:, 3:9],
     "column": lambda m: m[:, 2:3],
+    "transposed": lambda m: m.T,
+    "broadcast": lambda m: np.broadcast_to(m[1], (4, m.shape[1])),
 }
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def map_of(path: Path, array: Array, offset: int = 0, **options: Any) -> Any:
+    path.write_bytes(b"x" * offset + array.tobytes())
+    return np.memmap(path, array.dtype, offset=offset, shape=array.shape, **options)
+
+
+@on_linux
 @pytest.mark.parametrize("offset", [0, 1, 5000])
-def test_maps_of_any_layout(folder: Path, view: Any, offset: int) -> None:
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_the_file_of_a_map_is_opened(folder: Path, offset: int, mode: Any) -> None:
     path = folder / "map.bin"
     array = scores(8, 20, "f4")
-    path.write_bytes(b"x" * offset + array.tobytes())
-    seen = view(np.memmap(path, "<f4", "r", offset, (8, 20)))
-    store = read_scores(seen)
+    memory = map_of(path, array, offset, mode=mode)
+    store = read_scores(memory)
     assert isinstance(store, Store)
     assert store.files == (str(path),)
     for most in (1, 100, 10_000):
-        assert_same(store, view(array), most)
-    reach = offset + 640  # all that is mapped
-    os.truncate(path, reach - 1)
-    refusal(ValueError, rf"map\.bin: expected .* the file has {reach - 1:,}", touch, store)
+        assert_same(store, array, most)
+    if mode == "r+":
+        memory[3, 4] = array[3, 4] = 7
+        assert_same(store, array)
+    assert_same(tr.open_scores([memory, memory]), np.concatenate([array, array]))
+    os.truncate(path, offset + 639)
+    words = rf"map\.bin: expected .* the file has {offset + 639:,}"
+    refusal(ValueError, words, touch, store)
 
 
-def test_a_map_without_a_name_is_guarded_too(folder: Path) -> None:
-    import mmap
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_part_of_a_map_is_an_array(folder: Path, view: Any) -> None:
+    array = scores(8, 20, "f4")
+    seen = view(map_of(folder / "part.bin", array, mode="r"))
+    assert_bytes(read_scores(seen).array, view(array))
+    assert_same(open_scores(seen), view(array))
 
+
+def test_a_map_shows_its_own_data(folder: Path) -> None:
+    """What is copied on writing is not in the file, and another file may have taken its place."""
+    path = folder / "own.bin"
     array = scores(4, 5, "f8")
-    path = folder / "nameless.bin"
-    path.write_bytes(array.tobytes())
-    with open(path, "rb") as file:
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    store = read_scores(np.frombuffer(memory, "f8").reshape(4, 5))
-    assert isinstance(store, Store)
-    assert_same(store, array)
-    os.truncate(path, 9)
-    refusal(ValueError, "the memory map: expected 160 bytes", touch, store)
+    copied = map_of(path, array, mode="c")
+    copied[2, 3] = array[2, 3] + 1
+    assert_bytes(read_scores(copied).array, np.asarray(copied))
+    old = map_of(path, array, mode="r")
+    map_of(folder / "new.bin", array + 1, mode="r")
+    os.replace(folder / "new.bin", path)
+    assert_bytes(read_scores(old).array, array)
+    path.unlink()
+    assert_bytes(read_scores(old).array, array)
 
 
 def test_values_that_are_not_stores() -> None:

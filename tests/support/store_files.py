@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from truerank.stores import FileBlock, Store
+from truerank.stores import Store
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -70,26 +69,12 @@ def assembled(store: Store, most: int, io: str) -> Array:
         assert tile.width >= 1
         part = slice(tile.top, tile.top + tile.height), slice(tile.left, tile.left + tile.width)
         with store.block(tile, io) as block:
-            if isinstance(block, FileBlock):
-                assert io == "read"
-                block = read(block, store.carrier)
             assert block.dtype == store.carrier
             out[part] = block
             del block
         times[part] += 1
     assert (times == 1).all()
     return out
-
-
-def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
-    """Read a block of a file, as the core does."""
-    rows, columns = block.shape
-    strides = block.strides
-    assert min(strides) > 0
-    assert dtype.itemsize in strides
-    span = (rows - 1) * strides[0] + (columns - 1) * strides[1] + dtype.itemsize
-    data = os.pread(block.descriptor, span, block.offset)
-    return np.ndarray(block.shape, dtype, data, 0, strides)
 
 
 def npy(array: Any, version: tuple[int, int] | None = None) -> bytes:

@@ -33,10 +33,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from .._core import Selection
+from .._core import Fault, Selection
 from ..arrays.row_keys import codes_of
 from ..counting.driver import begin_count
-from ..counting.job import Job, PlacedFault, prepare_job, sha256_of
+from ..counting.job import Job, prepare_job, sha256_of
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
 from ..counting.tiles import SourceCounts, TileJob
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.sources import OpenTile, Source
+    from ..counting.sources import CoreScores, Source
     from ..devices.score_sources import PartOfTasks
     from ..inputs.progress_listeners import Listener
     from ..inputs.rules import Rules
@@ -190,7 +190,7 @@ def add_up(parts: Sequence[SourceCounts], rules: Rules) -> SourceCounts:
     --------
     >>> rules = read_rules({})
     >>> counts = PartialCounts.zeros(2, rules).arrays
-    >>> faults = [None, PlacedFault("nan", 0, 3, 8), PlacedFault("nan", 0, 3, 5)]
+    >>> faults = [None, Fault("nan", 0, 3, 8), Fault("nan", 0, 3, 5)]
     >>> add_up([SourceCounts(counts, fault) for fault in faults], rules).fault.column
     5
     """
@@ -201,7 +201,7 @@ def add_up(parts: Sequence[SourceCounts], rules: Rules) -> SourceCounts:
     return SourceCounts(total.arrays, min(faults, key=_place_of, default=None))
 
 
-def _place_of(fault: PlacedFault) -> tuple[int, int]:
+def _place_of(fault: Fault) -> tuple[int, int]:
     return fault.row, fault.column
 
 
@@ -319,7 +319,7 @@ class ChunkSource:
         """Return False: true scores are gathered first."""
         return False
 
-    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
         """Compute a chunk, and open it in this process."""
         numbers = dict(zip("ij", self.chunk_at(tile), strict=True), k=0)
         blocks = []

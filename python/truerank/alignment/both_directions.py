@@ -15,7 +15,7 @@ import numpy as np
 from .. import _core
 from ..counting.driver import host_place, open_in_turn
 from ..counting.job import prepare_job
-from ..counting.sources import StoreSource, open_block
+from ..counting.sources import StoreSource
 from ..counting.tiles import TileCount
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import Embeddings
@@ -183,12 +183,12 @@ def _rank_matrix(
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
-        return store.block(tile, io)
+        return store.core_block(tile, io)
 
-    for tile, block in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
-        _add_tile(forward, tile, block, store)
-        _add_tile(backward, tile.T, block.T, store)
-        del block  # Now the file can be unmapped.
+    for tile, scores in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
+        _add_tile(forward, tile, scores)
+        _add_tile(backward, tile.T, scores.T)
+        del scores  # Now the file can be unmapped.
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
@@ -198,12 +198,11 @@ def _rank_matrix(
     ]
 
 
-def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
-    """Count a block of one direction; raise the error of a fault."""
+def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:
+    """Count a tile of one direction; raise the error of a fault."""
     tile_job = count.job_of(tile)
     # A tile without tasks is not looked at.
-    open_tile = open_block(block, store) if tile_job.has_tasks else None
-    counted = tile_job.counted(open_tile)
+    counted = tile_job.counted(scores if tile_job.has_tasks else None)
     if counted.fault is not None:
         raise count.job.error_of(counted.fault)
     count.add(counted)
@@ -226,9 +225,6 @@ class TransposedStore(Store):
         self.in_place = store.in_place
         self.io = store.io
 
-    def close(self) -> None:
-        """Do nothing: the owner closes the source."""
-
     def tiles(self, most: int) -> list[Tile]:
         return [tile.T for tile in self.source.tiles(most)]
 
@@ -236,6 +232,11 @@ class TransposedStore(Store):
     def block(self, tile: Tile, io: str) -> Iterator[Any]:
         with self.source.block(tile.T, io) as block:
             yield block.T
+
+    @contextmanager
+    def core_block(self, tile: Tile, io: str) -> Iterator[Any]:
+        with self.source.core_block(tile.T, io) as scores:
+            yield scores.T
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         return self.source.take(columns, rows)

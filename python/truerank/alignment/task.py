@@ -26,7 +26,7 @@ from ..ranks.protocol import Protocol
 from ..records.split_audit import audit_split, check_rules
 from ..records.split_columns import name_splits
 from ..reporting import Report
-from ..stores import owned, read_scores, shape_of
+from ..stores import read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
@@ -342,12 +342,11 @@ class Task(tasks.Task[Report]):
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         matrix = by_position("scores", scores, *self._axes)
         opened: Any = read_scores(matrix, rules.dtype, tiled=True)
-        with owned(opened, matrix):
-            check_score_shape(opened.name, shape_of(opened), self._sizes, "left entity")
-            with watching(rules.progress, opened.nbytes) as watch:
-                if watch is not None:
-                    watch(0, opened.nbytes)
-                ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
+        check_score_shape(opened.name, shape_of(opened), self._sizes, "left entity")
+        with watching(rules.progress, opened.nbytes) as watch:
+            if watch is not None:
+                watch(0, opened.nbytes)
+            ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
         return self._make_report(ranks)
 
     @with_options(BatchOptions)

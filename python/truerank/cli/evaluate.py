@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import Ranks, Report, load, rank, report
 from ..errors import InputValueError
-from ..stores.shards import ShardStore
+from ..stores.store import ShardStore
 from .files import holds_ranks, note_file, open_store, read_columns
 from .options import (
     COUNTING,

@@ -136,7 +136,7 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
 
 def open_store(path: str, **keywords: Any) -> Store:
     """Open scores in a file, or in the files of a pattern, for this command."""
-    store = click.get_current_context().with_resource(open_scores(path, **keywords))
+    store = open_scores(path, **keywords)
     for file in store.files:
         note_file(file)
     return store

@@ -17,7 +17,6 @@ from ..errors import warn_user
 from ..inputs.checks import integer
 from ..ranks.storage import open_archive, write_archive
 from .partial_counts import saved_counts
-from .sources import FILE_FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 KIND = "truerank.checkpoint"
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
+# What tells the files of scores from others, in the order of `stores.store.state_of_file`.
+FILE_FACTS = ("size", "time of modification", "time of change", "inode")
 MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
 
 
@@ -39,7 +40,7 @@ def other_count(differing: Sequence[str]) -> str:
     >>> other_count(["scores", "inode"])[:84]
     'this is of another count, with other scores: the file has another inode, so it was w'
     """
-    of_files = [name for name in FILE_FACTS.values() if name in differing]
+    of_files = [name for name in FILE_FACTS if name in differing]
     others = [name for name in differing if name not in of_files]
     problem = f"this is of another count, with other {', '.join(others)}"
     if not of_files:

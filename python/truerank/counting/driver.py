@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, TypeVar
 
 from .. import devices
+from .._core import Fault
 from ..devices.backends import is_read_in_order
 from ..devices.score_sources import PartOfTasks
 from ..stores import Tile, shape_of
 from .checkpoints import Checkpoint
-from .job import PlacedFault, prepare_job
+from .job import prepare_job
 from .partial_counts import PartialCounts, TrueScores
-from .sources import OpenTile
 from .tiles import SourceCounts, TileCount, TileJob
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..stores import Store
     from ..stores.on_device import DeviceStore
     from .job import Job
-    from .sources import Source
+    from .sources import CoreScores, Source
 
     # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
     # sum, and tiles without tasks may be left out, if there is no checkpoint.
@@ -139,8 +139,8 @@ def begin_count(
             report_progress(0)
             whole = Tile(0, 0, *source.shape)
             tile_job = TileJob(whole, slice(None), job, true_scores, first_column)
-            with source.opened(whole) as open_tile:
-                counted = tile_job.counted(open_tile)
+            with source.opened(whole) as scores:
+                counted = tile_job.counted(scores)
             report_progress(source.nbytes)
             return counted._replace(place=place)
         count = TileCount(source, job, true_scores, first_column)
@@ -191,8 +191,7 @@ def wait_for_device(
     if len(void):
         if not device_counts.finds_nan:
             return None
-        kind = "nan" if job.rules.nan == "raise" else "nan_true_score"
-        fault = PlacedFault(kind, *device_counts.first_nan(void))
+        fault = Fault(job.kind_of_true_nan, *device_counts.first_nan(void))
         return SourceCounts(counts.arrays, fault, place=place)
     if is_final:
         return SourceCounts(counts.final_counts(true), place=place)
@@ -221,12 +220,12 @@ def count_tiles(
     tile_map: TileMap,
     report_progress: Callable[..., object],
     checkpoint: str | os.PathLike[str] | None = None,
-) -> PlacedFault | None:
+) -> Fault | None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one.
 
     Returns
     -------
-    PlacedFault or None
+    Fault or None
         The first NaN that the rule forbids, at which the count ends.
     """
     saved = None if checkpoint is None else Checkpoint(checkpoint, count)
@@ -252,7 +251,7 @@ def count_tiles(
     return None
 
 
-def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[OpenTile | None]:
+def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[CoreScores | None]:
     """Open a tile, if any task reads it."""
     if not job.has_tasks:
         return nullcontext()
@@ -262,9 +261,9 @@ def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[OpenT
 def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
     """Count tiles one after the other."""
     opened = partial(open_if_needed, source)
-    for job, open_tile in open_in_turn(opened, jobs, one_ahead=not source.in_place):
-        counted = job.counted(open_tile)
-        del open_tile  # No reference may stay, so that a file can be unmapped.
+    for job, scores in open_in_turn(opened, jobs, one_ahead=not source.in_place):
+        counted = job.counted(scores)
+        del scores  # No reference may stay, so that a file can be unmapped.
         yield counted
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,20 +38,6 @@ class ScoreNames(NamedTuple):
 
 SCORES = ScoreNames()
 NO_COLUMN = -1  # It stands for the target's column where there is none.
-
-
-class PlacedFault(NamedTuple):
-    """What made counts void, as the core says it, with its place; it can be sent to processes."""
-
-    kind: str  # It is "target", "nan" or "nan_true_score".
-    task: int
-    row: int
-    column: int
-
-    @classmethod
-    def of(cls, fault: _core.Fault) -> PlacedFault:
-        """Return what the core found."""
-        return cls(fault.kind, fault.task, fault.row, fault.column)
 
 
 class Job(NamedTuple):
@@ -128,7 +114,7 @@ class Job(NamedTuple):
         if self.candidates is not None and self.checked is None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
-                raise self.error_of(PlacedFault("target", absent, -1, -1))
+                raise self.error_of(_core.Fault("target", absent, -1, -1))
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
@@ -142,14 +128,20 @@ class Job(NamedTuple):
             "audit": self.rules.audit,
         }
 
-    def error_of(self, fault: _core.Fault | PlacedFault) -> InputValueError:
+    def error_of(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
         return fault_error(fault, self.rules.nan, self.targets, self.score_names)
 
+    @property
+    def kind_of_true_nan(self) -> Literal["nan", "nan_true_score"]:
+        """The kind of fault that a true score which is NaN is; under "raise" it is as any score."""
+        if self.rules.nan == "raise":
+            return "nan"
+        return "nan_true_score"
+
     def error_of_true_nan(self, row: int, column: int) -> InputValueError:
-        """Return the error for a true score that is NaN; under "raise" it is one score of many."""
-        kind = "nan" if self.rules.nan == "raise" else "nan_true_score"
-        return self.error_of(PlacedFault(kind, -1, row, column))
+        """Return the error for a true score that is NaN."""
+        return self.error_of(_core.Fault(self.kind_of_true_nan, -1, row, column))
 
     def ranks(
         self,
@@ -270,7 +262,7 @@ def sha256_of(*values: Any) -> str:
 
 
 def fault_error(
-    fault: _core.Fault | PlacedFault, nan: str, targets: IntArray, score_names: ScoreNames = SCORES
+    fault: _core.Fault, nan: str, targets: IntArray, score_names: ScoreNames = SCORES
 ) -> InputValueError:
     """Return the error for a fault that the core found."""
     task = fault.task

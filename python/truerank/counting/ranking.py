@@ -9,7 +9,7 @@ from ..inputs.checks import IO, choice
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..naming import public
-from ..stores import owned, read_scores
+from ..stores import read_scores
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -87,9 +87,8 @@ def rank(
         How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
         sizes are checked before every tile; if another process truncates a file while a tile is
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
-        Of a path, only a tile at a time, or the buffers, count as resident memory of the process. A
-        numpy.memmap, or a store that maps its files, keeps all that was read, unless it has more
-        than an eighth of the memory.
+        Of a file, only a tile at a time, or the buffers, count as resident memory of the process. A
+        part of a numpy.memmap is an array in memory.
     progress : callable or bool, optional
         Called with a `Progress` on this thread, at the start and after every tile of scores. True:
         a bar of tqdm, in a terminal or a notebook.
@@ -154,12 +153,11 @@ def rank(
     from .driver import count_source, prepare_where_they_are
     from .sources import StoreSource
 
-    with owned(matrix, scores):
-        tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-        job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
-        report_progress = reporter(listener, matrix.nbytes)
-        source = StoreSource(matrix, io)
-        counts, place = count_source(
-            source, job, report_progress=report_progress, checkpoint=checkpoint
-        )
-        return job.ranks(counts, matrix.dtype, matrix.files, place)
+    tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
+    report_progress = reporter(listener, matrix.nbytes)
+    source = StoreSource(matrix, io)
+    counts, place = count_source(
+        source, job, report_progress=report_progress, checkpoint=checkpoint
+    )
+    return job.ranks(counts, matrix.dtype, matrix.files, place)

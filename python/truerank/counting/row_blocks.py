@@ -14,7 +14,7 @@ from ..inputs.array_likes import is_tensor
 from ..inputs.rules import RuleOptions, read_rules
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
-from ..stores import Store, owned, read_scores
+from ..stores import Store, read_scores
 from ..stores.on_device import DeviceStore
 from .driver import Counting, begin_count, is_counted_in_order, prepare_where_they_are
 from .ranking import rank
@@ -50,9 +50,8 @@ def begin_rank(
     rules = read_rules(options)
     read = read_scores(scores, rules.dtype)
     if not is_counted_in_order(read, rules):
-        with owned(read, scores):
-            selections = {"filter": filter, "candidates": candidates}
-            ranks = rank(read, targets, rows=rows, **selections, **options)
+        selections = {"filter": filter, "candidates": candidates}
+        ranks = rank(read, targets, rows=rows, **selections, **options)
         return Counting(lambda: ranks, len(ranks), is_pending=False)
     given = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
     tasks = {name: _own_lists(value) for name, value in given.items()}

@@ -13,8 +13,7 @@ from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import indptr_of_pair
 from ..naming import public
-from ..stores import Store, owned, read_scores, shape_of
-from ..stores.store import block_array
+from ..stores import Store, read_scores, shape_of
 from .driver import begin_count
 from .job import prepare_job
 from .partial_counts import PartialCounts, read_true_scores
@@ -105,18 +104,17 @@ def rank_against(
     if read.dtype != true.dtype:
         raise InputTypeError("others", expected=f"{true.dtype}, as true_scores are", got=read.dtype)
     job = prepare_job((tasks, 0), ..., None, None, None, rules)
-    with owned(read, values):
-        if indptr is not None:
-            counts = _counts_of_lists(read, indptr, job, true)
-        elif _is_shared(shape_of(read), tasks):
-            counts = _counts_of_shared(read, job.rules, true)
-        else:
-            counted = begin_count(source_of(read, "map"), job, true.scores).wait()
-            counts = counted.arrays
-            fault = counted.fault
-            if fault is not None:
-                place = f"the score at row {fault.row}, column {fault.column}"
-                raise forbidden_nan("others", place, rules.nan)
+    if indptr is not None:
+        counts = _counts_of_lists(read, indptr, job, true)
+    elif _is_shared(shape_of(read), tasks):
+        counts = _counts_of_shared(read, job.rules, true)
+    else:
+        counted = begin_count(source_of(read, "map"), job, true.scores).wait()
+        counts = counted.arrays
+        fault = counted.fault
+        if fault is not None:
+            place = f"the score at row {fault.row}, column {fault.column}"
+            raise forbidden_nan("others", place, rules.nan)
     report_progress(tasks)
     counts = PartialCounts(counts, job.rules).final_counts(true)
     return job.ranks(counts, true.dtype, sampled=True)
@@ -196,7 +194,7 @@ def _keys(read: Scores | Store) -> tuple[IntArray, int, int, bool]:
     keys_of_tiles = []
     for tile in read.tiles(TILE_BYTES):
         with read.block(tile, "map") as block:
-            array = block_array(block, read).reshape(-1)
+            array = block.reshape(-1)
             keys, bottom, top, floating = Scores(array, read.dtype, read.swapped).keys()
             keys_of_tiles.append(keys)
     if not keys_of_tiles:

@@ -8,9 +8,9 @@ counts it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from .. import _core
 from ..devices.backends import count_on_device
 from ..inputs.checks import IO, choice
 from ..stores import Store, Tile
-from ..stores.store import FileBlock, FileState, core_scores
 from .job import sha256_of
 
 if TYPE_CHECKING:
@@ -35,20 +34,6 @@ if TYPE_CHECKING:
 # This is large compared with the cost of a tile in Python and of threads that wait for the last
 # one; it is small compared with memory, and counted before a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
-# These are the words of messages for the parts of a FileState.
-FILE_FACTS = {
-    "size": "size",
-    "modified": "time of modification",
-    "changed": "time of change",
-    "inode": "inode",
-}
-
-
-class OpenTile(NamedTuple):
-    """What the core counts of a tile, and the file that it reads, if any, for messages."""
-
-    scores: CoreScores
-    file: str = ""
 
 
 class Source(Protocol):
@@ -97,7 +82,7 @@ class Source(Protocol):
     def has_whole_rows(self, tile: Tile) -> bool:
         """Whether a tile has whole rows and is read row by row: the core then finds true scores."""
 
-    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
         """Yield what the core counts of a tile, which is valid only within the `with` block."""
 
     def facts(self) -> dict[str, str]:
@@ -141,9 +126,9 @@ class ArraySource:
         """Return True."""
         return True
 
-    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
         """Return the array, which is always open."""
-        return nullcontext(OpenTile(self.scores))
+        return nullcontext(self.scores)
 
     def facts(self) -> dict[str, str]:
         """Return a digest of the array."""
@@ -174,8 +159,6 @@ class StoreSource:
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
-        if self.io == "map":
-            self.store.map_kept()
         return self.store.take(rows, columns)
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
@@ -192,25 +175,16 @@ class StoreSource:
             return False
         if self.io == "map" or not self.in_place:  # Scores come as arrays then.
             return True
-        with self.opened(tile) as open_tile:
-            scores = open_tile.scores
+        with self.opened(tile) as scores:
             return not isinstance(scores, _core.FileScores) or scores.reads_whole_rows
 
-    @contextmanager
-    def opened(self, tile: Tile) -> Iterator[OpenTile]:
+    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
         """As in `Source`."""
-        with self.store.block(tile, self.io) as block:
-            yield open_block(block, self.store)
+        return self.store.core_block(tile, self.io)
 
     def facts(self) -> dict[str, str]:
         """As in `Source`."""
         return facts_of(self.store.state(), self.store.file_states())
-
-
-def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
-    """Return the block of a store as the core takes it."""
-    file = block.name if isinstance(block, FileBlock) else ""
-    return OpenTile(core_scores(block, store), file)
 
 
 def source_of(scores: _core.Scores | Store, io: str | None = None) -> ArraySource | StoreSource:
@@ -220,12 +194,13 @@ def source_of(scores: _core.Scores | Store, io: str | None = None) -> ArraySourc
     return ArraySource(scores)
 
 
-def facts_of(state: list[Any], files: Sequence[FileState]) -> dict[str, str]:
+def facts_of(state: list[Any], files: Sequence[Mapping[str, int]]) -> dict[str, str]:
     """Return digests of what tells scores, and each of their files, from others.
 
     Scores in memory have no files, and no such facts.
     """
     facts = {"scores": sha256_of(json.dumps(state))}
-    for name, column in zip(FileState._fields, zip(*files, strict=True), strict=False):
-        facts[FILE_FACTS[name]] = sha256_of(json.dumps(column))
+    if files:
+        for name in files[0]:
+            facts[name] = sha256_of(json.dumps([file[name] for file in files]))
     return facts

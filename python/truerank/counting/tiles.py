@@ -5,11 +5,11 @@ tiles cut rows, the true scores are read first, and every tile adds to partial c
 true candidates are added at the end.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
-cache holds it in huge pages, which `stores.mapped` asks for. In small pages each fault maps
-64 kB at most, and mapping may cost as much as counting: what `open_scores` opened stays mapped for
-the next count. Otherwise a tile is mapped alone and then unmapped, so that page tables do not grow
-with the file. The map of a cold file is as fast as the fastest reading loop, thanks to the kernel's
-read-ahead: populating the map by hand, warm or cold, or asking for the next pages, gained nothing.
+cache holds it in huge pages, which `stores.files` asks for. In small pages each fault maps 64 kB at
+most, and mapping may cost as much as counting. A tile is mapped alone and then unmapped, so that
+page tables do not grow with the file. The map of a cold file is as fast as the fastest reading
+loop, thanks to the kernel's read-ahead: populating the map by hand, warm or cold, or asking for the
+next pages, gained nothing.
 Reading into buffers costs a copy, which halves the rate of memory; it is for files that may shrink.
 """
 
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core import Fault
 from ..errors import InputValueError
 from ..ranks.counts import COUNTS
-from .job import Job, PlacedFault
+from .job import Job
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..stores import Tile
-    from .sources import OpenTile, Source
+    from .sources import CoreScores, Source
 
 
 class SourceCounts(NamedTuple):
@@ -39,7 +40,7 @@ class SourceCounts(NamedTuple):
     ----------
     arrays : dict of str to ndarray of int64, shape (tasks,)
         The counts by name: final ones, or those of `PartialCounts` for true scores that are given.
-    fault : PlacedFault, optional
+    fault : Fault, optional
         The first NaN that the rule forbids, where the source has it. The counts are then void.
     tasks : slice or ndarray of int64
         The numbers of the tasks among those of the job. Default: all.
@@ -48,7 +49,7 @@ class SourceCounts(NamedTuple):
     """
 
     arrays: dict[str, IntArray]
-    fault: PlacedFault | None = None
+    fault: Fault | None = None
     tasks: slice | IntArray = slice(None)
     place: str | None = None
 
@@ -80,19 +81,16 @@ class TileJob(NamedTuple):
         """Whether any task reads the rows of the tile."""
         return len(self.job.targets) > 0
 
-    def counted(self, open_tile: OpenTile | None) -> SourceCounts:
-        """Let the core count the tile, which is open; None if no task reads it."""
-        if open_tile is None:
+    def counted(self, scores: CoreScores | None) -> SourceCounts:
+        """Let the core count the scores of the tile; None if no task reads it."""
+        if scores is None:
             return SourceCounts({}, None, self.tasks)
         left = self.first_column + self.tile.left
         try:
-            counted = self.job.counted(open_tile.scores, self.true_scores, left)
+            counted = self.job.counted(scores, self.true_scores, left)
         except EOFError as error:
-            problem = f"{open_tile.file}: {error}"
-            raise InputValueError(self.job.score_names.argument, problem) from None
-        if counted.fault is None:
-            return SourceCounts(counted.arrays, None, self.tasks)
-        return self.placed(SourceCounts(counted.arrays, PlacedFault.of(counted.fault)))
+            raise InputValueError(self.job.score_names.argument, str(error)) from None
+        return self.placed(SourceCounts(counted.arrays, counted.fault))
 
     def placed(self, counted: SourceCounts) -> SourceCounts:
         """Return counts of the tile with tasks and places as the whole source has them."""
@@ -106,7 +104,7 @@ class TileJob(NamedTuple):
                 task = int(self.tasks[fault.task])
             row = fault.row + self.tile.top
             column = fault.column + self.tile.left
-            fault = PlacedFault(fault.kind, task, row, column)
+            fault = Fault(fault.kind, task, row, column)
         return counted._replace(tasks=self.tasks, fault=fault)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core, devices
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
-from ..stores.shards import ShardStore
+from ..stores.store import ShardStore
 from .score_sources import PartOfTasks, StoredScores
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ..arrays.arithmetic import default_arithmetic
 from ..counting import sources
 from ..counting.driver import count_source
 from ..counting.job import ScoreNames, prepare_job, sha256_of
-from ..counting.sources import OpenTile, facts_of
+from ..counting.sources import facts_of
 from ..devices.backends import scores_vectors
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, is_tensor
@@ -36,7 +36,7 @@ from ..inputs.scores import (
 )
 from ..inputs.words import Similarity
 from ..naming import public
-from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
+from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles, state_of_file
 from .watching import listener_of, reporter_to
@@ -446,9 +446,9 @@ class VectorSource:
         """As in `Source`."""
         return tile.width == self.shape[1]
 
-    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+    def opened(self, tile: Tile) -> AbstractContextManager[_core.Embeddings]:
         """Return the vectors of a tile, in the host's memory, as the core takes them."""
-        return nullcontext(OpenTile(self.embeddings.core(tile)))
+        return nullcontext(self.embeddings.core(tile))
 
     def facts(self) -> dict[str, str]:
         """As in `Source`."""
@@ -506,14 +506,13 @@ def read_vectors(
     vectors = read_scores(value, dtype, name, form=form)
     if not isinstance(vectors, Store):
         return vectors, (), ""
-    with owned(vectors, value):
-        # It may have been opened as scores, which have fewer dtypes and other dimensions.
-        dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
-        check_dimensions(shape_of(vectors), name, form)
-        is_float = vectors.dtype not in QUANTISED
-        if is_float and isinstance(vectors, DeviceStore):
-            return vectors, (), vectors.device
-        return in_one_array(vectors), vectors.files, vectors.device
+    # It may have been opened as scores, which have fewer dtypes and other dimensions.
+    dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
+    check_dimensions(shape_of(vectors), name, form)
+    is_float = vectors.dtype not in QUANTISED
+    if is_float and isinstance(vectors, DeviceStore):
+        return vectors, (), vectors.device
+    return in_one_array(vectors), vectors.files, vectors.device
 
 
 def read_bias(

@@ -8,30 +8,21 @@ in the course of a usual call could hang a child that another thread forks meanw
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import IO as Stream
 from typing import Any
 
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import open_input, report_damage
-from ..arrays.npy_files import MAX_HEADER_BYTES, npz_entries, parse_npy_header
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.scores import SCORES, Form, as_scores, dtype_name
 from ..inputs.words import IoMode
 from ..naming import public
-from .mapped import ArrayStore, FileStore, map_of, most_kept_bytes
+from .files import BLOCKS, is_glob, matching_files, open_file, open_map
 from .on_device import counts_as_on_device, device_store
-from .shards import ShardStore, is_glob, matching_files
-from .store import OpenOptions, Store, Tile
+from .store import ArrayStore, OpenOptions, ShardStore, Store, Tile
 
 PATHS = (str, bytes, os.PathLike)
-# Each map has a descriptor; this is far below the usual limit of 1024 open files.
-_MAX_MAPS = 64
-_BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 
 
 @public("truerank")
@@ -58,8 +49,9 @@ def open_scores(
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
           (part-2 before part-10). If they are numbered by ones, a missing number is an error.
         - A list or tuple: its members, of any kind, are shards in the given order.
-        - A numpy.memmap, whose file is checked for having shrunk. A torch tensor on a device; the
-          work that computes it may still be under way. Any other array.
+        - A numpy.memmap, whose file is opened by its path where the system tells that it still is
+          the file of the map; else it is an array. A torch tensor on a device; the work that
+          computes it may still be under way. Any other array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}
         Whether shards follow each other by rows (0) or by columns, the candidates (1).
@@ -75,10 +67,8 @@ def open_scores(
     Returns
     -------
     Store
-        A context manager. It closes what it has opened, and nothing that was open before. Until
-        then it keeps its files mapped if they have up to an eighth of the memory (16 GiB at most),
-        so that each count but the first reads them like an array; these pages, which the system can
-        take back, count as resident memory.
+        It may be the context of a ``with`` statement. A file is open, and mapped, only while a tile
+        of it is read.
 
     Raises
     ------
@@ -119,21 +109,7 @@ def open_scores(
     options = OpenOptions(dtype, "scores", SCORES, member)
     store = _open(source, options, axis)
     store.io = io
-    _limit_maps(store)
     return store
-
-
-def _limit_maps(store: Store) -> None:
-    """Have the files of a store that was opened keep their maps, as far as the limits allow."""
-    opened: Sequence[Store] = store.own if isinstance(store, ShardStore) else (store,)
-    bytes_left = most_kept_bytes()
-    # Elsewhere a map that is kept would keep others from shortening the file.
-    maps_left = _MAX_MAPS if os.name == "posix" else 0
-    for file in opened:
-        if isinstance(file, FileStore) and maps_left > 0:
-            bytes_left -= file.nbytes
-            maps_left -= 1
-            file.keeps_map = bytes_left >= 0
 
 
 def read_scores(
@@ -177,8 +153,6 @@ def read_scores(
             dtype_name(value.carrier, dtype, name, form)
         return value
     options = OpenOptions(dtype, name, form)
-    if counts_as_on_device(value):
-        return device_store(value, options)
     if isinstance(value, (list, tuple)) and len(value) > 0:
         is_opened = all(isinstance(item, PATHS) for item in value)
         if isinstance(value, list):  # Matrices are shards, too.
@@ -187,18 +161,10 @@ def read_scores(
         is_opened = isinstance(value, PATHS)
     if is_opened:
         return _open(value, options)
-    _refuse_chunks(name, value)
-    scores = as_scores(value, dtype, name, form)
-    if tiled or map_of(scores.array)[0] is not None:
-        return ArrayStore(scores, options)
+    scores = _read_one(value, options)
+    if tiled:
+        return _as_store(scores, options)
     return scores
-
-
-def owned(scores: Scores | Store, source: object) -> AbstractContextManager[Scores | Store]:
-    """Return the scores as a context, whose end closes a store that the door has opened."""
-    if isinstance(scores, Store) and scores is not source:
-        return scores
-    return nullcontext(scores)
 
 
 def shape_of(scores: Scores | Store) -> tuple[int, ...]:
@@ -217,13 +183,7 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
 
 
 def in_one_array(scores: Scores | Store) -> Scores:
-    """View all scores in one array: a file is mapped as long as it lasts, a device copied from.
-
-    Raises
-    ------
-    TypeError
-        For scores in several pieces, or such that have to be decoded.
-    """
+    """View all scores in one array: a file is mapped as long as it lasts, others are copied."""
     if not isinstance(scores, Store):
         return scores
     array: Any = np.empty(0, scores.carrier)
@@ -238,92 +198,34 @@ def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
     if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
         source = matching_files(os.fsdecode(source))
     if not isinstance(source, (list, tuple)):
-        return _open_one(source, options)
+        return _as_store(_read_one(source, options), options)
     if not source:
         raise InputValueError(options.name, expected="at least one shard", got="an empty list")
-    shards = [_open_one(item, options) for item in source]
-    # A store that was given stays open when this one is closed.
-    own = [shard for shard, item in zip(shards, source, strict=True) if shard is not item]
-    return ShardStore(shards, axis, own)
+    return ShardStore([_as_store(_read_one(item, options), options) for item in source], axis)
 
 
-def _open_one(source: Any, options: OpenOptions) -> Store:
-    """Make the store of a single source."""
+def _as_store(scores: Scores | Store, options: OpenOptions) -> Store:
+    if isinstance(scores, Store):
+        return scores
+    return ArrayStore(scores, options.name)
+
+
+def _read_one(source: Any, options: OpenOptions) -> Scores | Store:
+    """View an array in memory; make the store of any other source but shards."""
     if isinstance(source, Store):
         return source
     if isinstance(source, PATHS):
-        return _open_file(os.fsdecode(source), options)
+        return open_file(os.fsdecode(source), options)
     if counts_as_on_device(source):
         return device_store(source, options)
-    _refuse_chunks(options.name, source)
-    return ArrayStore(source, options)
-
-
-def _refuse_chunks(name: str, value: Any) -> None:
-    """Refuse an array of zarr or HDF5, which numpy would read as a whole."""
-    chunks = getattr(value, "chunks", None)
+    if isinstance(source, np.memmap):
+        store = open_map(source, options)
+        if store is not None:
+            return store
+    # Numpy would read an array of zarr or HDF5 as a whole.
+    chunks = getattr(source, "chunks", None)
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
-        got = f"{type(value).__name__} in chunks; {_BLOCKS}"
-        raise InputTypeError(name, expected="an array in memory or a memory map", got=got)
-
-
-def _open_file(path: str, options: OpenOptions) -> Store:
-    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
-
-    Raises
-    ------
-    ValueError
-        For a file of another format, and for a broken header; it names the file and the member.
-    """
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in (".npy", ".npz") and os.path.exists(path):
-        expected = (
-            "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
-            f"of zarr and HDF5, {_BLOCKS}"
-        )
-        raise InputValueError(options.name, expected=expected, place=path)
-    with open_input(options.name, path) as file:
-        if suffix == ".npz":
-            place, start, size = _stored_member(file, path, options)
-        else:
-            place = path
-            start = 0
-            size = os.fstat(file.fileno()).st_size
-        with report_damage(options.name, place):
-            file.seek(start)
-            header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
-        layout = header._replace(start=start + header.start)
-        return FileStore(file, place, layout, options)
-
-
-def _stored_member(file: Stream[bytes], path: str, options: OpenOptions) -> tuple[str, int, int]:
-    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
-
-    Raises
-    ------
-    ValueError
-        For a damaged archive, and for a member that does not exist, is compressed or encrypted.
-    """
-    import zipfile
-
-    member = options.member and options.member.removesuffix(".npy")
-    with report_damage(options.name, path, "the archive is damaged: "):
-        archive = zipfile.ZipFile(file)
-        entries = npz_entries(archive)
-    chosen = "scores"
-    if member:
-        chosen = member
-    elif len(entries) == 1:
-        chosen = next(iter(entries))
-    if chosen not in entries:
-        expected = f"the array {chosen!r}"
-        if not member:
-            expected += ", or open_scores(path, member=...), which says the one that is meant"
-        raise InputValueError(options.name, expected=expected, got=list(entries), place=path)
-    info = entries[chosen]
-    place = f"{path}: {info.filename}"
-    with report_damage(options.name, place, "cannot be read in place: "):
-        if info.compress_type != zipfile.ZIP_STORED:
-            raise ValueError("it is compressed; numpy.savez stores arrays as they are")
-        archive.open(info)  # This reads and checks its local header.
-        return place, file.tell(), info.file_size
+        expected = "an array in memory or a memory map"
+        got = f"{type(source).__name__} in chunks; {BLOCKS}"
+        raise InputTypeError(options.name, expected=expected, got=got)
+    return as_scores(source, options.dtype, options.name, options.form)

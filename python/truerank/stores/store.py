@@ -1,23 +1,30 @@
-"""What a store is: a score matrix that need not be in memory, read a rectangle at a time."""
+"""What a store is: a score matrix that need not be in memory, read a rectangle at a time.
+
+An array is one, and so are several that stand one below the other, or side by side.
+"""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core import FileScores, Scores
-from ..arrays.input_files import report_damage
+from ..errors import InputTypeError, InputValueError
 from ..inputs.scores import SCORES, Form, check_dimensions, dtype_name
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
 
 _DIGEST_TILE_BYTES = 1 << 24
+# A tile of whole rows pays off where it has at least these bytes of each column.
+_MIN_COLUMN_BYTES = 1 << 20
 
 
 class OpenOptions(NamedTuple):
@@ -32,28 +39,6 @@ class OpenOptions(NamedTuple):
         """Check scores in a file like those in memory; return the name of their dtype."""
         check_dimensions(lengths, self.name, self.form, place)
         return dtype_name(carrier, self.dtype, self.name, self.form, place)
-
-
-class FileState(NamedTuple):
-    """What tells a file from another one in its place.
-
-    Programs that copy can set the size and the time of modification, as ``rsync -t`` and ``cp -p``
-    do, but not the time of change and the inode. (On Windows the former is the time of creation.)
-    The device is no part of it: a file system may get another number whenever it is mounted.
-
-    Attributes
-    ----------
-    size : int
-        Its bytes.
-    modified, changed : int
-        The times of modification and of change, in nanoseconds.
-    inode : int
-    """
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
 
 
 class Tile(NamedTuple):
@@ -76,59 +61,12 @@ class Tile(NamedTuple):
         return Tile(self.left, self.top, self.width, self.height)
 
 
-class FileBlock(NamedTuple):
-    """A matrix (rows, columns) inside an open file, which the core reads itself.
-
-    Strides are in bytes and above 0, and one of them is the size of a score.
-    """
-
-    descriptor: int
-    offset: int
-    shape: tuple[int, int]
-    strides: tuple[int, int]
-    name: str
-
-    @property
-    def T(self) -> FileBlock:
-        """The transposed matrix."""
-        return self._replace(shape=self.shape[::-1], strides=self.strides[::-1])
-
-
-def block_array(block: Array | FileBlock, store: Store) -> Array:
-    """Return a tile's block as an array; a `FileBlock` is read from its file.
-
-    Raises
-    ------
-    ValueError
-        If the file ends before the matrix does; it names the file.
-    """
-    if not isinstance(block, FileBlock):
-        return block
-    # The strides lead to the last score, whose own bytes are added to them.
-    size = store.itemsize
-    for length, stride in zip(block.shape, block.strides, strict=True):
-        size += (length - 1) * stride
-    problem = f"expected {size:,} bytes from {block.offset:,} on: "
-    with (
-        open(block.descriptor, "rb", closefd=False) as file,
-        report_damage(store.name, block.name, problem),
-    ):
-        file.seek(block.offset)
-        return np.ndarray(block.shape, store.carrier, file.read(size), 0, block.strides)
-
-
-def core_scores(block: Array | FileBlock, store: Store) -> Scores | FileScores:
-    """Return a tile's block in the form that the core takes."""
-    if isinstance(block, FileBlock):
-        return FileScores(*block, store.dtype, store.swapped)
-    return Scores(block, store.dtype, store.swapped)
-
-
 @public("truerank.stores")
 class Store(ABC):
     """A score matrix in one or more files, on a device or in memory.
 
-    `open_scores` makes it. It is a context manager, and closes what it opened itself.
+    `open_scores` makes it. A file is open only while a block of it is read, however many there are.
+    So a store holds nothing that has to be closed; it may be the context of a ``with`` statement.
 
     Attributes
     ----------
@@ -207,8 +145,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def block(self, tile: Tile, io: str) -> AbstractContextManager[Array | FileBlock]:
-        """Yield a tile as an array; if `io` is "read" and there is a file, as a `FileBlock`.
+    def block(self, tile: Tile, io: str) -> AbstractContextManager[Array]:
+        """Yield a tile as an array; if `io` is "read", a file is read into memory.
 
         The size of the file is checked first. The array is valid only within the `with` block.
 
@@ -218,11 +156,17 @@ class Store(ABC):
             If a file has changed its size; it names the file.
         """
 
+    @contextmanager
+    def core_block(self, tile: Tile, io: str) -> Iterator[Scores | FileScores]:
+        """Yield a tile as the core takes it, which reads files itself if `io` is "read"."""
+        with self.block(tile, io) as block:
+            yield Scores(block, self.dtype, self.swapped)
+
     @abstractmethod
     def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order.
 
-        Files are not mapped for it; a map that is kept already is read.
+        Files are read for it, and not mapped: a random page fault reads megabytes ahead.
 
         Raises
         ------
@@ -230,15 +174,12 @@ class Store(ABC):
             If a file ends before one of them; it names the file.
         """
 
-    def map_kept(self) -> None:  # noqa: B027  # only files have maps
-        """Map the files whose maps are kept, before `take` is asked for many scores of them."""
-
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
         values: list[Any] = [list(self.shape), self.dtype, self.swapped]
         values.extend(self._facts)
         if self._paths:
-            values.extend(list(state) for state in self.file_states())
+            values.extend(list(state.values()) for state in self.file_states())
             return values
         # Without a file, only the scores themselves say whether they have changed.
         import hashlib
@@ -250,24 +191,175 @@ class Store(ABC):
         values.append(sha.hexdigest())
         return values
 
-    def file_states(self) -> list[FileState]:
+    def file_states(self) -> list[dict[str, int]]:
         """Return what tells each file from another one in its place."""
         return [state_of_file(path) for path in self._paths]
-
-    def close(self) -> None:  # noqa: B027  # arrays have nothing to close
-        """Close what the store itself has opened, if anything; closing twice does no harm."""
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
+        return None
 
     def __repr__(self) -> str:
         description = f"{self.shape[0]} x {self.shape[1]} {self.dtype}"
         if self.files:
             description += f"; {self.files[0]}"
         return printable(f"{type(self).__name__}({description})")
+
+
+class ArrayStore(Store):
+    """An array in any layout, which is read in place, whatever `io` says.
+
+    Parameters
+    ----------
+    scores : Scores
+    name : str
+        What messages call them.
+    """
+
+    def __init__(self, scores: Scores, name: str = "scores") -> None:
+        array = scores.array
+        self.array = np.atleast_2d(array)
+        super().__init__(array.shape, scores.dtype, array.dtype, (), name)
+
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        down, right = map(abs, self.array.strides)
+        # Tiles of whole rows are ranked for good, if each has enough of a column to read in a run.
+        rows = max_bytes // max(1, self.shape[1] * self.itemsize)
+        by_columns = 0 < down < right and rows * down < _MIN_COLUMN_BYTES
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
+        top, left, height, width = tile
+        yield self.array[top : top + height, left : left + width]
+
+    def take(self, rows: Array, columns: Array) -> Array:
+        scores = self.array[rows, columns]
+        return scores.astype(scores.dtype.newbyteorder("="), copy=False)
+
+
+class ShardStore(Store):
+    """A matrix whose shards are stores.
+
+    Parameters
+    ----------
+    shards : sequence of Store
+        At least one, in their order.
+    axis : {0, 1}
+        Whether they follow each other by rows (0) or by columns (1).
+
+    Raises
+    ------
+    TypeError
+        For shards of different dtypes or byte orders.
+    ValueError
+        For shards whose lengths along the other axis differ.
+    """
+
+    def __init__(self, shards: Sequence[Store], axis: int) -> None:
+        first = shards[0]
+        for shard in shards:
+            _check_shard(shard, first, axis)
+        ends = list(accumulate(shard.shape[axis] for shard in shards))
+        lengths = list(first.shape)
+        lengths[axis] = ends[-1]
+        # Several shards may be in one file.
+        files = dict.fromkeys(name for shard in shards for name in shard.files)
+        super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files), first.name)
+        self.in_place = all(shard.in_place for shard in shards)
+        self.single_row = axis == 1 and all(shard.single_row for shard in shards)
+        self.on_device = all(shard.on_device for shard in shards)
+        self.device = " + ".join(dict.fromkeys(shard.device for shard in shards if shard.device))
+        self.shards = tuple(shards)
+        self.starts = [0]
+        self.starts.extend(ends[:-1])
+        self.axis = axis
+
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        return [
+            self._moved(tile, tile[self.axis] + start, tile[2 + self.axis])
+            for shard, start in zip(self.shards, self.starts, strict=True)
+            for tile in shard.tiles(max_bytes)
+        ]
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
+        with ExitStack() as stack:
+            parts = self._parts(tile)
+            blocks = [stack.enter_context(shard.block(part, io)) for shard, part in parts]
+            if len(blocks) == 1:
+                yield blocks[0]
+            else:
+                yield np.concatenate(blocks, self.axis)
+
+    @contextmanager
+    def core_block(self, tile: Tile, io: str) -> Iterator[Scores | FileScores]:
+        parts = self._parts(tile)
+        shard: Store = self
+        core_block = super().core_block
+        if len(parts) == 1:
+            [(shard, tile)] = parts
+            core_block = shard.core_block
+        with core_block(tile, io) as block:
+            yield block
+
+    def take(self, rows: Array, columns: Array) -> Array:
+        out = np.empty(len(rows), self.carrier.newbyteorder("="))
+        # With "right", shards of length 0 are skipped.
+        numbers = np.searchsorted(self.starts, (rows, columns)[self.axis], side="right") - 1
+        for number, pairs in groups_of(numbers):
+            inside = [rows[pairs], columns[pairs]]
+            inside[self.axis] = inside[self.axis] - self.starts[number]
+            out[pairs] = self.shards[number].take(*inside)
+        return out
+
+    def state(self) -> list[Any]:
+        return [self.axis, [shard.state() for shard in self.shards]]
+
+    def file_states(self) -> list[dict[str, int]]:
+        return [state for shard in self.shards for state in shard.file_states()]
+
+    def _parts(self, tile: Tile) -> list[tuple[Store, Tile]]:
+        """Return the shards that have a part of a tile, and this part as they place it."""
+        first = tile[self.axis]
+        end = first + tile[2 + self.axis]
+        parts = []
+        for i in range(bisect_right(self.starts, first) - 1, bisect_left(self.starts, end)):
+            shard = self.shards[i]
+            start = self.starts[i]
+            first_here = max(first, start)
+            end_here = min(end, start + shard.shape[self.axis])
+            if first_here < end_here:
+                part = self._moved(tile, first_here - start, end_here - first_here)
+                parts.append((shard, part))
+        return parts
+
+    def _moved(self, tile: Tile, start: int, length: int) -> Tile:
+        """Return a tile with another start and length along the axis of the shards."""
+        if self.axis == 1:
+            return tile._replace(left=start, width=length)
+        return tile._replace(top=start, height=length)
+
+
+def _check_shard(shard: Store, first: Store, axis: int) -> None:
+    """Refuse a shard that does not fit the first one."""
+    place = " ".join(shard.files) or repr(shard)
+    expected = f"dtype {first.dtype} ({first.carrier.str})"
+    got = f"dtype {shard.dtype} ({shard.carrier.str})"
+    if got != expected:
+        raise InputTypeError(first.name, expected=expected, got=got, place=place)
+    length = first.shape[1 - axis]
+    if shard.shape[1 - axis] != length:
+        unit = ("columns", "rows")[axis]
+        expected = f"{length:,} {unit}, as the first shard has"
+        if shard.shape[axis] == first.shape[axis]:
+            others = ("rows", "columns")[axis]
+            expected += f" (axis={1 - axis} joins shards with equally many {others})"
+        raise InputValueError(
+            first.name, expected=expected, got=f"shape {shard.shape}", place=place
+        )
 
 
 def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
@@ -284,10 +376,20 @@ def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
             yield int(numbers[places[0]]), places
 
 
-def state_of_file(path: str) -> FileState:
-    """Return the state of a file."""
+def state_of_file(path: str) -> dict[str, int]:
+    """Return what tells a file from another one in its place, by the words of messages.
+
+    Programs that copy can set the size and the time of modification, as ``rsync -t`` and ``cp -p``
+    do, but not the time of change and the inode. (On Windows the former is the time of creation.)
+    The device is no part of it: a file system may get another number whenever it is mounted.
+    """
     status = os.stat(path)
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return {
+        "size": status.st_size,
+        "time of modification": status.st_mtime_ns,
+        "time of change": status.st_ctime_ns,
+        "inode": status.st_ino,
+    }
 
 
 def cut_tiles(

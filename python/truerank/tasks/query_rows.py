@@ -13,7 +13,6 @@ import numpy as np
 from ..arrays.row_keys import distinct, search_sorted
 from ..errors import warn_user
 from ..stores import Store
-from ..stores.store import block_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -161,12 +160,11 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
         first, last = np.searchsorted(row_ids, [tile.top, tile.top + tile.height])
         if first == last:
             continue
-        with store.block(tile, io) as block:
-            table = block_array(block, store)
+        with store.block(tile, io) as table:
             bits = table.view(f"u{store.itemsize}")
             for i in range(first, last):
                 hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
-            del table, bits, block  # Without these names the file can be unmapped.
+            del table, bits  # Without these names the file can be unmapped.
     joined = b"".join(each.digest() for each in hashes)
     digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
     of_rows = digests[search_sorted(row_ids, rows[is_compared])]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
@@ -40,7 +39,7 @@ from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..ranks.origins import Origin
 from ..reporting import Report
-from ..stores import Store, owned, read_scores, shape_of
+from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .query_rows import (
@@ -323,27 +322,23 @@ class Task(Generic[AnyReport]):
         self._check_columns()
         counted = []
         opened: dict[str, Store] = {}
-        with ExitStack() as stack:
-            # All sides are opened first, so that a missing one is reported before the others are
-            # counted.
-            for key, value in scores_of_side.items():
-                side = self.sides[key]
-                title = name or key
-                given = side.rows_of(unique)
-                table = by_position(title, value, given.axis, side.column_axis)
-                matrix = read_scores(table, rules.dtype, title, tiled=True)
-                store = cast("Store", stack.enter_context(owned(matrix, table)))
-                opened[key] = store
-                shape = (given.height, side.columns)
-                check_score_shape(title, shape_of(store), shape, given.each)
-            sizes = [store.nbytes for store in opened.values()]
-            tellers = split_progress(reporter(listener, sum(sizes)), sizes)
-            for (key, store), tell in zip(opened.items(), tellers, strict=True):
-                side = self.sides[key]
-                ranks = _rank_stored(
-                    store, side, name or key, rules, unique=unique, io=io, tell=tell
-                )
-                counted.append(ranks)
+        # All sides are opened first, so that a missing one is reported before the others are
+        # counted.
+        for key, value in scores_of_side.items():
+            side = self.sides[key]
+            title = name or key
+            given = side.rows_of(unique)
+            table = by_position(title, value, given.axis, side.column_axis)
+            store = cast("Store", read_scores(table, rules.dtype, title, tiled=True))
+            opened[key] = store
+            shape = (given.height, side.columns)
+            check_score_shape(title, shape_of(store), shape, given.each)
+        sizes = [store.nbytes for store in opened.values()]
+        tellers = split_progress(reporter(listener, sum(sizes)), sizes)
+        for (key, store), tell in zip(opened.items(), tellers, strict=True):
+            side = self.sides[key]
+            ranks = _rank_stored(store, side, name or key, rules, unique=unique, io=io, tell=tell)
+            counted.append(ranks)
         return self._make_report(counted)
 
     def _rank_lists(
