@@ -24,9 +24,9 @@ MOST = {
     "public names": 75,  # of functions and classes, which @public decorates
     "options": 94,  # names of parameters with a default, of what public modules offer
     "options of the command line": 80,
-    "classes": 217,
-    "named tuples": 90,
-    "modules": 185,
+    "classes": 213,
+    "named tuples": 86,
+    "modules": 184,
 }
 PUBLIC_MODULES = (
     "link_prediction",
