@@ -15,7 +15,7 @@ from support.examples import examples
 from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
 from truerank.link_prediction import Task, read_triples
-from truerank.records.column_roles import FACTS
+from truerank.records.columns import FACTS
 
 pytestmark = pytest.mark.python_only
 ENTITIES = ["a", "b", "c", "d", "e"]

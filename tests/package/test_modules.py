@@ -116,16 +116,13 @@ TESTED_BY = {
         ranks/labels
     """,
     "records/test_doors_of_ids.py": """
-        records/column_ids records/elements
+        records/elements records/id_tables
     """,
     "records/test_list_files.py": """
         retrieval/trec_runs
     """,
     "records/test_list_forms.py": """
         records/named_lists
-    """,
-    "records/test_text.py": """
-        records/split_columns
     """,
     "reporting/test_json_reports.py": """
     """,

@@ -16,8 +16,8 @@ from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import alignment, link_prediction
 from truerank.records import text
-from truerank.records.column_roles import FACTS
-from truerank.records.text import RowForm, line_of, open_rows, read_rows, text_blocks
+from truerank.records.columns import FACTS, PAIRS
+from truerank.records.text import line_of, open_rows, read_rows, text_blocks
 
 
 def codes(_column: int, fields: Any) -> Any:
@@ -102,7 +102,7 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
-        rows = open_rows("pairs", path, RowForm(("left", "right"), more_columns=True))
+        rows = open_rows("pairs", path, PAIRS)
         assert rows is not None
         assert [column.tolist() for column in read_rows(rows, (1, 0), codes)] == [[1, 1, 1]] * 2
 

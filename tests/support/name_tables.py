@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truerank.records.column_roles import DOORS
+from truerank.records.columns import DOORS
 
 
 def table_of_names() -> str:

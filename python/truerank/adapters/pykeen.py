@@ -29,7 +29,8 @@ from ..metrics.other_names import NEGATED, PYKEEN_NAMES
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
-from ..records.split_columns import ForeignSplit, name_known_splits
+from ..records.columns import FACTS
+from ..records.id_tables import IdTable, name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
@@ -504,8 +505,9 @@ def as_positions(triples: Any) -> Any:
         return {name: as_positions(split) for name, split in ids.items()}
     if isinstance(ids, list) and all(isinstance(split, np.ndarray) for split in ids):
         return list(map(as_positions, ids))
-    if isinstance(ids, np.ndarray):
-        return ForeignSplit(ids, are_positions=True)
+    if isinstance(ids, np.ndarray) and ids.shape[1:] == (3,) and ids.dtype.kind in "iu":
+        columns = dict(zip(FACTS.needed_roles, ids.T, strict=True))
+        return IdTable(columns, source="triples", kind="positions")
     return ids
 
 

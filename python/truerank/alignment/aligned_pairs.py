@@ -13,11 +13,9 @@ from ..embeddings.vectors import QUERIES, VectorNames
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
 from ..naming import public
-from ..records.column_ids import encode_columns
-from ..records.column_roles import PAIRS
+from ..records.columns import PAIRS
+from ..records.id_tables import read_tables
 from ..records.split_audit import SplitAudit
-from ..records.split_columns import SplitReader, stack_splits
-from ..records.text import RowForm
 from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import name_of_sets
 
@@ -71,7 +69,6 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
     return Vocabulary(size, None).set_of(name, value)
 
 
-PAIR_FORM = RowForm(GRAPHS, (0, 1), door=PAIRS)
 CANDIDATE_NAMES = ("all", "test", "unaligned")
 
 
@@ -133,26 +130,14 @@ def read_pair_splits(
     TypeError, ValueError, OSError
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
-    reader = SplitReader(PAIR_FORM, columns, header=header)
-    columns_of_split = reader.read_all(splits)
-    ids_of_graphs = []
-    graphs = []
-    for j, (name, order) in enumerate(zip(GRAPHS, entities, strict=True)):
+    orders = dict(zip(GRAPHS, entities, strict=True))
+    for name, order in orders.items():
         if order is None:
             expected = "the number of entities, or their labels"
             raise InputTypeError(name, expected=expected, got="None")
-        graph_columns = [split[j] for split in columns_of_split.values()]
-        vocabulary, ids = encode_columns(name, order, graph_columns)
-        graphs.append(vocabulary)
-        ids_of_graphs.append(ids)
-    sizes = {name: len(split[0].values) for name, split in columns_of_split.items()}
-    return PairSplits(
-        pairs=stack_splits(ids_of_graphs),
-        sizes=sizes,
-        graphs=(graphs[0], graphs[1]),
-        notes=tuple(reader.notes),
-        left_out=tuple(reader.left_out),
-    )
+    tables = read_tables(splits, PAIRS, orders, columns=columns, header=header)
+    left, right = tables.vocabularies.values()
+    return PairSplits(tables.rows, tables.sizes, (left, right), tables.notes, tables.left_out)
 
 
 @public("truerank.alignment")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +18,15 @@ from ..arrays.row_keys import first_rows, row_keys
 from ..errors import InputValueError
 from ..inputs.checks import integer
 from ..naming import printable, public
-from ..records.column_ids import IdColumn, distinct_labels, encode_columns
+from ..records.columns import FACTS, Door
 from ..records.elements import is_id, is_integer_text
-from ..records.split_columns import SplitReader
-from ..records.text import TRIPLE, RowForm
+from ..records.id_tables import IdTable, TableReader, distinct_labels, encode_columns
 from .aligned_pairs import GRAPHS
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+
+    _Column = tuple[IdTable, str]  # A table and a role of it.
 
 OPENEA_FOLDS = "721_5fold"
 _ALL = ""  # This stands for the name of a split where a file has all pairs.
@@ -247,14 +248,15 @@ def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> Align
         path = (_path if by_id else find_file)(root, f"ent_ids_{number}")
         entities = _read_list(path, by_id)
         lists.append((entities, _read_list(find_file(root, f"rel_ids_{number}"), by_id)))
-    columns_of_files = []
-    for split, path in pair_paths.items():
-        # Only a fold of OpenEA may lack pairs for validation.
-        columns_of_files.append(_read_columns(path, _PAIR, split == "valid"))
+    # Only a fold of OpenEA may lack pairs for validation.
+    tables = [
+        _read_lines(path, _PAIR, may_be_empty=split == "valid")
+        for split, path in pair_paths.items()
+    ]
     fields: dict[str, Any] = {}
     ids_of_graphs = []
     for j, graph in enumerate(GRAPHS):
-        columns_of_pairs = [columns[j] for columns in columns_of_files]
+        columns_of_pairs = [(table, _PAIR[j]) for table in tables]
         triples = _path(root, f"triples_{j + 1}" if by_id else f"rel_triples_{j + 1}")
         of_graph, ids = _read_graph(triples, *lists[j], columns_of_pairs, by_id)
         fields[graph] = of_graph.pop("entities")
@@ -273,15 +275,15 @@ def _read_graph(
     path: str,
     entities: _Labels | None,
     relations: _Labels | None,
-    columns_of_pairs: Sequence[IdColumn],
+    columns_of_pairs: Sequence[_Column],
     by_id: bool,
 ) -> tuple[dict[str, Any], list[IntArray]]:
     """Read a graph, and return its fields, and the ids of its entities in each file of pairs."""
-    heads, between, tails = _read_columns(path, TRIPLE)
+    facts = _read_lines(path, FACTS.needed_roles)
     if relations is None:
-        relations = _list_all([between], by_id)
-    _, (relation_ids,) = encode_columns(relations.title, relations.order, [between])
-    columns = [*columns_of_pairs, heads, tails]
+        relations = _list_all([(facts, "relation")], by_id)
+    _, (relation_ids,) = encode_columns(relations.title, relations.order, [(facts, "relation")])
+    columns = [*columns_of_pairs, (facts, "head"), (facts, "tail")]
     if entities is None:
         entities = _list_all(columns, by_id)
     _, ids = encode_columns(entities.title, entities.order, columns)
@@ -294,17 +296,16 @@ def _read_graph(
     return fields, ids[: len(columns_of_pairs)]
 
 
-def _read_columns(path: str, fields: Sequence[str], may_be_empty: bool = False) -> list[IdColumn]:
+def _read_lines(path: str, fields: Sequence[str], may_be_empty: bool = False) -> IdTable:
     """Read a file with some fields a line."""
-    title = f"folder: {path}"
-    reader = SplitReader(RowForm(tuple(fields), tuple(range(len(fields)))))
-    columns = reader.read_lines("folder", path)
-    if not columns and not may_be_empty:
-        raise InputValueError(title, expected=f"lines of {' and '.join(fields)}", got="none")
-    if not columns:
-        none = np.zeros(0, np.int64)
-        columns = [IdColumn(title, j, none, reader.index(j)) for j in range(len(fields))]
-    return [column._replace(split=title) for column in columns]
+    door = Door("lines", dict.fromkeys(fields, frozenset()), len(fields))
+    reader = TableReader(door)
+    table = reader.read_lines("folder", path)
+    if len(table):
+        return table
+    if not may_be_empty:
+        raise InputValueError(table.source, expected=f"lines of {' and '.join(fields)}", got="none")
+    return replace(table, ids={name: np.zeros(0, np.int64) for name in fields})
 
 
 class _Labels(NamedTuple):
@@ -320,26 +321,23 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     """Read a file of ids and names, by which other files call an entity or a relation."""
     if path is None:
         return None
-    ids, names = map(_labels_of, _read_columns(path, ("id", "name")))
-    title = f"folder: {path}"
-    return _Labels(title, ids if by_id else names, tuple(names), _parse_ids(title, ids))
+    table = _read_lines(path, ("id", "name"))
+    ids, names = (
+        list(map(list(table.names[role].codes).__getitem__, codes.tolist()))
+        for role, codes in table.ids.items()
+    )
+    order = ids if by_id else names
+    return _Labels(table.source, order, tuple(names), _parse_ids(table.source, ids))
 
 
-def _list_all(columns: Sequence[IdColumn], by_id: bool) -> _Labels:
+def _list_all(columns: Sequence[_Column], by_id: bool) -> _Labels:
     """List all labels that occur, in ascending order, as numbers if all of them are numbers."""
     labels = sorted(distinct_labels(columns))
     if by_id:
-        _parse_ids(columns[0].split, labels)
+        _parse_ids(columns[0][0].source, labels)
     if by_id or all(map(is_integer_text, labels)):
         labels.sort(key=int)
     return _Labels("", labels, tuple(labels))
-
-
-def _labels_of(column: IdColumn) -> list[str]:
-    """Return the label of each row."""
-    assert column.label_index is not None
-    labels = list(column.label_index.codes)
-    return [labels[code] for code in column.values.tolist()]
 
 
 def _parse_ids(name: str, labels: Sequence[str]) -> IntArray:

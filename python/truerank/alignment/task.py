@@ -23,8 +23,8 @@ from ..inputs.rules import (
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
+from ..records.id_tables import name_splits
 from ..records.split_audit import audit_split, check_rules
-from ..records.split_columns import name_splits
 from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..tasks import task as tasks

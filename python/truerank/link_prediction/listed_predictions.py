@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,8 +19,9 @@ from ..inputs.checks import flag, integer
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..naming import public
+from ..records.columns import FACTS
+from ..records.id_tables import TableReader
 from ..records.named_lists import refuse_repeats
-from ..records.split_columns import ForeignSplit
 from ..records.text import read_blocks
 from ..records.vocabularies import Vocabulary
 from .task import Task
@@ -75,6 +76,15 @@ class Predictions:
     def __repr__(self) -> str:
         return f"Predictions({len(self):,} triples, {len(self.ids):,} entries)"
 
+    def _names_of_triples(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the names of heads, relations and tails."""
+        heads, between, tails = self.triples.T.tolist()
+        return (
+            [self.entities[code] for code in heads],
+            [self.relations[code] for code in between],
+            [self.entities[code] for code in tails],
+        )
+
     @with_options(ListOptions)
     def evaluate(
         self,
@@ -126,14 +136,15 @@ class Predictions:
         >>> report["head.mr"], report["tail.optimistic.mr"], report["tail.pessimistic.mr"]
         (1.0, 2.0, 10.0)
         """
-        heads, between, tails = self.triples.T.tolist()
-        fields = (
-            [self.entities[code] for code in heads],
-            [self.relations[code] for code in between],
-            [self.entities[code] for code in tails],
+        test = TableReader(FACTS).read("triples", self._names_of_triples())
+        task = Task(
+            replace(test, kind="text"),
+            known,
+            entities=entities,
+            relations=relations,
+            sides=sides,
+            split=split,
         )
-        test = ForeignSplit(fields, is_text=True)
-        task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
         columns = next(iter(task.sides.values())).columns
         vocabulary = Vocabulary(columns, task.entities)
         if entities is not None:

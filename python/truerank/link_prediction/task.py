@@ -12,8 +12,8 @@ from ..inputs.checks import choice, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
+from ..records.id_tables import name_splits
 from ..records.split_audit import check_rules
-from ..records.split_columns import name_splits
 from ..reporting import Report
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask

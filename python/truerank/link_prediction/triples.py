@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,32 +11,13 @@ import numpy as np
 from ..arrays.row_keys import distinct
 from ..errors import InputValueError
 from ..naming import public
-from ..records.column_ids import (
-    IdColumn,
-    are_integers_in_text,
-    distinct_labels,
-    encode_columns,
-    numbers_of,
-    parse_integers,
-    refuse_ids,
-)
-from ..records.column_roles import FACTS
-from ..records.split_columns import SplitReader, stack_splits
-from ..records.text import RowForm
+from ..records.columns import FACTS
+from ..records.id_tables import SplitTables, read_tables
 from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.vocabularies import Names
-
-
-TRIPLE_FORM = RowForm(
-    ("head", "relation", "tail"),
-    (0, 1, 0),
-    more_columns=True,
-    door=FACTS,
-    counted=("head", "tail", "relation"),
-)
 
 
 # The columns of a triple that make the queries of a side, and that of the answers. Tasks come in
@@ -194,10 +175,11 @@ def read_triples(
     >>> triples.entities, triples.relations
     (('a', 'b'), ('knows', 'likes'))
     """
-    reader = SplitReader(TRIPLE_FORM, columns, has_further=False, header=header)
-    columns_of_triples = reader.read_all({"triples": ("triples", triples)})
-    further = range(3, len(columns_of_triples["triples"]))
-    splits = _encode_splits(reader, columns_of_triples, entities, relations, further)
+    orders = {"entities": entities, "relations": relations}
+    tables = read_tables(
+        {"triples": ("triples", triples)}, FACTS, orders, columns=columns, header=header
+    )
+    splits = _splits_of_tables(tables)
     return Triples(
         ids=np.ascontiguousarray(splits.triples),
         entities=splits.entities.names,
@@ -227,93 +209,30 @@ def read_splits(
         As `Task` takes them. Without them a further column is refused, or left out where it has one
         value in all splits.
     """
-    reader = SplitReader(TRIPLE_FORM, columns, has_further=keys is not None, header=header)
-    columns_by_split = reader.read_all(splits)
-    tested = next(iter(splits))
-    if not len(columns_by_split[tested][0].values):
-        raise InputValueError(tested, expected="at least one triple", got="none")
-    further = range(3, len(next(iter(columns_by_split.values()))))
-    if keys is None:
-        _leave_out(reader, columns_by_split, further)
-        further = range(0)
-    return _encode_splits(reader, columns_by_split, entities, relations, further)
-
-
-def _leave_out(
-    reader: SplitReader, columns_by_split: Mapping[str, list[IdColumn]], further: Sequence[int]
-) -> None:
-    """Leave further columns out that have one value; others belong to no query unsaid."""
-    for j in further:
-        name = repr(reader.further[j - 3]) if reader.further else f"column {j}"
-        of_splits = [split[j] for split in columns_by_split.values() if len(split[j].values)]
-        entries = {column.entry(0) for column in of_splits}
-        if len(entries) > 1 or not all(map(_has_one_value, of_splits)):
-            expected = (
-                "3 columns (head, relation, tail); keys= says what others "
-                'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
-            )
-            got = f"{name}, as {of_splits[0].entry(0)!r} and others"
-            raise InputValueError(of_splits[0].split, expected=expected, got=got)
-        reader.left_out.append(f"all splits: {name}, which has one value")
-
-
-def _has_one_value(column: IdColumn) -> bool:
-    """Return whether all entries of a column are equal."""
-    return bool((column.values == column.values[0]).all())
-
-
-def _encode_splits(
-    reader: SplitReader,
-    columns_by_split: Mapping[str, list[IdColumn]],
-    entities: Any,
-    relations: Any,
-    further: Sequence[int],
-) -> TripleSplits:
-    """Turn the columns of splits into ids over one vocabulary."""
-    sizes = {name: len(columns[0].values) for name, columns in columns_by_split.items()}
-    columns_of_splits = list(columns_by_split.values())
-    heads_and_tails: list[IdColumn] = []
-    for columns in columns_of_splits:
-        heads_and_tails.extend([columns[0], columns[2]])
-    columns_of_relations = [columns[1] for columns in columns_of_splits]
-    entity, ids = encode_columns("entities", entities, heads_and_tails)
-    # Where entities are a number or have labels that are int, text holds integers: relations
-    # without a vocabulary are ids, too.
-    holds_ids = entities is not None and entity.words is None
-    has_text = any(column.is_text and len(column.values) for column in columns_of_relations)
-    if relations is None and holds_ids and has_text:
-        parts = parse_integers(columns_of_relations)
-        relations = 1 + max(int(part.max(initial=0)) for part in parts)
-    relation, relation_ids = encode_columns("relations", relations, columns_of_relations)
-    to_stack = [ids[0::2], relation_ids, ids[1::2]]
-    qualifiers = []
-    for j in further:
-        of_splits = [columns[j] for columns in columns_of_splits]
-        names, ids_of_column = _encode_qualifier(of_splits, holds_ids)
-        qualifiers.append(names)
-        to_stack.append(ids_of_column)
-    return TripleSplits(
-        triples=stack_splits(to_stack),
-        sizes=sizes,
-        entities=entity,
-        relations=relation,
-        qualifiers=tuple(qualifiers),
-        notes=tuple(reader.notes),
-        left_out=tuple(reader.left_out),
+    tables = read_tables(
+        splits,
+        FACTS,
+        {"entities": entities, "relations": relations},
+        columns=columns,
+        header=header,
+        has_further=keys is not None,
+        refuses_further=keys is None,
     )
+    tested = next(iter(splits))
+    if not len(tables.tables[tested]):
+        raise InputValueError(tested, expected="at least one triple", got="none")
+    return _splits_of_tables(tables)
 
 
-def _encode_qualifier(
-    columns: Sequence[IdColumn], as_ids: bool
-) -> tuple[tuple[str, ...] | None, list[IntArray]]:
-    """Turn a column of qualifiers into codes.
-
-    Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
-    """
-    labels = distinct_labels(columns)
-    if not labels or (as_ids and are_integers_in_text(columns)):
-        return None, parse_integers(columns)
-    refuse_ids(columns)
-    names = tuple(sorted(labels))
-    id_of = {name: i for i, name in enumerate(names)}
-    return names, numbers_of(columns, id_of)
+def _splits_of_tables(tables: SplitTables) -> TripleSplits:
+    """Return tables of facts with what a task asks of them."""
+    entities, relations, _, *further = tables.vocabularies.values()
+    return TripleSplits(
+        triples=tables.rows,
+        sizes=tables.sizes,
+        entities=entities,
+        relations=relations,
+        qualifiers=tuple(vocabulary.words for vocabulary in further),
+        notes=tables.notes,
+        left_out=tables.left_out,
+    )

@@ -13,8 +13,13 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array
 from ..inputs.checks import is_number, is_sparse
 from ..inputs.frames import without_index
-from .column_roles import JUDGEMENTS, check_columns
-from .column_tables import is_column, read_named_table, table_of_columns
+from .columns import (
+    JUDGEMENTS,
+    check_columns,
+    is_column,
+    read_named_table,
+    table_of_columns,
+)
 from .elements import joined_rows
 
 if TYPE_CHECKING:

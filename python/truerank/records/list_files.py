@@ -21,7 +21,7 @@ from ..arrays.npy_files import is_npy
 from ..errors import InputTypeError, InputValueError
 from ..naming import public
 from ..tables.cells import format_count
-from .column_roles import JUDGEMENTS, LISTS, Door, check_columns, find_roles
+from .columns import JUDGEMENTS, LISTS, Door, check_columns, find_roles, name_of_column
 from .judgements import QREL_FORMS, Judgements, read_grades
 from .named_lists import (
     LIST_FORMS,
@@ -403,8 +403,7 @@ def _form_of_columns(
     if not has_names and columns is None:
         return None
     names = fields if has_names else None
-    roles = find_roles(title, names, len(fields), door, columns)
-    places = dict(roles.places)
+    places, others = find_roles(title, names, len(fields), door, columns)
     query = places.pop("query")
     document = places.pop("document")
     role = next((role for role in ("score", *places) if role in places), "")
@@ -425,7 +424,7 @@ def _form_of_columns(
         role,
         number if has_names else 0,
         between,
-        roles.left_out,
+        tuple(name_of_column(names, j) for j in others),
         places.get("rank"),
     )
 

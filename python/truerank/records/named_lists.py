@@ -19,8 +19,7 @@ from ..inputs.checks import is_number
 from ..inputs.frames import without_index
 from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
-from .column_roles import LISTS, check_columns
-from .column_tables import is_column, read_named_table
+from .columns import LISTS, check_columns, is_column, read_named_table
 from .elements import checked_names, joined_rows
 from .vocabularies import code_names
 

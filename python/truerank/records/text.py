@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -15,7 +15,7 @@ from ..arrays.input_files import open_input
 from ..errors import InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
-from .column_roles import Door, is_header
+from .columns import MAX_COLUMNS, Door, is_header
 from .elements import is_integer_text, without_blanks
 
 if TYPE_CHECKING:
@@ -24,63 +24,11 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
 
-TRIPLE = ("head", "relation", "tail")
 # At this size the fields of a block, which are Python strings, stay in the cache.
 _BLOCK_BYTES = 1 << 17
-# No name is as long, and no row has as many columns. What else a file may hold is not read on.
+# No name is as long. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
-MAX_COLUMNS = 1000
 _BLANKS = re.compile("[ \t]+")
-
-
-class RowForm(NamedTuple):
-    """The columns of a row.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns that every row has.
-    vocabularies : tuple of int
-        For each column the first one with the same labels: (0, 1, 0) for head, relation, tail.
-    more_columns : bool
-        Whether more columns may follow; each of them has its own labels.
-    door : Door, or None
-        The names that columns may have; None: they have none.
-    counted : tuple of str
-        The columns of files that begin with a line that counts the others, in their order there, as
-        OpenKE has heads, tails and relations. Empty: no file does.
-    said : dict of str to (str or int), optional
-        The names or numbers of the columns, as the option `columns` says them.
-    """
-
-    columns: tuple[str, ...]
-    vocabularies: tuple[int, ...] = ()
-    more_columns: bool = False
-    door: Door | None = None
-    counted: tuple[str, ...] = ()
-    said: dict[str, str | int] | None = None
-
-    @property
-    def expected(self) -> str:
-        """The columns that rows must have, for messages.
-
-        Examples
-        --------
-        >>> RowForm(("left", "right"), (0, 1)).expected
-        '2 columns (left, right)'
-        >>> RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True).expected
-        'at least 3 columns (head, relation, tail)'
-        """
-        columns = f"{len(self.columns)} columns ({', '.join(self.columns)})"
-        if self.more_columns:
-            return f"at least {columns}"
-        return columns
-
-    def fits(self, width: int, *, has_names: bool = False) -> bool:
-        """Return whether rows may have this number of columns; names say which are read."""
-        if has_names or self.more_columns or self.said is not None:
-            return len(self.columns) <= width <= MAX_COLUMNS
-        return width == len(self.columns)
 
 
 class TextRows(NamedTuple):
@@ -90,7 +38,7 @@ class TextRows(NamedTuple):
     ----------
     name, path : str
         The argument, for messages, and the file.
-    form : RowForm
+    door : Door
     between : {"tabs", "commas", "blanks"}
         What separates fields; blanks do so below a count.
     width : int
@@ -107,7 +55,7 @@ class TextRows(NamedTuple):
 
     name: str
     path: str
-    form: RowForm
+    door: Door
     between: str
     width: int = 0
     names: list[str] | None = None
@@ -121,7 +69,13 @@ class TextRows(NamedTuple):
         return f"{self.name}: {self.path}"
 
 
-def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -> TextRows | None:
+def open_rows(
+    name: str,
+    path: str,
+    door: Door,
+    header: bool | None = None,
+    columns: Mapping[str, str | int] | None = None,
+) -> TextRows | None:
     """Read the first line of a file of rows; None for a file without lines.
 
     Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
@@ -132,33 +86,35 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
         The argument, for messages.
     path : str
         A file in UTF-8, gzipped if its name ends in .gz.
-    form : RowForm
+    door : Door
     header : bool, optional
         Whether the first line names the columns. None: it does not, and is refused if it has names
-        of the form's roles.
+        of the door's roles.
+    columns : mapping of str to (str or int), optional
+        The column of each role, as `check_columns` returns it.
 
     Raises
     ------
     ValueError
-        For a line of another number of fields than the form has, and as `text_blocks` does.
+        For a line of another number of fields than the door has, and as `text_blocks` does.
     OSError
         For a file that is missing or damaged.
     """
     between = "commas" if is_csv(path) else "tabs"
-    rows = TextRows(name, path, form, between)
+    rows = TextRows(name, path, door, between)
     number, line = next(text_lines(name, path, blanks=" "), (0, ""))
     if not number:
         return None
     first = _fields_of(rows, number, line)
-    if form.counted and len(first) == 1 and is_integer_text(first[0]):
-        names = list(form.counted)
+    if door.counted and len(first) == 1 and is_integer_text(first[0]):
+        names = list(door.counted)
         note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
         rows = rows._replace(between="blanks", width=len(names), names=names, note=note)
         return rows._replace(header=number, said_count=int(first[0]))
     rows = rows._replace(width=len(first))
-    if header is None and form.door is not None:
-        has_names = is_header(first, form.door, may_have_further=form.more_columns)
-        if has_names or any(isinstance(column, str) for column in (form.said or {}).values()):
+    if header is None:
+        are_names = any(isinstance(column, str) for column in (columns or {}).values())
+        if are_names or is_header(first, door):
             expected = (
                 "header=True, which says that the first line names the columns, or header=False"
             )
@@ -167,7 +123,8 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
     if header:
         note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
         rows = rows._replace(names=first, note=note, header=number)
-    if not form.fits(rows.width, has_names=rows.names is not None):
+    are_placed = rows.names is not None or columns is not None
+    if not door.fits(rows.width, are_placed=are_placed):
         raise _wrong_row(rows, number, line)
     return rows
 
@@ -185,7 +142,7 @@ def read_rows(
     ----------
     rows : TextRows
     order : sequence of int
-        The places of the form's columns, which may not have empty fields, and then of further ones.
+        The places of the door's columns, which may not have empty fields, and then of further ones.
     coder : callable
         Encodes the fields of a column as integers: f(its position in `order`, fields).
 
@@ -198,11 +155,11 @@ def read_rows(
     ------
     ValueError
         For a line with another number of columns than the first line, an empty field among those of
-        the form, and as `text_blocks` does; the message names the line.
+        the door, and as `text_blocks` does; the message names the line.
     OSError
         For a file that is missing or damaged.
     """
-    needed = order[: len(rows.form.columns)]
+    needed = order[: rows.door.needed]
     blocks: list[list[IntArray]] = []
     for first, text in text_blocks(rows.name, rows.path, header=rows.header):
         lines = text.removesuffix("\n").split("\n")
@@ -300,7 +257,7 @@ def is_csv(path: str) -> bool:
 
 def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
     """Return the error for a line with empty fields, or with another number of them."""
-    columns = f"{rows.form.expected}, as many in all lines"
+    columns = f"{rows.door.expected}, as many in all lines"
     expected = f"{columns}, with {rows.between} between them and none empty"
     return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
 

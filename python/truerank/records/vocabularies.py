@@ -27,7 +27,7 @@ from ..inputs.checks import (
 )
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .column_tables import is_column, wrong_form
+from .columns import is_column, wrong_form
 from .elements import (
     at_position,
     first_like_an_integer,

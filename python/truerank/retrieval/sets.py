@@ -12,19 +12,23 @@ import numpy as np
 from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
-from ..records.column_ids import IdColumn, encode_columns
-from ..records.column_tables import is_column
+from ..records.columns import Door, is_column
+from ..records.id_tables import (
+    IdTable,
+    TableReader,
+    encode_columns,
+    find_elements,
+    name_splits,
+)
 from ..records.judgements import read_judgements
 from ..records.list_files import qrels_of_file
-from ..records.split_columns import SplitReader, name_splits
-from ..records.text import RowForm, is_path
+from ..records.text import is_path
 from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
 
-# One more column may follow, the gains.
-FORM = RowForm(("query", "entity"), (0, 1), more_columns=True)
+_PAIRS = Door("right answers", {"query": frozenset(), "entity": frozenset()}, needed=2)
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,10 @@ class JudgedPairs:
 
     Attributes
     ----------
-    queries, entities : IdColumn
-        Of equal lengths.
-    gains : ndarray of float64, shape (n,), or None
-        Finite. None: all are 1.
-    asked : IdColumn
+    table : IdTable
+        The ids of "query" and "entity", and the values of "gain", which are finite. Without them
+        all are 1.
+    asked : IdTable
         The queries that occur, also those without a pair; some of them perhaps several times.
     source : str
         The file and its form, or what was left out; "": nothing, and they are from Python.
@@ -47,17 +50,15 @@ class JudgedPairs:
         Of a sparse matrix: how many it has, a row for each query.
     """
 
-    queries: IdColumn
-    entities: IdColumn
-    gains: FloatArray | None
-    asked: IdColumn
+    table: IdTable
+    asked: IdTable
     source: str = ""
     is_table: bool = False
     rows: int | None = None
 
 
 def read_judged(
-    title: str, value: Any, reader: SplitReader, columns: Any, order: Any
+    title: str, value: Any, reader: TableReader, columns: Any, order: Any
 ) -> JudgedPairs:
     """Read qrels.
 
@@ -67,8 +68,8 @@ def read_judged(
         The argument, for messages.
     value : object
         As `read_judgements` takes it, or the path of what `read_qrels` reads.
-    reader : SplitReader
-        Of the form `FORM`; all that belongs to one task is read by one.
+    reader : TableReader
+        All that belongs to one task is read by one.
     columns : mapping or None
         As `read_judgements` takes it.
     order : object
@@ -86,16 +87,22 @@ def read_judged(
     else:
         judgements = read_judgements(title, value, columns)
     matrix = judgements.matrix
-    kind: dict[str, Any] = {"is_text": judgements.is_text, "are_positions": matrix is not None}
-    asked = reader.column(title, 0, judgements.queries)._replace(**kind)
-    entities = reader.column(title, 1, judgements.documents)._replace(**kind)
-    queries = asked
+    kind: Any = "python"
+    if judgements.is_text:
+        kind = "text"
+    elif matrix is not None:
+        kind = "positions"
+    asked = replace(reader.column(title, "query", judgements.queries), kind=kind)
+    entities = reader.column(title, "entity", judgements.documents)
     counts = judgements.counts
-    if counts is not None:
-        queries = asked._replace(values=np.repeat(asked.values, counts))
-    gains: FloatArray | None = None
+    queries = asked.ids["query"] if counts is None else np.repeat(asked.ids["query"], counts)
+    table = replace(
+        asked,
+        ids={"query": queries, **entities.ids},
+        names={**asked.names, **entities.names},
+    )
     if judgements.relevance is not None:
-        gains = judgements.relevance.astype(np.float64)
+        table.values["gain"] = judgements.relevance.astype(np.float64)
     rows = None
     if matrix is not None:
         rows, width = matrix
@@ -104,7 +111,7 @@ def read_judged(
             expected = f"a matrix with a column for each of the {size} entities"
             raise InputValueError(title, expected=expected, got=f"{width} columns")
     is_table = counts is None and not judgements.is_text
-    return JudgedPairs(queries, entities, gains, asked, judgements.source, is_table, rows)
+    return JudgedPairs(table, asked, judgements.source, is_table, rows)
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
@@ -265,11 +272,11 @@ def read_answer_sets(
         answers none of which has a query of the task.
     """
     splits = _name_known_splits(qrels, known, split, exclude)
-    reader = SplitReader(FORM)
+    reader = TableReader(_PAIRS)
     tested = read_judged("qrels", qrels, reader, columns, entities)
     query_names = _query_names(tested, queries, reader)
     query_ids, (asked, tasks) = encode_columns(
-        "queries", query_names, [tested.asked, tested.queries]
+        "queries", query_names, [(tested.asked, "query"), (tested.table, "query")]
     )
     # Rows do not name queries without an answer.
     number_of_asked = query_ids.size if tested.is_table else len(distinct(asked))
@@ -278,15 +285,15 @@ def read_answer_sets(
     for name, (title, value) in splits.items():
         judged = read_judged(title, value, reader, columns, entities)
         known_splits[name] = _among_queries(judged, query_ids, queries is None)
-    columns_of_entities = [tested.entities]
-    columns_of_entities += [each.entities for each in known_splits.values()]
+    columns_of_entities = [(tested.table, "entity")]
+    columns_of_entities += [(each.table, "entity") for each in known_splits.values()]
     names_alone = is_integer(entities) and any(map(_has_names, columns_of_entities))
     if names_alone:
         named_columns = list(columns_of_entities)
         if exclude is not None:  # Lists may name the queries themselves.
-            named_columns.append(tested.asked)
+            named_columns.append((tested.asked, "query"))
         entity_ids = _read_names_alone(entities, named_columns)
-        columns_of_ids = [column.values for column in columns_of_entities]
+        columns_of_ids = [table.ids[role] for table, role in columns_of_entities]
     else:
         entity_ids, columns_of_ids = encode_columns("entities", entities, columns_of_entities)
     known_pairs = {}
@@ -308,7 +315,7 @@ def read_answer_sets(
         queries=query_ids,
         entities=entity_ids,
         pairs=_as_pairs(tasks, columns_of_ids[0]),
-        gains=tested.gains,
+        gains=tested.table.values.get("gain"),
         known=known_pairs,
         asked=number_of_asked,
         names_alone=names_alone,
@@ -318,14 +325,14 @@ def read_answer_sets(
     return _distinct_answers(sets)
 
 
-def _query_names(tested: JudgedPairs, queries: Any, reader: SplitReader) -> Any:
+def _query_names(tested: JudgedPairs, queries: Any, reader: TableReader) -> Any:
     """Return the vocabulary of queries: the given one, or what the qrels say of it."""
     if tested.rows is not None:
         if queries is None:
             return tested.rows
         _check_height(tested, Vocabulary.read("queries", queries))
-    if queries is None and tested.asked.label_index is not None:
-        return tuple(reader.index(0).codes) or None  # The qrels name all queries.
+    if queries is None and tested.asked.names:
+        return tuple(reader.index("query").codes) or None  # The qrels name all queries.
     return queries
 
 
@@ -333,7 +340,7 @@ class _KnownSplit(NamedTuple):
     """What a known split has of the queries of a task, whatever the grades, of how many rows."""
 
     queries: IntArray
-    entities: IdColumn
+    table: IdTable
     given: int
     no_answers: int
     source: str
@@ -346,13 +353,14 @@ def _among_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> 
     """
     found = _find_queries(judged, queries, of_qrels)
     stays = (found >= 0) & (found < queries.size)
-    entities = judged.entities
+    table = judged.table
     if not stays.all():
-        entities = entities._replace(values=entities.values[stays])
+        table = replace(table, ids={role: ids[stays] for role, ids in table.ids.items()})
     no_answers = 0
-    if judged.gains is not None and judged.rows is None:  # A matrix stores any values.
-        no_answers = int(np.count_nonzero(judged.gains <= 0))
-    return _KnownSplit(found[stays], entities, len(found), no_answers, judged.source)
+    if judged.rows is None:  # A matrix stores any values.
+        gains = judged.table.values.get("gain", np.ones(0))
+        no_answers = int(np.count_nonzero(gains <= 0))
+    return _KnownSplit(found[stays], table, len(found), no_answers, judged.source)
 
 
 def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
@@ -413,12 +421,13 @@ def _count_strangers(
     return lines
 
 
-def _has_names(column: IdColumn) -> bool:
+def _has_names(column: tuple[IdTable, str]) -> bool:
     """Whether a column has names, and not integers."""
-    return column.label_index is not None and len(column.values) > 0
+    table, role = column
+    return role in table.names and len(table) > 0
 
 
-def _read_names_alone(entities: Any, columns: Sequence[IdColumn]) -> Vocabulary:
+def _read_names_alone(entities: Any, columns: Sequence[tuple[IdTable, str]]) -> Vocabulary:
     """Return the number of entities, of which columns name some, with these names.
 
     Raises
@@ -430,14 +439,15 @@ def _read_names_alone(entities: Any, columns: Sequence[IdColumn]) -> Vocabulary:
     """
     size = Vocabulary.read("entities", entities).size
     names: dict[str, None] = {}
-    for column in columns:
-        if len(column.values) and column.label_index is None:
-            named = next(filter(_has_names, columns)).split
-            expected = f"names that are str, as {named} has (entities={size} gives no positions)"
-            got = f"{column.entry(0)!r} in {column.where(0)}"
-            raise InputTypeError(column.split, expected=expected, got=got)
-        if column.label_index is not None:
-            names.update(dict.fromkeys(column.label_index.codes))
+    for table, role in columns:
+        if role in table.names:
+            names.update(dict.fromkeys(table.names[role].codes))
+        elif len(table):
+            named, _ = next(filter(_has_names, columns))
+            expected = f"names that are str, as {named.source} has "
+            expected += f"(entities={size} gives no positions)"
+            got = f"{table.entry(role, 0)!r} in {table.where(role, 0)}"
+            raise InputTypeError(table.source, expected=expected, got=got)
     check_number_of_names(size, len(names))
     return Vocabulary(size, tuple(names))
 
@@ -454,23 +464,23 @@ def _find_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> I
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
-    column = judged.queries
+    table = judged.table
     _check_height(judged, queries)
-    values = column.values
+    values = table.ids["query"]
     if not len(values):
         return values
-    if column.label_index is not None:
-        names = tuple(column.label_index.codes)
-        return queries.find(column.split, names, is_text=column.is_text)[values]
+    if "query" in table.names:
+        names = tuple(table.names["query"].codes)
+        return queries.find(table.source, names, is_text=table.kind == "text")[values]
     if of_qrels and queries.words is not None:
         expected = "labels of queries, as qrels have, whose order nobody gave"
-        got = f"{column.entry(0)!r} in {column.where(0)}"
-        raise InputValueError(column.split, expected=expected, got=got)
+        got = f"{table.entry('query', 0)!r} in {table.where('query', 0)}"
+        raise InputValueError(table.source, expected=expected, got=got)
     if queries.names is None and values.min() < 0:
-        raise InputValueError(column.split, expected="query ids from 0 on", got=values.min())
-    if column.are_positions:
+        raise InputValueError(table.source, expected="query ids from 0 on", got=values.min())
+    if table.kind == "positions":
         return values
-    return queries.find(column.split, values, where=column.where)
+    return find_elements(queries, table, "query", values)
 
 
 def _check_height(judged: JudgedPairs, queries: Vocabulary) -> None:
@@ -478,7 +488,7 @@ def _check_height(judged: JudgedPairs, queries: Vocabulary) -> None:
     if judged.rows is not None and judged.rows > queries.size:
         expected = f"a matrix with a row for each of the {queries.size} queries"
         got = f"{judged.rows} rows (queries={judged.rows} says that there are so many)"
-        raise InputValueError(judged.queries.split, expected=expected, got=got)
+        raise InputValueError(judged.table.source, expected=expected, got=got)
 
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:

@@ -1,4 +1,4 @@
-"""Columns are found by the names of their door's table, and by nothing else."""
+"""Columns are found by the names of their door's table; whatever has columns is read by them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from support.name_tables import table_of_names
 from truerank.errors import InputTypeError, InputValueError
-from truerank.records.column_roles import (
+from truerank.records.columns import (
     DOORS,
     FACTS,
     JUDGEMENTS,
@@ -18,6 +20,8 @@ from truerank.records.column_roles import (
     PAIRS,
     check_columns,
     find_roles,
+    read_table,
+    table_of_rows,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "inputs.md"
@@ -39,9 +43,9 @@ pytestmark = pytest.mark.python_only
 def test_names_are_read_wherever_they_stand(door, names):
     roles = list(door.roles)[: len(names)]
     for order in permutations(range(len(names))):
-        found = find_roles("x", [names[j] for j in order], len(names), door)
-        assert found.places == {roles[j]: order.index(j) for j in range(len(names))}
-        assert list(found.places) == roles
+        places, _ = find_roles("x", [names[j] for j in order], len(names), door)
+        assert places == {roles[j]: order.index(j) for j in range(len(names))}
+        assert list(places) == roles
 
 
 @pytest.mark.parametrize(
@@ -74,13 +78,13 @@ def test_other_names_are_refused(door, names):
 
 def test_columns_that_columns_does_not_name_are_left_out():
     said = check_columns({"query": "user", "document": 2}, JUDGEMENTS)
-    found = find_roles("x", ["user", "at", "item"], 3, JUDGEMENTS, said)
-    assert (found.places, found.left_out) == ({"query": 0, "document": 2}, ("at",))
+    places, others = find_roles("x", ["user", "at", "item"], 3, JUDGEMENTS, said)
+    assert (places, others) == ({"query": 0, "document": 2}, [1])
 
 
 def test_without_names_columns_have_the_order_of_the_roles():
-    assert find_roles("x", None, 3, FACTS).places == {"head": 0, "relation": 1, "tail": 2}
-    assert find_roles("x", None, 5, FACTS, may_have_further=True).further == (3, 4)
+    assert find_roles("x", None, 3, FACTS)[0] == {"head": 0, "relation": 1, "tail": 2}
+    assert find_roles("x", None, 5, FACTS, has_further=True)[1] == [3, 4]
     for width in (2, 4):
         with pytest.raises(InputValueError, match=f"got {width} columns"):
             find_roles("x", None, width, FACTS)
@@ -88,20 +92,21 @@ def test_without_names_columns_have_the_order_of_the_roles():
 
 def test_further_columns_are_kept_in_their_order_where_there_may_be_such():
     names = ["time", "tail", "head", "relation", "place"]
-    found = find_roles("x", names, 5, FACTS, may_have_further=True)
-    assert found.places == {"head": 2, "relation": 3, "tail": 1}
-    assert (found.further, found.left_out) == ((0, 4), ())
+    places, others = find_roles("x", names, 5, FACTS, has_further=True)
+    assert places == {"head": 2, "relation": 3, "tail": 1}
+    assert others == [0, 4]
 
 
 def test_the_user_may_say_which_columns_are_meant():
     columns = check_columns({"head": "u", "relation": "r", "tail": 1}, FACTS)
-    found = find_roles("x", ["u", "v", "r", "w"], 4, FACTS, columns)
-    assert found.places == {"head": 0, "relation": 2, "tail": 1}
-    assert found.left_out == ("w",)
-    further = find_roles("x", ["u", "v", "r", "w"], 4, FACTS, columns, may_have_further=True)
-    assert further.further == (3,)
+    for has_further in (False, True):
+        places, others = find_roles(
+            "x", ["u", "v", "r", "w"], 4, FACTS, columns, has_further=has_further
+        )
+        assert places == {"head": 0, "relation": 2, "tail": 1}
+        assert others == [3]
     numbers = check_columns({"left": 1, "right": 0}, PAIRS)
-    assert find_roles("x", None, 2, PAIRS, numbers).places == {"left": 1, "right": 0}
+    assert find_roles("x", None, 2, PAIRS, numbers)[0] == {"left": 1, "right": 0}
 
 
 @pytest.mark.parametrize(
@@ -144,3 +149,83 @@ def test_no_name_has_two_meanings_at_one_door():
 
 def test_the_page_prints_the_table():
     assert table_of_names() in PAGE.read_text()
+
+
+COLUMNS = {"tail": [5, 6], "head": ["a", "b"]}
+FRAME = pd.DataFrame(COLUMNS)
+
+
+def frame_of_polars():
+    return pytest.importorskip("polars").DataFrame(COLUMNS)
+
+
+def table_of_arrow():
+    return pytest.importorskip("pyarrow").table(COLUMNS)
+
+
+MAKERS = {
+    "frame": lambda: FRAME,
+    "frame with an index": lambda: FRAME.set_index(pd.Index([7, 3])),
+    "polars": frame_of_polars,
+    "arrow": table_of_arrow,
+    "structured array": lambda: np.array([(5, "a"), (6, "b")], [("tail", int), ("head", "U1")]),
+    "records": lambda: FRAME.to_records(index=False),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_tables_have_columns_with_names(kind):
+    table = read_table("test", MAKERS[kind]())
+    assert table is not None
+    assert table.names == ["tail", "head"]
+    assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ([5, 6], ["a", "b"]),
+        (np.array([5, 6]), pd.Series(["a", "b"])),
+        (range(5, 7), np.array(["a", "b"], object)),
+        FRAME.set_axis([0, 1], axis=1),
+    ],
+)
+def test_tuples_and_numbered_columns_have_no_names(value):
+    table = read_table("test", value)
+    assert table is not None
+    assert table.names is None
+    assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
+
+
+def test_numbers_in_another_order_are_names():
+    table = read_table("test", FRAME.set_axis([1, 0], axis=1))
+    assert table is not None
+    assert table.names == [1, 0]
+
+
+@pytest.mark.parametrize("value", [[(5, "a")], [[5, "a"]], np.zeros((2, 2)), [], "path", {}, 3])
+def test_rows_arrays_and_paths_are_no_tables(value):
+    assert read_table("test", value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (([5, 6], [1]), InputValueError),
+        (((5, 6), 1), InputTypeError),
+        ((5, 6), InputTypeError),
+        (("ab", "cd"), InputTypeError),
+        ((np.zeros((2, 2)), [1, 2]), InputTypeError),
+        ((), InputValueError),
+    ],
+)
+def test_what_is_no_table_is_refused(value, error):
+    with pytest.raises(error, match="test: expected"):
+        read_table("test", value)
+
+
+@pytest.mark.parametrize("value", [np.zeros((3, 0), int), np.zeros((0, 0), int), [(), ()]])
+def test_rows_without_columns_are_refused(value):
+    """They would be read as no rows at all."""
+    with pytest.raises(InputTypeError, match="test: expected rows, got"):
+        table_of_rows("test", value, "rows")
