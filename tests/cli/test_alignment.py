@@ -63,10 +63,10 @@ def align(run: Run) -> Align:
 
 
 MODEL = "L.npy R.npy test.tsv --similarity dot"
-KNOWN = "--train train.tsv --valid valid.tsv"
+KNOWN = "--known train=train.tsv --known valid=valid.tsv"
 BOTH = {"known": {name: PAIRS[name] for name in ("train", "valid")}}
 DOT = {"similarity": "dot"}
-NAMED = "--left-labels left.txt --right-labels right.txt"
+NAMED = "--labels left=left.txt --labels right=right.txt"
 BY_SIDE = {"left_to_right": range(3, 10), "right_to_left": [2, 4, 5, 6, 7]}
 FREE = {"candidates": BY_SIDE}
 
@@ -78,7 +78,11 @@ FREE = {"candidates": BY_SIDE}
     [
         (f"{MODEL} --known older=train.tsv", {"known": {"older": PAIRS["train"]}}, DOT),
         (f"L.npy R.npy test.npy --similarity inverse_l2 {KNOWN} --split dev", BOTH, {}),
-        (f"L.npy R.npy test_named.gz --similarity dot --train train_named.gz {NAMED}", {}, DOT),
+        (
+            f"L.npy R.npy test_named.gz --similarity dot --known train=train_named.gz {NAMED}",
+            {},
+            DOT,
+        ),
         (f"{MODEL} {KNOWN} --candidates test", {**BOTH, "candidates": "test"}, DOT),
         (f"{MODEL} --candidates l.npy,r.npy", FREE, DOT),
         (f"{MODEL} --threads 1 --nan worst --audit", {}, {**DOT, "nan": "worst", "audit": True}),
@@ -160,7 +164,7 @@ def sets() -> None:
         ("d1.npy d2.npy --data dbp", 4, ("test",)),
         ("d1.npy d2.npy --data dbp_split --split train", 2, ("test", "train")),
         ("o1.npy o2.npy --data oea --fold 1 --split valid", 2, ("train", "test", "valid")),
-        ("o1.npy o2.npy --data oea --layout openea --fold 2", 4, ("train", "test")),
+        ("o1.npy o2.npy --data oea --fold 2", 4, ("train", "test")),
     ],
 )
 def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Align) -> None:
@@ -177,7 +181,7 @@ def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Alig
     [
         # by the ids of the data set, as its own files have them
         (
-            "d1.npy d2.npy --data dbp --train own.tsv --test mine.tsv",
+            "d1.npy d2.npy --data dbp --known train=own.tsv --test mine.tsv",
             {"own.tsv": "9\t5\n", "mine.tsv": "7\t8\n3\t11\n"},
             [[0, 0], [2, 3]],
             "Ranked: 2 of 2 pairs, mine.tsv; known: train 1.",
@@ -191,13 +195,13 @@ def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Alig
         ),
         # the rest is ranked
         (
-            "d1.npy d2.npy --data dbp --train own.tsv",
+            "d1.npy d2.npy --data dbp --known train=own.tsv",
             {"own.tsv": "9\t5\n"},
             [[0, 0]],
             "Ranked: 1 of 1 pair, those of dbp that no known split has; known: train 1.",
         ),
         (
-            "o1.npy o2.npy --data oea --train own.tsv --valid valid.tsv",
+            "o1.npy o2.npy --data oea --known train=own.tsv --known valid=valid.tsv",
             {"own.tsv": "Graz\tGraz\n", "valid.tsv": "Linz\tLinz\n"},
             [[3, 4], [2, 3]],
             "Ranked: 2 of 2 pairs, those of oea that no known split has; known: train 1, valid 1.",
@@ -215,7 +219,7 @@ def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Alig
             "Ranked: 4 of 4 pairs, all of oea; known: none.",
         ),
         (
-            "--scores S.npy --test test.tsv --train train.tsv",
+            "--scores S.npy --test test.tsv --known train=train.tsv",
             {},
             PAIRS["test"],
             "Ranked: 5 of 5 pairs, test.tsv; known: train 4.",
@@ -246,7 +250,7 @@ def test_own_splits_and_what_is_ranked(
             pair.append(value)
         rows.append(pair)
     assert rows == [list(pair) for pair in tasks]
-    known = sum(word in ("--train", "--valid") for word in line.split())
+    known = line.count("--known")
     if "--fold" not in line:
         assert len(ranks.protocol.filter) == known + 1
     np.save("mine.npy", tasks)
@@ -261,7 +265,7 @@ def test_own_splits_and_what_is_ranked(
 
 def test_findings(align: Align) -> None:
     Path("again.tsv").write_text("4\t5\n4\t5\n0\t0\n")
-    line = "L.npy R.npy again.tsv --train train.tsv"
+    line = "L.npy R.npy again.tsv --known train=train.tsv"
     out = align(f"{line} --audit").out
     assert "duplicates: 1 (4 5), kept" in out
     assert "leaks: in train 1 (0 0), kept" in out
@@ -287,15 +291,23 @@ def test_findings(align: Align) -> None:
             2,
             "expected no files beside --scores and --data or --test",
         ),
-        ("o1.npy o2.npy --data oea --fold 1 --train train.tsv", 2, "--fold cannot stand beside"),
-        ("o1.npy o2.npy --data oea --train train.tsv", 1, "--train: train.tsv: expected"),
+        (
+            "o1.npy o2.npy --data oea --fold 1 --known train=train.tsv",
+            2,
+            "--fold cannot stand beside",
+        ),
+        (
+            "o1.npy o2.npy --data oea --known train=train.tsv",
+            1,
+            "--known train: train.tsv: expected",
+        ),
         (f"{MODEL} --test test.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy test.tsv"),
-        ("o1.npy o2.npy --data oea --left-labels left.txt", 2, "--left-labels cannot apply"),
+        ("o1.npy o2.npy --data oea --labels left=left.txt", 2, "--labels cannot apply"),
         (f"{MODEL} --fold 1", 2, "--fold cannot apply to vectors"),
         ("o1.npy o2.npy --data oea --no-header", 2, "--header cannot apply to a data set"),
         ("o1.npy o2.npy --data oea --columns left=0,right=1", 2, "--columns cannot apply"),
         ("--scores S.npy test.tsv --similarity l1", 2, "--similarity cannot apply to scores"),
-        ("d1.npy d2.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout dbp15k"),
+        ("d1.npy d2.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout of DBP15k"),
         ("test.tsv R.npy test.tsv", 1, "LEFT: test.tsv: expected a .npy file, the header"),
         ("L.npy R.npy --data nowhere", 1, "nowhere"),
         ("o1.npy o2.npy --data oea --fold 2 --split valid", 1, "--split: expected one of"),

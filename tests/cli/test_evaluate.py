@@ -84,7 +84,8 @@ def test_files_of_columns_are_told_from_files_of_rows(run: Run) -> None:
 
 
 def test_labels_and_protocol(run: Run) -> None:
-    facts = "--side sides.npy --relation words.npy --queries queries.npy --split test"
+    facts = "--labels side=sides.npy --labels relation=words.npy --labels query=queries.npy"
+    facts += " --split test"
     labels = {
         "side": ["head", "tail", "head", "tail"],
         "relation": ["a", "b", "c", "d"],
@@ -252,7 +253,11 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
             1,
             "--filter: expected a scipy.sparse matrix in csr form",
         ),
-        ("scores.npy 0 --relation rows.npy", 1, "relation: expected 4 labels, one for each task"),
+        (
+            "scores.npy 0 --labels relation=rows.npy",
+            1,
+            "--labels relation: expected 4 labels, one for each task",
+        ),
         ("bare.npz --by relation", 1, "by: these ranks have no labels 'relation'"),
         ("bare.npz --filtered-by train", 1, "--filtered-by: these ranks are unfiltered"),
         ("bare.npz --metrics mrr,mmr", 1, "'mmr': no metric 'mmr'"),
@@ -277,7 +282,7 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--relation rows.npy"])
+@pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--labels relation=rows.npy"])
 def test_labels_are_checked_before_a_count(run: Run, line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "rank", lambda *_, **__: pytest.fail("counted"))

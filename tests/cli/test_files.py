@@ -29,19 +29,19 @@ def good_files() -> Iterator[None]:
         yield
 
 
-LABELS = "link-prediction --test test.tsv --scores-tail scores.npy --entity-labels X.txt"
+LABELS = "link-prediction --test test.tsv --scores tail=scores.npy --labels entities=X.txt"
 DOORS = [
     f"evaluate scores.npy targets.npy --{x}" for x in ("filter X.npz", "rows X.npy", "save X.npz")
 ]
 DOORS += ["evaluate X.npy targets.npy", "compare ranks.npz X.npz", "merge ranks.npz X.npz", LABELS]
 GROUPS = "retrieval --qrels qrels.txt --lists run.txt --candidates 3 --by X.txt"
-DOORS += [GROUPS, "alignment --scores scores.npy --data oea --train X.txt"]
+DOORS += [GROUPS, "alignment --scores scores.npy --data oea --known train=X.txt"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 @pytest.mark.parametrize("line", DOORS)
 def test_files_that_are_none(run: Run, line: str) -> None:
-    name = next(word for word in line.split() if "X." in word)
+    name = next(word for word in line.split() if "X." in word).rpartition("=")[2]
     if "X.npy" in line:  # a door of either kind
         os.mkfifo(name)
     else:

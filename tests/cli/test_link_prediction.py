@@ -30,7 +30,7 @@ QUERIES = {"head": MODEL["heads"], "tail": MODEL["tails"]}
 BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
 NO_KNOWN = (
-    "Warning: no --train, --valid or --known: only the answers in --test are left out, so that "
+    "Warning: no --known: only the answers in --test are left out, so that "
     "other true answers count as wrong ones\n"
 )
 
@@ -58,12 +58,12 @@ ASSUMED_ORDER = (
     "Warning: entities: columns are taken in ascending order of the labels, since no list "
     "gives their order\n"
 )
-KNOWN = "--train train.txt --valid valid.txt --test test.txt"
-VECTORS = "--entities E.npy --queries-tail tails.npy --queries-head heads.npy --similarity l1"
-SCORES = "--scores-tail tail_scores.npy --scores-head head_scores.npy"
+KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
+VECTORS = "--entities E.npy --queries tail=tails.npy --queries head=heads.npy --similarity l1"
+SCORES = "--scores tail=tail_scores.npy --scores head=head_scores.npy"
 DISTINCT = SCORES.replace("_scores.npy", "_distinct.npy")
-IDS = "--train train.ids --valid valid.ids --test test.ids --ids"
-TAILS = "--entities E.npy --queries-tail tails.npy --similarity l1"
+IDS = "--known train=train.ids --known valid=valid.ids --test test.ids --ids"
+TAILS = "--entities E.npy --queries tail=tails.npy --similarity l1"
 MOVED = VECTORS.replace("E.npy", "moved_E.npy")
 RAW = VECTORS.replace(".npy", "16.npy")
 
@@ -118,7 +118,7 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     (f"{KNOWN} {DISTINCT} --unique", {"unique": True}),
     (f"{KNOWN} {VECTORS} --threads 1 --nan omit --split dev --by degree", {"split": "dev"}),
     (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": BIAS}),
-    (f"--test test.txt --train train.txt {SCORES}", {"known": TRAIN}),
+    (f"--test test.txt --known train=train.txt {SCORES}", {"known": TRAIN}),
     (f"--test test.npy {VECTORS}", {"known": {}}),
     (
         f"--test test.txt --known train=train.txt --known rest=valid.txt {VECTORS}",
@@ -126,7 +126,7 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     ),
     (f"{IDS} {VECTORS}", {}),
     (f"{KNOWN} --sides tail {TAILS}", {"sides": ("tail",)}),
-    (f"{KNOWN} {MOVED} --entity-labels moved.txt", {}),
+    (f"{KNOWN} {MOVED} --labels entities=moved.txt", {}),
     (f"{KNOWN} {RAW} --dtype bfloat16", {}),
 ]
 LINES += [
@@ -153,7 +153,7 @@ def test_options_are_keywords_of_the_task(
     Path("moved.txt").write_text("\n".join(names))
     np.save("moved_E.npy", np.concatenate([MODEL["E"][order], [[1000] * 6]]).astype("f4"))
     code, out, err = predict(f"{line} --save ranks.npz")
-    has_known = "--train" in line or "--known" in line
+    has_known = "--known" in line
     assert code == 0
     assert err == ("" if has_known else NO_KNOWN)
     ranks = tr.load("ranks.npz")
@@ -173,9 +173,9 @@ def test_queries_of_the_wrong_side_are_said(predict: Callable[..., Outcome]) -> 
     np.save("of_heads.npy", MODEL["E"][rows[:, 0]])
     np.save("of_tails.npy", MODEL["E"][rows[:, 2]])
     given = "--known train=valid.npy --test grid.npy --entities E.npy --similarity l1 "
-    right = predict(given + "--queries-tail of_heads.npy --queries-head of_tails.npy")
+    right = predict(given + "--queries tail=of_heads.npy --queries head=of_tails.npy")
     assert (right.code, right.err) == (0, "")
-    wrong = predict(given + "--queries-tail of_tails.npy --queries-head of_heads.npy")
+    wrong = predict(given + "--queries tail=of_tails.npy --queries head=of_heads.npy")
     said = "in 12 of 16 rows a query has other scores than in its first row: are they rows of this "
     said += "side, in the order of the test?"
     assert (wrong.code, wrong.err) == (0, f"Warning: head: {said}\nWarning: tail: {said}\n")
@@ -198,22 +198,20 @@ def test_orders_and_headers_are_said(run: Run) -> None:
     line = f"link-prediction {KNOWN} {SCORES}".split()
     assert run(*line).err == ASSUMED_ORDER
     Path("names.txt").write_text("\n".join(NAMES))
-    assert run(*line, "--entity-labels", "names.txt").err == ""
+    assert run(*line, "--labels", "entities=names.txt").err == ""
     text = Path("train.txt").read_text()
     Path("train.txt").write_text(f"head\trelation\ttail\n{text}")
-    words = (
-        "--train: train.txt: expected header=True, which says that the first line names the columns"
-    )
-    run(*line, "--entity-labels", "names.txt").refuses(1, words)
+    words = "--known train: train.txt: expected header=True, which says that the first line names"
+    run(*line, "--labels", "entities=names.txt").refuses(1, words)
 
 
 def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
     np.save("R.npy", np.eye(3, 6, dtype=np.float32))
     np.save("relation_scores.npy", MODEL["tails"][:, :3])
     saved = []
-    for known in (KNOWN, "--train train.npy --valid valid.npy --test test.npy"):
-        vectors = "--relations R.npy --queries-relation tails.npy"
-        for model in (vectors, "--scores-relation relation_scores.npy"):
+    for known in (KNOWN, "--known train=train.npy --known valid=valid.npy --test test.npy"):
+        vectors = "--relations R.npy --queries relation=tails.npy"
+        for model in (vectors, "--scores relation=relation_scores.npy"):
             line = (
                 f"{known} --sides relation {model} --save ranks.npz --force --metrics relation.mrr"
             )
@@ -228,7 +226,7 @@ def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
         Path(f"{name}.timed").write_text(text)
     np.save("four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
-    timed = "--train train.timed --test test.timed --sides tail --scores-tail four.npy"
+    timed = "--known train=train.timed --test test.timed --sides tail --scores tail=four.npy"
     for keys, candidates in (("--keys 3", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
         assert predict(f"{timed} {keys} --save ranks.npz --force").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
@@ -240,9 +238,9 @@ def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
     ("line", "known", "options"),
     [
         ("", None, {}),
-        ("--train train.txt --candidates 20", {"train": "train.txt"}, {"candidates": 20}),
+        ("--known train=train.txt --candidates 20", {"train": "train.txt"}, {"candidates": 20}),
         (
-            "--entity-labels names.txt --split dev",
+            "--labels entities=names.txt --split dev",
             None,
             {"entities": list("abcde"), "split": "dev"},
         ),
@@ -285,7 +283,7 @@ def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
     rows = [f"{i}\t{name}\n" for i, name in reversed(list(enumerate(NAMES)))]
     Path("entities.dict").write_text("".join(rows))
     Path("relation2id.txt").write_text("3\nof\t2\nknows\t0\nlikes\t1\n")
-    line = f"{KNOWN} {VECTORS} --entity-labels entities.dict --relation-labels relation2id.txt"
+    line = f"{KNOWN} {VECTORS} --labels entities=entities.dict --labels relations=relation2id.txt"
     assert predict(f"{line} --save ranks.npz").code == 0
     assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
 
@@ -295,7 +293,7 @@ def test_numbers_as_labels_are_said_to_be_ids_by_an_option(
 ) -> None:
     Path("test.txt").write_text("0\tlikes\t10\n2\tlikes\t1\n")
     words = "or the labels in their order; --ids says that they are ids, "
-    predict(f"--test test.txt {SCORES}").refuses(2, f"{words}--entity-labels their order")
+    predict(f"--test test.txt {SCORES}").refuses(2, f"{words}--labels entities their order")
 
 
 def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
@@ -319,14 +317,14 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
     ("line", "code", "message"),
     [
         (f"--test absent.txt {VECTORS}", 1, "absent.txt: No such file or directory"),
-        (f"{KNOWN} {VECTORS} --entity-labels no.txt", 1, "no.txt: No such file"),
+        (f"{KNOWN} {VECTORS} --labels entities=no.txt", 1, "no.txt: No such file"),
         (
-            f"{KNOWN} {VECTORS} --entity-labels train.txt",
+            f"{KNOWN} {VECTORS} --labels entities=train.txt",
             1,
             "train.txt: line 1: expected a label in each line",
         ),
-        (f"{KNOWN} {VECTORS} --entity-labels bad.gz", 1, "bad.gz: damaged gzip file"),
-        (f"{KNOWN} {VECTORS} --entity-labels E.npy", 1, "E.npy: expected words"),
+        (f"{KNOWN} {VECTORS} --labels entities=bad.gz", 1, "bad.gz: damaged gzip file"),
+        (f"{KNOWN} {VECTORS} --labels entities=E.npy", 1, "E.npy: expected words"),
         (f"{KNOWN} {VECTORS} --ids", 1, "expected ids of entities from 0 to"),
         (f"{KNOWN} {VECTORS} --keys time", 1, "--keys: expected columns from 3 on"),
         (f"{KNOWN} {VECTORS} --candidates graph", 1, "got 'graph'"),
@@ -339,25 +337,25 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (f"{KNOWN} {VECTORS} --part 0:3:0", 1, "got '0:3:0'"),
         (f"{KNOWN} {VECTORS} --part 0::2", 1, "vectors of shape (5, d), a row for each"),
         (f"{KNOWN} {VECTORS} --save E.npy", 1, "--save: E.npy is one of the other files"),
-        (f"{KNOWN} {VECTORS} --sides tail", 2, "--queries-head cannot apply to --sides tail"),
+        (f"{KNOWN} {VECTORS} --sides tail", 2, "--queries head cannot apply to --sides tail"),
         (
-            f"{KNOWN} --scores-tail tails.npy",
+            f"{KNOWN} --scores tail=tails.npy",
             2,
-            "expected --scores-head, too, as --sides is head,t",
+            "expected --scores head, too, as --sides is head,t",
         ),
-        (f"{KNOWN} --queries-tail tails.npy --sides tail", 2, "--queries-tail needs --entities"),
+        (f"{KNOWN} --queries tail=tails.npy --sides tail", 2, "--queries tail needs --entities"),
         (
-            f"{KNOWN} --scores-tail tails.npy --sides time",
+            f"{KNOWN} --scores tail=tails.npy --sides time",
             1,
             "one of head, tail, relation, got 'ti",
         ),
         (VECTORS, 2, "Missing option '--test'"),
-        (KNOWN, 2, "--queries-relation), or its scores (--scores-tail, --scores-head"),
-        (f"{KNOWN} {VECTORS} {SCORES}", 2, "--entities, --queries-tail, "),
+        (KNOWN, 2, "--queries, --relations), or its scores (--scores)"),
+        (f"{KNOWN} {VECTORS} {SCORES}", 2, "--entities, --queries, "),
         (f"{KNOWN} {VECTORS} --order ascending", 2, "--order cannot apply to vectors"),
         (f"{KNOWN} {SCORES} --similarity l2 --bias bias.npy", 2, "--similarity, --bias cannot"),
-        (f"{KNOWN} {VECTORS} --known other.txt", 2, "expected NAME=FILE, got 'other.txt'"),
-        (f"{KNOWN} {VECTORS} --known train=train.txt", 2, "expected a file for each split"),
+        (f"{KNOWN} {VECTORS} --known other.txt", 2, "expected SPLIT=FILE, got 'other.txt'"),
+        (f"{KNOWN} {VECTORS} --known train=train.txt", 2, "--known: expected each name once"),
         (f"{KNOWN} {VECTORS} --columns head", 2, "expected ROLE=COLUMN,..., each role once"),
         (f"{KNOWN} {VECTORS} --columns head=0,tail=1", 1, "columns: expected a name or a number"),
         (f"{KNOWN} {VECTORS} --columns head=0,relation=0,tail=1", 1, "none twice"),
@@ -380,15 +378,15 @@ def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, mess
 
 def test_what_is_wrong_with_labels(predict: Callable[..., Outcome]) -> None:
     """Messages name the file, and the line or label of it; they show no more than one label."""
-    line = f"{KNOWN} {VECTORS} --entity-labels "
+    line = f"{KNOWN} {VECTORS} --labels entities="
     texts = {
         "twice.txt": "x\ny\nx\n",
         "others.txt": "x" * 9999 + "\ny\n",
     }
     for name, text in texts.items():
         Path(name).write_text(text)
-    predict(f"{line} twice.txt").refuses(1, "--entity-labels: twice.txt: labels 1 and 3 are both")
-    outcome = predict(f"{line} others.txt")
+    predict(f"{line}twice.txt").refuses(1, "--labels entities: twice.txt: labels 1 and 3 are both")
+    outcome = predict(f"{line}others.txt")
     first = NAMES[TEST[0, 0]]
     outcome.refuses(1, f"or ids from 0 to 1, got {first!r} in column 0 of line 1")
     assert outcome.err.startswith("Error: --test: test.txt: expected labels of entities, as 'xxx")
@@ -401,10 +399,10 @@ def test_the_ending_of_a_name_may_be_in_capitals(predict: Callable[..., Outcome]
     np.save("names.npy", NAMES)
     rows = Path("test.txt").read_text().replace("\t", ",")
     Path("test.csv").write_text(rows)
-    expected = predict(f"{KNOWN} {VECTORS} --entity-labels names.npy")
+    expected = predict(f"{KNOWN} {VECTORS} --labels entities=names.npy")
     assert (expected.code, expected.err) == (0, "")
     for name in ("names.txt.gz", "names.npy", "test.csv", "E.npy"):
         Path(name).rename(name.upper())
     for name in ("NAMES.TXT.GZ", "NAMES.NPY"):
-        line = f"{KNOWN} {VECTORS} --entity-labels {name}".replace("test.txt", "TEST.CSV")
+        line = f"{KNOWN} {VECTORS} --labels entities={name}".replace("test.txt", "TEST.CSV")
         assert predict(line.replace("E.npy", "E.NPY")) == expected

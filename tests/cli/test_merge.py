@@ -98,9 +98,9 @@ def test_parts_of_one_task(run: Run, protocol: str, parts: list[str]) -> None:
     np.save("vectors.npy", vectors)
     words = {
         "link-prediction": "link-prediction --test facts.npy --known none=facts.npy "
-        "--scores-tail scores.npy --scores-head scores.npy",
+        "--scores tail=scores.npy --scores head=scores.npy",
         "alignment": "alignment vectors.npy vectors.npy pairs.npy",
-        "retrieval": "retrieval --qrels qrels.txt --candidates d.txt --query-labels q.txt "
+        "retrieval": "retrieval --qrels qrels.txt --candidates d.txt --labels queries=q.txt "
         "--scores scores.npy",
         "lists": "retrieval --qrels qrels.txt --candidates 9 --lists run.txt",
     }[protocol].split()

@@ -113,7 +113,9 @@ def test_published_numbers(
 
 @pytest.mark.parametrize("preset", [None, "libkge", "openke"])
 def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) -> None:
-    line = "compat scores.npy targets.npy --filter filter.npz --side side.npy --order ascending"
+    line = (
+        "compat scores.npy targets.npy --filter filter.npz --labels side=side.npy --order ascending"
+    )
     facts: dict[str, Any] = {"filter": (INDPTR, INDICES), "order": "ascending"}
     facts["side"] = ["head", "tail", "head", "tail"]
     if preset is None:

@@ -24,10 +24,10 @@ MODELS: dict[str, Any] = {
     "--lists run.txt --candidates names.txt --misses bounds": lambda task: task.evaluate_lists(
         LISTS, misses="bounds"
     ),
-    "--scores S.npy --candidates names.txt --query-labels queries.txt": (
+    "--scores S.npy --candidates names.txt --labels queries=queries.txt": (
         lambda task: task.evaluate_scores(SCORES)
     ),
-    "--queries Q.npy --entities E.npy --candidates names.txt --query-labels queries.txt": (
+    "--queries Q.npy --entities E.npy --candidates names.txt --labels queries=queries.txt": (
         lambda task: task.evaluate_embeddings(VECTORS[:3], VECTORS[3:])
     ),
 }
@@ -55,7 +55,10 @@ def world() -> None:
     ("more", "facts"),
     [
         ("", {}),
-        ("--train train.txt --gain exponential --split dev", {"known": {"train": {"q1": ["c"]}}}),
+        (
+            "--known train=train.txt --gain exponential --split dev",
+            {"known": {"train": {"q1": ["c"]}}},
+        ),
     ],
 )
 def test_reports_equal_those_of_the_task(
@@ -143,7 +146,7 @@ def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
 def test_ids_need_no_names(run: Run) -> None:
     expected = Task(IDS, entities=5).evaluate_scores(SCORES)
     for model in ("--scores S.npy", "--scores S.npy --candidates 5"):
-        line = f"--qrels ids.txt --query-labels numbers.txt {model} --format csv"
+        line = f"--qrels ids.txt --labels queries=numbers.txt {model} --format csv"
         assert run("retrieval", *line.split()) == (0, expected.to_csv(), "")
 
 
@@ -152,7 +155,7 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     expected = Task(QRELS, entities=NAMES).evaluate_lists(LISTS).to_csv()
     words = ["retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--candidates", "5"]
     assert run(*words, "--format", "csv") == (0, expected, "")
-    assert run(*words, "--train", "train.txt").code == 0
+    assert run(*words, "--known", "train=train.txt").code == 0
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")
     expected = Task(IDS, entities=5).evaluate_lists({0: [1], 1: [4], 2: [3]}).to_csv()
     line = "--qrels ids.txt --lists digits --candidates 5 --format csv"
@@ -220,7 +223,7 @@ def test_columns_of_judgements(run: Run) -> None:
     rows = [f"{name} {x} {q}" for q, scores in LISTS.items() for name, x in scores.items()]
     Path("scored.txt").write_text("\n".join(["document score query", *rows]))
     line = ["retrieval", "--qrels", "rated.txt", "--lists", "scored.txt", "--candidates", "5"]
-    line += ["--train", "seen.txt", "--metrics", "map", "--json"]
+    line += ["--known", "train=seen.txt", "--metrics", "map", "--json"]
     outcome = run(*line, "--columns", "query=1,document=0,relevance=2")
     task = Task(QRELS, entities=NAMES, known={"train": {"q1": ["c"]}})
     assert json.loads(outcome.out)["metrics"]["map"] == task.evaluate_lists(LISTS)["map"]
@@ -232,8 +235,8 @@ def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
         "retrieval",
         "--qrels",
         "ids.txt",
-        "--query-labels",
-        "numbers.txt",
+        "--labels",
+        "queries=numbers.txt",
         "--candidates",
         "5",
         "--scores",

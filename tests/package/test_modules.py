@@ -21,16 +21,10 @@ TESTED_BY = {
         alignment/aligned_pairs
     """,
     "cli/test_evaluate.py": """
-        cli/options cli/report_output
-    """,
-    "cli/test_files.py": """
-        cli/model_files
+        cli/options cli/output
     """,
     "cli/test_line.py": """
         cli/commands
-    """,
-    "cli/test_saved_ranks.py": """
-        cli/compare cli/output
     """,
     "compat/test_conventions.py": """
         compat/reports

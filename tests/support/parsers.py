@@ -224,7 +224,7 @@ def _scores_by_numpy(path: Path) -> Any:
 
 def _read_side_array(path: Path) -> Any:
     """Read targets, rows, candidates, weights or vectors as the command line does."""
-    from truerank.cli.files import read_array
+    from truerank.cli.options import read_array
 
     array = read_array("targets", str(path))
     expected = read_by_numpy(path.read_bytes())
@@ -253,7 +253,7 @@ def _use(call: Callable[[], Any]) -> None:
 
 
 def _read_selection(path: Path) -> Any:
-    from truerank.cli.files import read_candidates, read_selection
+    from truerank.cli.options import read_candidates, read_selection
 
     found = read_selection("filter", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, filter=found))
@@ -263,9 +263,9 @@ def _read_selection(path: Path) -> Any:
 
 
 def _read_names(path: Path) -> list[str]:
-    from truerank.cli.files import read_names
+    from truerank.cli.options import read_names
 
-    return read_names("--entity-labels", str(path))
+    return read_names("--labels entities", str(path))
 
 
 # -- archives --------------------------------------------------------------------------------------

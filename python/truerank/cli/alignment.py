@@ -16,22 +16,23 @@ from ..errors import InputValueError
 from ..records.elements import is_integer_text
 from ..records.text import text_blocks
 from ..tables.cells import format_count
-from .files import note_file, read_array
-from .model_files import Model, chosen_part, known_splits, open_model
 from .options import (
     COUNTING,
     INPUT,
-    NAMES,
     POSITIVE,
     REPORTING,
     WORD,
     Given,
     Value,
     command,
+    name_arguments,
+    note_file,
     option,
+    read_array,
+    read_names,
     take,
 )
-from .report_output import show_report
+from .output import chosen_part, counter, open_model, show_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,8 +54,8 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "alignment",
-    "train valid known columns header split test_part duplicates leaks similarity complex_layout "
-    f"{COUNTING} io {REPORTING}",
+    f"known columns header split part duplicates leaks similarity layout {COUNTING} io {REPORTING}",
+    {"left": "--labels left", "right": "--labels right"},
 )
 @click.argument("files", type=WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @option(
@@ -63,23 +64,18 @@ def parse_candidates(name: str, text: str) -> Any:
     "Similarities in place of vectors, with left entities as rows and right ones as columns.",
 )
 @option(
-    "--left-labels",
-    NAMES,
-    "Names of the left entities that the pairs use, a line for each row of LEFT. Without it, pairs "
-    "in text are row numbers, from 0. Pairs in .npy always are.",
+    "--labels",
+    Value(read_names, "side=file", ("left", "right")),
+    "Names of the left or right entities that the pairs use, a line for each row of LEFT or RIGHT. "
+    "Without them, pairs in text are row numbers, from 0. Pairs in .npy always are.",
 )
-@option("--right-labels", NAMES, "The same for right entities and RIGHT.")
 @option("--test", INPUT, "The pairs to rank, in place of PAIRS or of those of --data.")
 @option(
     "--data",
     INPUT,
-    "A folder with a data set, whose pairs are used in place of PAIRS. --train and --test split "
-    "them in one's own way; without --test, its pairs that no known split has are ranked.",
-)
-@option(
-    "--layout",
-    click.Choice(["dbp15k", "openea"]),
-    "Layout of --data. Default: the one that its files suggest.",
+    "A folder with a data set in the layout of OpenEA (with a file rel_triples_1) or DBP15k, whose "
+    "pairs are used in place of PAIRS. --known and --test split them in one's own way; without "
+    "--test, its pairs that no known split has are ranked.",
 )
 @option(
     "--fold",
@@ -115,36 +111,34 @@ def align(given: Given) -> None:
     ids, or names.
 
     \b
-    truerank alignment left.npy right.npy test.tsv --train train.tsv --csls 10
+    truerank alignment left.npy right.npy test.tsv --known train=train.tsv --csls 10
     truerank alignment left.npy right.npy --data D_W_15K_V2 --fold 1
-    truerank alignment left.npy right.npy --data zh_en --train sup_pairs --test ref_pairs
+    truerank alignment left.npy right.npy --data zh_en --known train=sup_pairs --test ref_pairs
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
     folder = given.pop("data", None)
     take_arguments(given, folder)
-    model = open_model(given, "scores", "left right")
+    kind, arrays = open_model(given, "left right")
     facts = take(given, "split candidates duplicates leaks")
+    known = given.pop("known", {})
     if folder is None:
-        what = model.kind
-        sizes = count_entities(model)
+        what = kind
         source = given["pairs"]
-        facts["pairs"] = given.pop("pairs")
-        facts["known"] = known_splits(given) or None
-        facts |= take(given, "columns header")
-        facts["left"] = given.pop("left_labels", sizes[0])
-        facts["right"] = given.pop("right_labels", sizes[1])
+        facts |= take(given, "pairs columns header")
+        facts["known"] = known or None
+        facts["left"], facts["right"] = count_entities(kind, arrays)
+        facts |= given.pop("labels", {})
     else:
         what = "a data set"
-        own = known_splits(given)
         if "pairs" in given:
-            own[TESTED] = given.pop("pairs")
-        layout = take(given, "layout fold")
-        pairs = read_data_set(folder, facts.get("split", "test"), own, **layout)
+            known[TESTED] = given.pop("pairs")
+        pairs = read_data_set(folder, facts.get("split", "test"), known, given.pop("fold", None))
         source = pairs.pop("source")
         facts |= pairs
     task = chosen_part(Task(**facts), given)
+    name_arguments({"left": "LEFT", "right": "RIGHT"})
     show_report(
-        model.counter(task, given),
+        counter(task, kind, arrays, given),
         given,
         what,
         told=[pairs_in_words(source, task)],
@@ -181,20 +175,19 @@ def take_arguments(given: Given, folder: str | None) -> None:
             given[name.lower()] = read_array(name, path)
 
 
-def count_entities(model: Model) -> tuple[int, int]:
+def count_entities(kind: str, arrays: Given) -> tuple[int, int]:
     """Return how many left and how many right entities the model knows."""
-    if model.kind == "scores":
-        rows, columns = model.arrays["scores"].shape
+    if kind == "scores":
+        rows, columns = arrays["scores"].shape
         return rows, columns
-    return model.arrays["left"].shape[0], model.arrays["right"].shape[0]
+    return arrays["left"].shape[0], arrays["right"].shape[0]
 
 
 def read_data_set(
     folder: str,
     split: str,
     own: Mapping[str, str],
-    layout: str = "",
-    fold: int | None = None,
+    fold: int | None,
 ) -> dict[str, Any]:
     """Read what a task takes of a data set, and the words for the pairs that are ranked.
 
@@ -202,13 +195,13 @@ def read_data_set(
     pairs, they are its splits, and the rest is ranked unless one of them is.
     """
     if own and fold is not None:
-        raise click.UsageError("--fold cannot stand beside one's own --train, --test and others")
-    if layout == "dbp15k" or not (layout or find_file(folder, "rel_triples_1")):
-        if fold is not None:
-            raise click.UsageError("--fold cannot apply to the layout dbp15k, which has no folds")
+        raise click.UsageError("--fold cannot stand beside one's own --known and --test")
+    if find_file(folder, "rel_triples_1"):
+        data = read_openea(folder, fold)
+    elif fold is None:
         data = read_dbp15k(folder)
     else:
-        data = read_openea(folder, fold)
+        raise click.UsageError("--fold cannot apply to the layout of DBP15k, which has no folds")
     entities = {"left": _entities(data.left), "right": _entities(data.right)}
     if own:
         return entities | split_pairs(folder, data, own)
@@ -227,7 +220,8 @@ def read_data_set(
 
 def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dict[str, Any]:
     """Split the pairs of a data set by files of one's own: those of the test, or all others."""
-    known = {name: read_own_pairs(name, path, data) for name, path in own.items()}
+    options = {name: f"--known {name}" for name in own} | {TESTED: "--test"}
+    known = {name: read_own_pairs(options[name], path, data) for name, path in own.items()}
     if TESTED in known:
         return {"pairs": known.pop(TESTED), "known": known or None, "source": own[TESTED]}
     everything = [data.pairs]
@@ -239,7 +233,7 @@ def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dic
     return {"pairs": data.pairs[~is_known], "known": known, "source": source}
 
 
-def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
+def read_own_pairs(option: str, path: str, data: AlignmentData) -> NDArray[Any]:
     """Read pairs of the entities of a data set as rows: its own ids, as its files have, or names.
 
     A .npy file has rows already.
@@ -247,9 +241,9 @@ def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
     sides: Any = _entities(data.left), _entities(data.right)
     if is_npy(path):
         sides = len(data.left), len(data.right)
-    elif data.left_ids is not None and holds_integers(f"--{name}", path):
+    elif data.left_ids is not None and holds_integers(option, path):
         sides = data.left_ids, data.right_ids
-    return read_pair_splits({name: (f"--{name}", path)}, sides).pairs
+    return read_pair_splits({TESTED: (option, path)}, sides).pairs
 
 
 def holds_integers(argument: str, path: str) -> bool:

@@ -20,15 +20,9 @@ from ..metrics.published import adjust
 from ..naming import printable
 from ..tables import Table
 from ..tables.cells import format_count
-from .options import COLUMNS, POSITIVE, PRINTING, WORD, Given, command, option, take
+from .options import COLUMNS, POSITIVE, PRINTING, WORD, Given, command, option, option_of, take
 from .output import show
 
-# Arguments of tasks that are options of another name, since those of their own name are vectors.
-_OTHER_NAMES = {
-    "link-prediction": {"entities": "--entity-labels", "relations": "--relation-labels"},
-    "retrieval": {"entities": "--candidates", "queries": "--query-labels", "ids": "--lists"},
-    "compare": {"entities": "--candidates"},
-}
 # The function of a command, whose module is loaded when the command is called, and what it does.
 COMMANDS = {
     "evaluate": ("evaluate.evaluate", "Report the metrics of scores in files, or of saved ranks."),
@@ -38,8 +32,8 @@ COMMANDS = {
     ),
     "alignment": ("alignment.align", "Evaluate entity alignment, in both directions."),
     "retrieval": ("retrieval.retrieve", "Evaluate retrieval and recommendation."),
-    "compare": ("compare.compare_files", "Compare models: difference, interval, p-value."),
-    "merge": ("merge.merge", "Join the counts of several jobs."),
+    "compare": ("saved_ranks.compare_files", "Compare models: difference, interval, p-value."),
+    "merge": ("saved_ranks.merge", "Join the counts of several jobs."),
     "adjust": ("commands.adjust_value", "Adjust a published number for chance."),
     "compat": ("demo.compare_conventions", "Show what other toolkits make of the same scores."),
     "demo": ("demo.demo", "Evaluate a published model, which ships with truerank."),
@@ -89,9 +83,9 @@ class Commands(click.Group):
             except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
-                command = self.get_command(ctx, str(ctx.invoked_subcommand))
-                assert command is not None
-                raise click.ClickException(with_option(command, error)) from error
+                if not isinstance(error, UnknownKeyError):  # Its argument is a key.
+                    error = error.of(option_of(error.argument))
+                raise click.ClickException(str(error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
             except MemoryError as error:
@@ -101,17 +95,6 @@ class Commands(click.Group):
                 if error.filename:
                     text = f"{error.filename}: {text}"
                 raise click.ClickException(printable(text)) from error
-
-
-def with_option(command: click.Command, error: InputError) -> str:
-    """Return the message of an error, with the option that its argument is in front."""
-    name, colon, part = error.argument.partition(": ")
-    options = {str(p.name): p.opts[-1] for p in command.params if p.opts[-1].startswith("--")}
-    options |= {f'known["{split}"]': option for split, option in options.items()}
-    options |= _OTHER_NAMES.get(str(command.name), {})
-    if name not in options or isinstance(error, UnknownKeyError):
-        return str(error)
-    return str(error.of(f"{options[name]}{colon}{part}"))
 
 
 def _warn(text: str) -> None:
@@ -169,7 +152,11 @@ def adjust_value(given: Given) -> None:
 
 @command("info", PRINTING)
 def info(given: Given) -> None:
-    """Show versions, instruction sets, bounds, threads and devices."""
+    """Show versions, instruction sets, bounds, threads and devices.
+
+    \b
+    truerank info --json
+    """
     from ..devices.backends import backends_of_devices  # Others do not need torch.
 
     devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]

@@ -22,7 +22,18 @@ from .. import Ranks, Report, compat, report, score_embeddings
 from ..link_prediction import Task
 from ..reporting.columns import metric_column
 from ..tables import Column, Table
-from .options import ARRAY, COLUMNS, MEASURED, PRINTING, Given, command, option, take
+from .options import (
+    ARRAY,
+    COLUMNS,
+    MEASURED,
+    PRINTING,
+    Given,
+    Value,
+    command,
+    option,
+    read_array,
+    take,
+)
 from .output import show
 
 FOLDER = Path(__file__).parent / "data"
@@ -180,6 +191,9 @@ def demo(given: Given) -> None:
     """Evaluate a published model again, which is part of the package.
 
     The exit code is 1 if a measured figure differs from the published one.
+
+    \b
+    truerank demo --percent
     """
     table, wrong = run(percent=given.pop("percent", False))
     show(table, given)
@@ -190,8 +204,12 @@ def demo(given: Given) -> None:
 @command("compat", f"filter rows candidates order dtype metrics {PRINTING}")
 @click.argument("scores", type=ARRAY)
 @click.argument("targets", type=COLUMNS)
-@option("--preset", click.Choice(list(compat.PRESETS)), "Show one toolkit, step by step.")
-@option("--side", ARRAY, "Side of each task, head or tail: .npy. OpenKE averages both sides.")
+@option("--preset", tuple(compat.PRESETS), "Show one toolkit, step by step.")
+@option(
+    "--labels",
+    Value(read_array, "side=file", ("side",)),
+    "Side of each task, head or tail: side=S.npy. OpenKE averages both sides.",
+)
 def compare_conventions(given: Given) -> None:
     """Show the numbers that other toolkits get from the same scores, beside the exact ones.
 
@@ -203,6 +221,7 @@ def compare_conventions(given: Given) -> None:
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     """
     printing = take(given, f"metrics {PRINTING}")
+    given |= given.pop("labels", {})
     if "preset" in given:
         show(compat.report(**given), printing)
     else:

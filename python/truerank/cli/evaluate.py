@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,28 +11,43 @@ import click
 import numpy as np
 
 from .. import Ranks, Report, load, rank, report
+from ..arrays.input_files import open_input
+from ..arrays.npy_files import read_npz
 from ..errors import InputValueError
+from ..ranks.storage import HEADER
 from ..stores.store import ShardStore
-from .files import holds_ranks, note_file, open_store, read_columns
 from .options import (
     COUNTING,
-    LABEL,
     REPORTING,
     WORD,
     WORDS,
     Given,
     Value,
     command,
+    note_file,
     option,
+    read_columns,
+    read_label,
     take,
 )
-from .output import bar
-from .report_output import SAVED, kind_of_report, report_of, rules_of, show_report
+from .output import SAVED, bar, kind_of_report, open_store, report_of, rules_of, show_report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..reporting.base_report import BaseReport
 
 AXES = {"rows": 0, "columns": 1}
+LABELS = {"side": "side", "relation": "relation", "query": "queries"}
+
+
+def holds_ranks(path: str) -> bool:
+    """Return whether a file is an archive of ranks, not of scores."""
+    if not os.path.exists(path) or os.path.isdir(path):
+        return False
+    with open_input("scores", path) as file:
+        is_archive = file.read(4) == b"PK\3\4"
+    return is_archive and HEADER in read_npz("scores", path, ())[0]
 
 
 def read_targets(name: str, text: str) -> Any:
@@ -43,23 +58,25 @@ def read_targets(name: str, text: str) -> Any:
     return read_columns(name, text)
 
 
-@command("evaluate", f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}")
+@command(
+    "evaluate",
+    f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
+    {"queries": "--labels query"},
+)
 @click.argument("scores", type=WORD, required=False)
 @click.argument("targets", type=Value(read_targets, "number|file"), required=False)
 @option(
     "--shards axis",
-    click.Choice(list(AXES)),
+    tuple(AXES),
     "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
 )
 @option("--member", WORD, "Name of the array in an .npz file.")
 @option(
-    "--side",
-    LABEL,
-    "What each task predicts: head or tail for all tasks, or .npy with a word for each. It is "
-    "stored by --save, and can be added to saved ranks.",
+    "--labels",
+    Value(read_label, "label=file", tuple(LABELS)),
+    "The side, relation or query of the tasks, as side=tail (of all), or relation=r.npy (with one "
+    "for each task). They are stored by --save, and can be added to saved ranks.",
 )
-@option("--relation", LABEL, "Relation of each task, stored likewise: .npy.")
-@option("--queries", LABEL, "Query of each task, stored likewise: .npy.")
 @option(
     "--filtered-by",
     WORDS,
@@ -77,19 +94,21 @@ def evaluate(given: Given) -> None:
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
-        --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
+        --labels side=tail --labels relation=relations.npy --labels query=heads.npy
+        --split test --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     """
-    labels = take(given, "side relation queries")
+    labels = {LABELS[name]: value for name, value in given.pop("labels", {}).items()}
     split = take(given, "split")
     filtered_by = given.pop("filtered_by", None)
     scores = given.pop("scores", None)
-    count: Callable[[], Ranks]
-    kind: type[BaseReport] = Report
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
-    rules = {}
+    count: Callable[[], Ranks]
+    kind: type[BaseReport] = Report
+    rules: Given = {}
+    what = "scores"
     if holds_ranks(scores):
         what = SAVED
         saved_ranks = load(scores)
@@ -97,10 +116,9 @@ def evaluate(given: Given) -> None:
         rules = rules_of(kind, given)
         count = partial(note_loaded, saved_ranks, scores)
     else:
-        what = "scores"
         count = scores_counter(scores, given, labels)
 
-    def counted() -> BaseReport:
+    def count_and_label() -> BaseReport:
         ranks = count().with_labels(**labels).with_protocol(**split)
         if filtered_by is not None:
             if not ranks.protocol.filter:
@@ -109,7 +127,7 @@ def evaluate(given: Given) -> None:
         return report_of(ranks, rules)
 
     saved = given.get("save")
-    show_report(counted, given, what, kind=kind)
+    show_report(count_and_label, given, what, kind=kind)
     if saved is not None and what == "scores":
         Path(f"{saved}.partial").unlink(missing_ok=True)
 
@@ -118,16 +136,6 @@ def note_loaded(ranks: Ranks, path: str) -> Ranks:
     """Return saved ranks; their file is noted only now, as the same line may save them in it."""
     note_file(path)
     return ranks
-
-
-def check_shards(store: ShardStore, tasks: int) -> None:
-    """Refuse files that were joined by rows where each has a row for every task."""
-    rows = store.shape[0]
-    if tasks != rows and all(shard.shape[0] == tasks for shard in store.shards):
-        raise click.UsageError(
-            f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, got "
-            f"{tasks:,}; --shards columns says that each file has columns of the same rows"
-        )
 
 
 def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:
@@ -139,10 +147,10 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
         ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = given.pop("targets")
-    stored = take(given, "member dtype io")
+    reading = take(given, "member dtype io")
     if "axis" in given:
-        stored["axis"] = AXES[given.pop("axis")]
-    store = open_store(path, **stored)
+        reading["axis"] = AXES[given.pop("axis")]
+    store = open_store(path, **reading)
     rules = take(given, "filter rows candidates order nan threads")
     if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
         check_shards(store, len(targets))
@@ -157,3 +165,13 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     if "save" in given:
         rules["checkpoint"] = f"{given['save']}.partial"
     return lambda: rank(store, targets, **rules)
+
+
+def check_shards(store: ShardStore, tasks: int) -> None:
+    """Refuse files that were joined by rows where each has a row for every task."""
+    rows = store.shape[0]
+    if tasks != rows and all(shard.shape[0] == tasks for shard in store.shards):
+        raise click.UsageError(
+            f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, got "
+            f"{tasks:,}; --shards columns says that each file has columns of the same rows"
+        )

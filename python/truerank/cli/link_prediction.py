@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -13,32 +13,28 @@ from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.triple_sides import FILTERS
-from .files import read_array
-from .model_files import Model, chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
     INPUT,
-    NAMES,
     REPORTING,
+    SUSPECT_ROWS,
     WORD,
     Given,
     Value,
     command,
-    flag,
+    name_arguments,
     option,
+    read_array,
+    read_names,
     take,
 )
-from .output import bar
-from .report_output import show_report
+from .output import bar, chosen_part, counter, open_model, show_report
 
-if TYPE_CHECKING:
-    from .. import Report
-
-FACTS = "columns header sides split candidates keys filter duplicates leaks unseen"
-VECTORS = "entities relations queries_tail queries_head queries_relation"
-LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
+# The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
+KINDS = ("entities", "relations")
+SIDES = tuple(CANDIDATE_KIND)
 
 
 def parse_sides(name: str, text: str) -> list[str]:
@@ -49,7 +45,7 @@ def parse_sides(name: str, text: str) -> list[str]:
     >>> parse_sides("--sides", "tail, head")
     ['tail', 'head']
     """
-    return [choice(name, word.strip(), tuple(CANDIDATE_KIND)) for word in text.split(",")]
+    return [choice(name, word.strip(), SIDES) for word in text.split(",")]
 
 
 def parse_columns(name: str, text: str) -> list[int]:
@@ -92,41 +88,47 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "link-prediction",
-    "train valid known columns header split test_part duplicates leaks unseen similarity "
-    f"complex_layout bias {COUNTING} io {REPORTING}",
+    "known columns header split part duplicates leaks similarity layout bias "
+    f"{COUNTING} io {REPORTING}",
+    {"entities": "--labels entities", "relations": "--labels relations"},
 )
 @option("--test", INPUT, "Triples to rank.")
-@option("--entities", ARRAY, "A vector for each entity, in the order of --entity-labels: .npy.")
-@option("--queries-tail", ARRAY, "Vectors to compare with entities as tails: .npy.")
-@option("--queries-head", ARRAY, "Vectors to compare with entities as heads: .npy.")
+@option("--entities", ARRAY, "A vector for each entity, in the order of its labels: .npy.")
 @option("--relations", ARRAY, "A vector for each relation, to predict relations: .npy.")
-@option("--queries-relation", ARRAY, "Vectors to compare with relations: .npy.")
-@option("--scores-tail", WORD, "Scores of all entities as tails, in place of vectors.")
-@option("--scores-head", WORD, "The same for heads. Files are as for evaluate.")
-@option("--scores-relation", WORD, "The same for relations.")
+@option(
+    "--queries",
+    Value(read_array, "side=file", SIDES),
+    "Vectors to compare with entities as tails, or as heads, or with relations: tail=T.npy. Once "
+    "for each side.",
+)
+@option(
+    "--scores",
+    Value(WORD.read, "side=file", SIDES),
+    "Scores of all entities as tails, or as heads, or of all relations, in place of vectors: "
+    "tail=S.npy. Files are as for evaluate.",
+)
 @option(
     "--lists",
     INPUT,
     "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
 )
-@flag(
+@option(
+    "--labels",
+    Value(read_names, "kind=file", KINDS),
+    "Names of the entities, or of the relations, in the triples: a line for each row of "
+    "--entities, or lines of a name and its row. Default: sorted by name.",
+)
+@option(
     "--unique",
-    "Rows belong to the distinct queries, in ascending order of their ids, not to the triples of "
-    "--test.",
+    None,
+    "Rows belong to the distinct queries, in ascending order of their ids, not to the triples.",
 )
 @option(
     "--sides",
     Value(parse_sides, "name,..."),
     "What to predict: head, tail, relation. Default: head,tail.",
 )
-@option(
-    "--entity-labels",
-    NAMES,
-    "Names of the entities in the triples: a line for each row of --entities, lines of a name and "
-    "its row. Default: sorted by name.",
-)
-@option("--relation-labels", NAMES, "The same for relations.")
-@flag("--ids", "Text files hold ids, not names, where no labels are given. .npy always does.")
+@option("--ids", None, "Text files without --labels hold ids, not names. .npy always does.")
 @option(
     "--keys",
     Value(parse_columns, "column,..."),
@@ -141,9 +143,14 @@ def parse_candidates(name: str, text: str) -> Any:
 @option(
     "--candidates",
     Value(parse_candidates, "name|file"),
-    "Candidates: all (the default), train (entities of --train) or another known split, typed "
-    "(seen there with the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many "
-    "negatives, of that split), or .npy of ids. Of --lists: how many entities there are.",
+    "Candidates: all (the default), those of train or another known split, typed (seen there with "
+    "the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many negatives, of "
+    "that split), or .npy of ids. Of --lists: how many entities there are.",
+)
+@option(
+    "--unseen",
+    SUSPECT_ROWS,
+    "What to do with test rows of an entity or relation that train lacks. Default: keep.",
 )
 def predict_links(given: Given) -> None:
     """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
@@ -151,75 +158,82 @@ def predict_links(given: Given) -> None:
     Triples are in text files (perhaps gzipped) with a head, a relation and a tail in each line,
     separated by tabs, or in .npy files of ids. A model is given by vectors of entities and of
     queries, which --similarity compares and whose scores are never stored, or by its scores. Row i
-    of queries and of scores belongs to triple i of --test. The answers to a query that --train,
-    --valid, --known and --test hold are left out of its candidates, except the true one. Without
-    known triples, only the answers in --test are left out, and a warning says so.
+    of queries and of scores belongs to triple i of --test. The answers to a query that --known
+    splits and --test hold are left out of its candidates, except the true one. Without known
+    triples, only the answers in --test are left out, and a warning says so.
 
     \b
-    truerank link-prediction --train train.txt --valid valid.txt --test test.txt
-        --entities E.npy --queries-tail T.npy --queries-head H.npy --similarity l1 --by relation
-    truerank link-prediction --train train.txt --test test.txt
-        --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
-    truerank link-prediction --lists predictions --train train.txt --valid valid.txt
+    truerank link-prediction --known train=train.txt --known valid=valid.txt --test test.txt
+        --entities E.npy --queries tail=T.npy --queries head=H.npy --similarity l1 --by relation
+    truerank link-prediction --known train=train.txt --test test.txt
+        --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
+    truerank link-prediction --lists predictions --known train=train.txt --known valid=valid.txt
     """
-    known = known_splits(given)
+    known = given.pop("known", {})
+    labels = given.pop("labels", {})
     if "lists" in given:
-        count = predictions_counter(given.pop("lists"), known, given)
-        show_report(count, given, "predictions")
+        predictions = given.pop("lists")
+        facts = take(given, f"sides split candidates {COUNTING}") | labels
+        progress = bar()
+
+        def evaluate_predictions() -> Any:
+            listed = read_predictions(predictions, progress=progress)
+            return listed.evaluate(known or None, **facts)
+
+        show_report(evaluate_predictions, given, "predictions")
         return
     if "test" not in given:
         raise click.UsageError("Missing option '--test'.")
-    scores = "scores_tail scores_head scores_relation"
-    model = open_model(given, scores, VECTORS, needs_all=False)
+    kind, arrays = open_model(given, "entities queries relations", needs_all=False)
     test = given.pop("test")
-    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", is_npy(test)) else {}
-    vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
-    facts = take(given, FACTS)
+    sizes = count_candidates(kind, arrays) if given.pop("ids", is_npy(test)) else {}
+    facts = take(given, "columns header sides split candidates keys filter duplicates leaks unseen")
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
+    vocabularies = sizes | labels
     try:
         task = Task(test, known, **vocabularies, **facts)
     except InputValueError as error:
-        name = error.argument
-        if name not in LABELS or vocabularies[name] is not None:
+        if error.argument not in KINDS or error.argument in vocabularies:
             raise
-        ways = f"--ids says that they are ids, --{LABELS[name].replace('_', '-')} their order"
+        ways = f"--ids says that they are ids, --labels {error.argument} their order"
         raise click.UsageError(f"{error.problem}; {ways}") from error
-    check_sides(model, task.sides)
+    name_arguments({name: f"--{name}" for name in KINDS})
+    check_sides(kind, arrays, task.sides)
     task = chosen_part(task, given)
     if not known and task.protocol.filter:
         warn_user(
-            "no --train, --valid or --known: only the answers in --test are left out, so that "
-            "other true answers count as wrong ones"
+            "no --known: only the answers in --test are left out, so that other true answers count "
+            "as wrong ones"
         )
     show_report(
-        model.counter(task, given),
+        counter(task, kind, arrays, given),
         given,
-        model.kind,
+        kind,
         split_audit=task.audit,
         title=f"Link prediction of {task.protocol.split}",
     )
 
 
-def check_sides(model: Model, sides: Iterable[str]) -> None:
+def count_candidates(kind: str, arrays: Given) -> dict[str, int]:
+    """Return how many entities and relations a model has."""
+    if kind == "scores":
+        return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in arrays.items()}
+    return {name: len(arrays[name]) for name in KINDS if name in arrays and arrays[name].ndim > 0}
+
+
+def check_sides(kind: str, arrays: Given, sides: Iterable[str]) -> None:
     """Refuse a model that lacks a side, or has another one."""
-    stem = "--scores" if model.kind == "scores" else "--queries"
-    said = ",".join(sides)
-    for side in CANDIDATE_KIND:
-        if side in model.arrays and side not in sides:
-            raise click.UsageError(f"{stem}-{side} cannot apply to --sides {said}")
+    option_name = "--scores" if kind == "scores" else "--queries"
+    listed = ",".join(sides)
+    for side in SIDES:
+        if side in arrays and side not in sides:
+            raise click.UsageError(f"{option_name} {side} cannot apply to --sides {listed}")
     for side in sides:
-        if side not in model.arrays:
-            raise click.UsageError(f"expected {stem}-{side}, too, as --sides is {said}")
-        kind = CANDIDATE_KIND[side]
-        if model.kind == "vectors" and kind not in model.arrays:
-            raise click.UsageError(f"{stem}-{side} needs --{kind}, the vectors of its candidates")
-
-
-def predictions_counter(path: str, known: Given, given: Given) -> Callable[[], Report]:
-    """Return what reads and ranks predictions, which have their test triples in them."""
-    facts = take(given, f"sides split candidates {COUNTING}")
-    facts |= {name: given.pop(labels) for name, labels in LABELS.items() if labels in given}
-    progress = bar()
-    return lambda: read_predictions(path, progress=progress).evaluate(known or None, **facts)
+        candidates = CANDIDATE_KIND[side]
+        if side not in arrays:
+            raise click.UsageError(f"expected {option_name} {side}, too, as --sides is {listed}")
+        if kind == "vectors" and candidates not in arrays:
+            words = f"needs --{candidates}, the vectors of its candidates"
+            raise click.UsageError(f"{option_name} {side} {words}")

@@ -1,4 +1,4 @@
-"""The options that commands share: what each is, and the keyword that its value becomes.
+"""The options of commands: what they are called, what they read, and what the help says.
 
 A command is a function of one dict: the values of the options that were given, by keyword. It takes
 from it what the functions of truerank need; what nobody takes cannot apply, and is refused.
@@ -8,87 +8,127 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.shell_completion import CompletionItem
 
+from ..arrays.npy_files import is_npy, read_npy, read_npz
 from ..errors import InputValueError
 from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
 from ..inputs.words import Similarity
 from ..naming import printable
 from ..records.elements import is_id
-from . import files
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Given = dict[str, Any]
 Decorator = Callable[[Any], Any]
+# Under these names the context of a command has the files that it reads, and what users call the
+# arguments of truerank.
+_FILES = "truerank.files"
+_ARGUMENTS = "truerank.arguments"
+_SELECTION = ("indptr", "indices", "lists")
+_DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
 
-def name_of(parameter: click.Parameter) -> str:
-    """Return how users call an option or an argument."""
-    if isinstance(parameter, click.Option):
-        return parameter.opts[0]
-    return parameter.human_readable_name
+# -- what words become -----------------------------------------------------------------------------
 
 
-class Value(click.ParamType[Any]):
-    """What a function makes of a word, given the name of the option: mostly the content of a file.
-
-    Parameters
-    ----------
-    read : callable
-        f(name of the option, word) -> value.
-    name : str
-        How the help calls the word.
-    """
-
-    def __init__(self, read: Callable[[str, str], Any], name: str = "file") -> None:
-        self.read = read
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value of a word."""
-        if not isinstance(value, str) or param is None:
-            return value
-        if not value.strip():
-            self.fail("expected a word, got an empty one", param, ctx)
-        return self.read(name_of(param), value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Let the shell complete the names of files."""
-        return [CompletionItem(incomplete, type="file")]
+def note_file(path: object) -> str:
+    """Remember a file that a command reads, and return its name."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta.setdefault(_FILES, []).append(str(path))
+    return str(path)
 
 
-def _words(_option: str, text: str) -> list[str]:
-    words = [part.strip() for part in text.split(",")]
+def files_read() -> list[str]:
+    """Return the files that the command reads, each once."""
+    return list(dict.fromkeys(click.get_current_context().meta.get(_FILES, [])))
+
+
+def read_array(argument: str, path: str) -> NDArray[Any]:
+    """Open a .npy file as a read-only memory map; pickled objects are refused."""
+    return read_npy(argument, note_file(path), mapped=True)
+
+
+def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
+    """Read a selection: (indptr, indices) or (indptr, indices, lists), or those of a CSR matrix."""
+    members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format"))
+    if "format" in arrays:  # scipy.sparse saved this matrix.
+        layout = arrays["format"].tobytes().replace(b"\0", b"")
+        if layout != b"csr":
+            expected = "a scipy.sparse matrix in csr format"
+            got = layout[:20].decode("latin1")
+            raise InputValueError(argument, expected=expected, got=got)
+    if not {"indptr", "indices"} <= arrays.keys():
+        names = ", ".join(members) or "nothing"
+        raise InputValueError(argument, expected="members indptr and indices", got=names)
+    return tuple(arrays[name] for name in _SELECTION if name in arrays)
+
+
+def read_columns(argument: str, text: str) -> int | NDArray[Any]:
+    """Return a number as it is, or read the numbers in a .npy file."""
+    if not (text.isascii() and text.isdecimal()):
+        return read_array(argument, text)
+    number = int(text.lstrip("0")[:_DIGITS] or "0")
+    if number >> 63:
+        raise InputValueError(argument, expected="a number below 2**63", got=text)
+    return number
+
+
+def read_candidates(argument: str, text: str) -> Any:
+    """Return a number of candidates, or read a selection, columns for all tasks, or names."""
+    ending = Path(text).suffix.lower()
+    if ending == ".npz":
+        return read_selection(argument, text)
+    if ending == ".npy" or (text.isascii() and text.isdecimal()):
+        return read_columns(argument, text)
+    return read_names(argument, text)
+
+
+def read_label(argument: str, text: str) -> str | NDArray[Any]:
+    """Return a word as it is, or read what a .npy file has for each task."""
+    return read_array(argument, text) if is_npy(text) else text
+
+
+def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+    """Read labels in the order of their ids."""
+    from ..records.vocabularies import Vocabulary, read_labels  # Scores alone do not need them.
+
+    order: Sequence[Any] = read_labels(argument, note_file(path))
+    number_of: dict[str | int, int] = {}
+    for number, label in enumerate(order, 1):
+        if number_of.setdefault(label, number) != number:
+            problem = f"labels {number_of[label]} and {number} are both {label!r}"
+            raise InputValueError(argument, problem, place=path)
+    return Vocabulary.read(f"{argument}: {path}", order).names or ()
+
+
+def read_words(option: str, text: str) -> list[str]:
+    """Return the words between commas."""
+    words = [word.strip() for word in text.split(",")]
     return [word for word in words if word]
 
 
-def _metrics(option: str, text: str) -> str | list[str]:
-    if text.strip() == "all":
-        return "all"
-    return _words(option, text)
+def read_metrics(option: str, text: str) -> str | list[str]:
+    """Return the names of metrics, or "all"."""
+    return "all" if text.strip() == "all" else read_words(option, text)
 
 
-def _split(option: str, text: str) -> tuple[str, str]:
-    name, _, path = text.partition("=")
-    if not name or not path:
-        raise click.BadParameter(f"expected NAME=FILE, got {text!r}", param_hint=option)
-    return name, files.note_file(path)
-
-
-def _roles(option: str, text: str) -> dict[str, str | int]:
+def read_roles(option: str, text: str) -> dict[str, str | int]:
+    """Return the columns of roles, by name or number."""
     columns: dict[str, str | int] = {}
     for part in text.split(","):
         role, _, column = (word.strip() for word in part.partition("="))
         if not role or not column or role in columns:
             expected = "ROLE=COLUMN,..., each role once, as head=0,relation=2,tail=1"
             raise click.BadParameter(f"expected {expected}, got {text!r}", param_hint=option)
-        columns[role] = int(column[:20]) if is_id(column) else column
+        columns[role] = int(column[:_DIGITS]) if is_id(column) else column
     return columns
 
 
@@ -100,210 +140,194 @@ def read_part(option: str, text: str) -> slice:
     >>> read_part("--part", "2::8"), read_part("--part", ":500")
     (slice(2, None, 8), slice(None, 500, None))
     """
-    found = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
-    if found is None:
+    numbers = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
+    if numbers is None:
         expected = "a slice, START:STOP or START:STOP:STEP, as 2::8 or 500:1000"
         raise InputValueError(option, expected=expected, got=repr(text))
-    return slice(*(int(number) if number else None for number in found.groups()))
+    return slice(*(int(number) if number else None for number in numbers.groups()))
+
+
+# -- what options are -----------------------------------------------------------------------------
+
+
+class Value(click.ParamType[Any]):
+    """What a function makes of a word, given the name of the option: mostly the content of a file.
+
+    Parameters
+    ----------
+    read : callable
+        f(name of the option, word) -> value.
+    name : str
+        How the help calls the word.
+    keys : tuple of str, optional
+        The names of which one stands before the word, as in NAME=FILE; (): any name. The option may
+        be given once for each name, and its value is a dict.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str, str], Any],
+        name: str = "file",
+        keys: tuple[str, ...] | None = None,
+    ) -> None:
+        self.read = read
+        self.name = name
+        self.keys = keys
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of a word; where names stand before words, the name and the value."""
+        if not isinstance(value, str) or param is None:
+            return value
+        if not value.strip():
+            self.fail("expected a word, got an empty one", param, ctx)
+        option = name_of(param)
+        if self.keys is None:
+            return self.read(option, value)
+        key, _, word = value.partition("=")
+        if not key or not word.strip() or key not in (self.keys or (key,)):
+            names = f", a name of {', '.join(self.keys)}" if self.keys else ""
+            self.fail(f"expected {self.name.upper()}{names}, got {value!r}", param, ctx)
+        return key, self.read(f"{option} {key}", word)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Let the shell complete the names before words, and those of files."""
+        if self.keys and "=" not in incomplete:
+            return [CompletionItem(f"{key}=") for key in self.keys if key.startswith(incomplete)]
+        return [CompletionItem(incomplete, type="file")]
 
 
 WORD = Value(lambda _, text: text, "name")
-WORDS = Value(_words, "name,...")
-INPUT = Value(lambda _, path: files.note_file(path))
+WORDS = Value(read_words, "name,...")
+INPUT = Value(lambda _, path: note_file(path))
 OUTPUT = Value(lambda _, path: Path(path))
-ARRAY = Value(files.read_array)
-SELECTION = Value(files.read_selection)
-CANDIDATES = Value(files.read_candidates, "number|file")
-# Lists and runs name only some of their candidates.
-OF_CANDIDATES = "--candidates: the number of documents in the collection, or a file of their names"
-ROLES = Value(_roles, "role=column,...")
-COLUMNS = Value(files.read_columns, "number|file")
-LABEL = Value(files.read_label, "label|file")
-NAMES = Value(files.read_names)
+ARRAY = Value(read_array)
+CANDIDATES = Value(read_candidates, "number|file")
+COLUMNS = Value(read_columns, "number|file")
+LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
-SUSPECT_ROWS = click.Choice(["keep", "drop", "raise"])
+SUSPECT_ROWS = ("keep", "drop", "raise")
 
-
-def option(flags: str, kind: Any, help_text: str, **more: Any) -> Decorator:
-    """Declare an option; the last word of `flags` is the keyword, unless it is a flag."""
-    return click.option(*flags.split(), type=kind, help=help_text, **more)
-
-
-def flag(flags: str, help_text: str) -> Decorator:
-    """Declare an option without a value."""
-    return click.option(*flags.split(), is_flag=True, default=None, help=help_text)
-
-
-OPTIONS: dict[str, Decorator] = {
-    # These options say how scores are read and compared.
-    "order": option(
-        "--order",
-        click.Choice(ORDERS),
-        "Whether higher scores are better (descending, the default) or lower ones.",
+# What options are, by their names, of which the last is the keyword of the value: a type (a tuple
+# has all words that may stand there; None: no word), and the text of the help.
+OPTIONS: dict[str, tuple[Any, str]] = {
+    # How scores are read and compared.
+    "--order": (ORDERS, "Whether higher scores are better (descending, default) or lower ones."),
+    "--nan": (
+        NAN_RULES,
+        "NaN among candidates: an error (raise, default), the worst score, or no candidate (omit).",
     ),
-    "nan": option(
-        "--nan",
-        click.Choice(NAN_RULES),
-        "Treat NaN among the candidates as an error (raise, the default), as the worst score, or "
-        "as no candidate (omit).",
+    "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
+    "--io": (
+        ("map", "read"),
+        "Map files into memory (default), or read them, which is safe even if a file shrinks.",
     ),
-    "dtype": option(
-        "--dtype",
-        WORD,
-        "Dtype of files that hold raw 2-byte numbers: bfloat16.",
-    ),
-    "io": option(
-        "--io",
-        click.Choice(["map", "read"]),
-        "Map files into memory (the default), or read them block by block, which is safe even if a "
-        "file shrinks meanwhile.",
-    ),
-    "threads": option(
-        "--threads", POSITIVE, "Number of threads. Default: all that the process may use."
-    ),
-    "similarity": option(
-        "--similarity",
-        click.Choice(get_args(Similarity)),
+    "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
+    "--similarity": (
+        get_args(Similarity),
         "Similarity of two vectors. Default: dot, and cosine in alignment.",
     ),
-    "complex_layout": option(
-        "--complex-layout",
-        click.Choice(LAYOUTS),
+    "--complex-layout layout": (
+        LAYOUTS,
         "Where real vectors have the parts of complex numbers, for --similarity complex_l1: in "
         "turn (interleaved), or all real parts before all imaginary parts (halves).",
     ),
-    "bias": option("--bias", ARRAY, "A number for each entity, added to its scores: .npy."),
-    # These options say what the tasks are.
-    "filter": option(
-        "--filter",
-        SELECTION,
+    "--bias": (ARRAY, "A number for each entity, added to its scores: .npy."),
+    # What the tasks are.
+    "--filter": (
+        Value(read_selection),
         "Candidates to leave out for each task: .npz with indptr, indices and perhaps lists (the "
         "list that each task uses), or a CSR matrix saved by scipy.sparse.",
     ),
-    "rows": option("--rows", ARRAY, "Score row of each task: .npy."),
-    "candidates": option(
-        "--candidates",
+    "--rows": (ARRAY, "Score row of each task: .npy."),
+    "--candidates": (
         CANDIDATES,
         "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter.",
     ),
-    "relevance_level": option(
-        "-l --relevance-level relevance_level",
+    "-l --relevance-level relevance_level": (
         float,
         "Of retrieval: grades from this number on are right answers. Default: all above 0, or what "
         "saved ranks say.",
     ),
-    "train": option("--train", INPUT, "Known answers of the training split, which are left out."),
-    "valid": option("--valid", INPUT, "The same for the validation split."),
-    "known": option(
-        "--known",
-        Value(_split, "name=file"),
-        "The same for a split of any name. It may be given several times.",
-        multiple=True,
+    "--known": (
+        Value(lambda _, path: note_file(path), "split=file", ()),
+        "Known answers of another split, such as train or valid, which are left out. Once for "
+        "each split.",
     ),
-    "columns": option(
-        "--columns",
-        ROLES,
-        "The columns of --test and the known splits, by their numbers from 0 on or their names, as "
-        "head=0,relation=2,tail=1. Others are left out. Default: by names, or in this order.",
+    "--columns": (
+        Value(read_roles, "role=column,..."),
+        "The columns of the test and the known splits, by number from 0 on or by name, as "
+        "head=0,relation=2,tail=1 or query=0,document=1. Others are left out. Default: by names, "
+        "or in this order.",
     ),
-    "header": flag(
-        "--header/--no-header header",
+    "--header/--no-header header": (
+        None,
         "Whether the first line of each text file names its columns. Default: it does not.",
     ),
-    "split": option(
-        "--split",
+    "--split": (
         WORD,
-        "Name of the evaluated split, which --save stores. Default where --test or --qrels is "
-        "given: test.",
+        "Name of the evaluated split, which --save stores. Default: test; of `evaluate` none.",
     ),
-    "test_part": option(
-        "--part test_part",
+    "--part": (
         Value(read_part, "start:stop:step"),
         "Rank a part of the test: those of its triples, pairs or queries that a slice of Python "
         "has, as 2::8 or 500:1000. Scores, and vectors of queries, have the rows of the part. "
         "`truerank merge` joins what the parts --save.",
     ),
-    "duplicates": option(
-        "--duplicates",
-        SUSPECT_ROWS,
-        "What to do with test rows that repeat an earlier one. Default: keep.",
-    ),
-    "leaks": option(
-        "--leaks",
-        SUSPECT_ROWS,
-        "What to do with test rows that a known split has, too. Default: keep.",
-    ),
-    "unseen": option(
-        "--unseen",
-        SUSPECT_ROWS,
-        "What to do with test rows with an entity or relation that is not in --train. Default: "
-        "keep.",
-    ),
-    # These options say how values are reported.
-    "by": option(
-        "--by",
+    "--duplicates": (SUSPECT_ROWS, "What to do with repeated test rows. Default: keep."),
+    "--leaks": (SUSPECT_ROWS, "What to do with test rows of a known split. Default: keep."),
+    # How values are reported.
+    "--by": (
         LABEL,
         "How to group tasks: a label of the ranks (side, relation, query, category, ...), or a "
         ".npy file with a label for each task.",
     ),
-    "weights": option(
-        "--weights",
+    "--weights": (
         LABEL,
-        "Weights of the tasks: query, relation or another label of the ranks (each of its values "
-        "counts once), or a .npy file with a weight for each task.",
+        "Weights of the tasks: a label of the ranks, such as query or relation, each of whose "
+        "values counts once, or a .npy file with a weight for each task.",
     ),
-    "seed": option("--seed", click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
-    "interval": flag(
-        "--interval", "Show 95 % intervals behind the values, and with --by those of each group."
-    ),
-    "kinds": option(
-        "--kinds",
+    "--seed": (click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
+    "--interval": (None, "Show 95 % intervals of the values, and with --by those of each group."),
+    "--kinds": (
         WORDS,
         "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
         "Default: all where they differ, of groups one. Of retrieval expected, optimistic, "
         "pessimistic, and chance, optimum, ratio, index.",
     ),
-    "audit": flag("--audit", "Count NaN and saturated scores, and list what is suspect."),
-    "save": option(
-        "--save",
+    "--audit": (None, "Count NaN and saturated scores, and list what is suspect."),
+    "--save": (
         OUTPUT,
         "Save the ranks in an .npz file, from which `truerank evaluate` computes any metric later.",
     ),
-    "html": option(
-        "--html",
+    "--html": (
         OUTPUT,
-        "Also write an HTML page: one file with tables, the audit and plots. It needs the extra "
-        "plot.",
+        "Also write an HTML page: tables, the audit and plots. It needs the extra plot.",
     ),
-    # These options say what is printed.
-    "metrics": option(
-        "--metrics --metric metrics",
-        Value(_metrics, "name,..."),
+    # What is printed.
+    "--metrics --metric metrics": (
+        Value(read_metrics, "name,..."),
         "Print these metrics, such as mrr,hits@10, or all. A key such as tail.optimistic.hits@10 "
         "or macro.mrr gets a value of its own.",
     ),
-    "style": option(
-        "--format style",
-        click.Choice(["text", "json", "markdown", "csv", "spreadsheet", "latex", "html"]),
+    "--format style": (
+        ("text", "json", "markdown", "csv", "spreadsheet", "latex", "html"),
         "How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
     ),
-    "json": flag("--json", "The same as --format json."),
-    "output": option(
-        "--output",
+    "--json": (None, "The same as --format json."),
+    "--output": (
         OUTPUT,
-        "Write the result to a file instead, in the form of its ending: .txt, .md, .tex, .csv, "
-        ".json or .html.",
+        "Write the result to a file, in the form of its ending: .txt, .md, .tex, .csv, .json or "
+        ".html.",
     ),
-    "digits": option(
-        "--digits",
+    "--digits": (
         click.IntRange(0, 15),
-        "Decimals of shares, 3 by default; mean ranks have two fewer.",
+        "Decimals of shares, default 3; mean ranks have two fewer.",
     ),
-    "percent": flag("--percent", "Print hits@k and the like as percentages."),
-    "force": flag(
-        "--force", "Replace files that are there already. Without it nothing is overwritten."
-    ),
-    "notes": flag("--notes/--no-notes notes", "Whether to print the lines around the table."),
+    "--percent": (None, "Print hits@k and the like as percentages."),
+    "--force": (None, "Replace files that are there. Without it nothing is overwritten."),
+    "--notes/--no-notes notes": (None, "Whether to print the lines around the table."),
 }
 PRINTING = "style json output force digits notes"
 MEASURED = f"metrics percent {PRINTING}"
@@ -312,7 +336,23 @@ REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
 
 
-def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given], None]], Any]:
+def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> Decorator:
+    """Declare an option, as the table of options has it."""
+    facts: dict[str, Any] = {"help": help_text, "required": required}
+    if kind is None:
+        facts |= {"is_flag": True, "default": None}
+    else:
+        facts["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
+        facts["multiple"] = isinstance(kind, Value) and kind.keys is not None
+    return click.option(*flags.split(), **facts)
+
+
+_SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
+
+
+def command(
+    name: str, options: str, arguments: Mapping[str, str] | None = None
+) -> Callable[[Callable[[Given], None]], Any]:
     """Make a command of a function of the values that were given.
 
     Parameters
@@ -321,28 +361,76 @@ def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given],
         The name of the command.
     options : str
         The keywords of its options in the table, which come after those that it declares.
-    **more
-        As `click.command` takes them.
+    arguments : mapping of str to str, optional
+        The option that is an argument of truerank by another name.
     """
 
     def decorate(function: Callable[[Given], None]) -> click.Command:
         @functools.wraps(function)
         def run(**values: Any) -> None:
-            given = {keyword: value for keyword, value in values.items() if _is_given(value)}
+            given: Given = {}
+            names: dict[str, str] = {}
+            for parameter in click.get_current_context().command.params:
+                keyword = str(parameter.name)
+                value = values[keyword]
+                if isinstance(parameter, click.Option):
+                    names[keyword] = max(parameter.opts, key=len)
+                    if parameter.multiple:
+                        value = value_by_name(parameter, value)
+                        names |= names_of_keys(parameter, value)
+                if value is not None and not (isinstance(value, (tuple, dict)) and not value):
+                    given[keyword] = value
+            name_arguments(names)
+            name_arguments(arguments or {})
             function(given)
 
-        make: Decorator = click.command(name, **more)
-        made: click.Command = make(run)
+        made: click.Command = click.command(name)(run)
         for keyword in options.split():
-            OPTIONS[keyword](made)
+            flags = _SHARED[keyword]
+            option(flags, *OPTIONS[flags])(made)
         return made
 
     return decorate
 
 
-def _is_given(value: object) -> bool:
-    # An option that may be given several times is an empty tuple if it was not given.
-    return value is not None and not (isinstance(value, tuple) and len(value) == 0)
+def value_by_name(parameter: click.Parameter, pairs: Sequence[tuple[str, Any]]) -> Given:
+    """Return the values of an option by the names before them, each of which stands there once."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = ", ".join(name for name, _ in pairs)
+        raise click.UsageError(f"{name_of(parameter)}: expected each name once, got {names}")
+    return values
+
+
+def names_of_keys(parameter: click.Parameter, keys: Iterable[str]) -> dict[str, str]:
+    """Return the arguments that the names before an option's values stand for."""
+    option = name_of(parameter)
+    names = {f'{parameter.name}["{key}"]': f"{option} {key}" for key in keys}
+    if isinstance(parameter.type, Value) and parameter.type.keys:
+        names |= {key: f"{option} {key}" for key in keys}
+    return names
+
+
+def name_of(parameter: click.Parameter) -> str:
+    """Return how users call an option or an argument."""
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.human_readable_name
+
+
+def name_arguments(names: Mapping[str, str]) -> None:
+    """Say which option, from now on, is an argument that an error may name."""
+    click.get_current_context().meta.setdefault(_ARGUMENTS, {}).update(names)
+
+
+def option_of(argument: str) -> str:
+    """Return the option that is an argument; other arguments stay, and so does the part behind it.
+
+    It is the one place where arguments become options.
+    """
+    name, colon, part = argument.partition(": ")
+    names = click.get_current_context().meta.get(_ARGUMENTS, {})
+    return f"{names.get(name, name)}{colon}{part}"
 
 
 def take(given: Given, keywords: str) -> Given:

@@ -1,25 +1,35 @@
-"""Prints results, in one way for all commands, and says how far a count has come."""
+"""Evaluates models, saves ranks, and prints results: one way for all commands."""
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..arrays.writing import replace_file
+from .. import Report, report
+from ..arrays.writing import replace_file, writable_place
+from ..errors import InputValueError
+from ..inference.intervals import why_no_interval
 from ..inputs.progress_listeners import as_listener, size_text
-from ..naming import printable, terminal_text
+from ..naming import import_extra, printable, terminal_text
+from ..reporting.report_table import table_of_keys
+from ..stores import Store, open_scores
 from ..tables.forms import write_json
-from .files import check_outputs
-from .options import Given, take
+from .options import MEASURED, Given, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    from .. import Progress
+    from .. import Progress, Ranks
+    from ..records.split_audit import SplitAudit
+    from ..reporting.base_report import BaseReport
     from ..tables import AsTable
 
 # Each style is written by this method of a result.
@@ -42,6 +52,75 @@ ENDINGS = {
     ".html": "html",
 }
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
+SAVED = "saved ranks"
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+def open_store(path: str, **keywords: Any) -> Store:
+    """Open scores in a file, or in the files of a pattern, for this command."""
+    store = open_scores(path, **keywords)
+    for file in store.files:
+        note_file(file)
+    return store
+
+
+def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str, Given]:
+    """Take a model from the options: its scores if they are given, or else its vectors.
+
+    Parameters
+    ----------
+    given : dict
+    vectors : str
+        The keywords of vectors.
+    needs_all : bool
+        Whether all of them are needed.
+
+    Returns
+    -------
+    kind : str
+        "scores" or "vectors".
+    arrays : dict
+        What the methods of a task take, by keyword.
+    """
+    arrays: Given = {}
+    if "scores" in given:
+        paths = given.pop("scores")
+        reading = {name: given[name] for name in ("dtype", "io") if name in given}
+        for name, path in as_named("scores", paths).items():
+            arrays[name] = open_store(path, **reading)
+        return "scores", arrays
+    values = take(given, vectors)
+    for name, value in values.items():
+        arrays |= as_named(name, value)
+    if not values or (needs_all and len(values) < len(vectors.split())):
+        ways = ", ".join(f"--{name}" for name in vectors.split())
+        raise click.UsageError(
+            f"expected the vectors of a model ({ways}), or its scores (--scores)"
+        )
+    return "vectors", arrays
+
+
+def as_named(name: str, value: Any) -> Given:
+    """Return the values of an option for several sides, or the value of one for all by its name."""
+    return value if isinstance(value, dict) else {name: value}
+
+
+def chosen_part(task: Any, given: Given) -> Any:
+    """Take the part of a task that is asked for; without one return the task."""
+    return task[given.pop("part")] if "part" in given else task
+
+
+def counter(task: Any, kind: str, arrays: Given, given: Given) -> Callable[[], BaseReport]:
+    """Return what evaluates a model by a task, with a bar of progress."""
+    if kind == "scores":
+        evaluate = task.evaluate_scores
+        rules = take(given, "order io unique nan dtype threads")
+    else:
+        evaluate = task.evaluate_embeddings
+        rules = take(given, "similarity layout bias csls unique nan dtype threads")
+    return partial(evaluate, **arrays, **rules, audit="audit" in given, progress=bar())
 
 
 def bar() -> Callable[[Progress], None]:
@@ -56,6 +135,167 @@ def bar() -> Callable[[Progress], None]:
             draw(progress)
 
     return listen
+
+
+# -- reports ---------------------------------------------------------------------------------------
+
+
+def kind_of_report(ranks: Ranks) -> type[BaseReport]:
+    """Return which reports ranks have: that of queries with several right answers, or of ranks.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> kind_of_report(tr.Ranks([0], [1], 10))
+    <class 'truerank.reporting.reports.Report'>
+    """
+    if ranks.answers is None:
+        return Report
+    from ..retrieval import RetrievalReport  # Reports of other ranks do not need it.
+
+    return RetrievalReport
+
+
+def rules_of(kind: type[BaseReport], given: Given) -> Given:
+    """Take the rules that reports of this kind have: of retrieval what a right answer is."""
+    return {} if kind is Report else take(given, "relevance_level")
+
+
+def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> BaseReport:
+    """Return the report of ranks, by what they are of.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    grouping : dict
+        The groups, weights and seed; of retrieval the level of right answers, and what becomes of
+        queries without one.
+    made : BaseReport, optional
+        An earlier report of the same ranks, which knows which lists were used.
+    """
+    if kind_of_report(ranks) is Report:
+        return report(ranks, **grouping)
+    if "weights" in grouping:
+        raise InputValueError("--weights", "every query of retrieval counts once")
+    from ..retrieval import report as retrieval_report  # as above
+
+    found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
+    if isinstance(made, type(found)):
+        of_lists = made._answered
+        known = of_lists.names_in_lists, of_lists.known_in_lists
+        found._tell_lists(made.list_use, of_lists.longest_list, *known)
+    return found
+
+
+def show_report(
+    evaluate: Callable[[], Any],
+    given: Given,
+    what: str,
+    *,
+    kind: type[BaseReport] = Report,
+    told: Sequence[str] = (),
+    split_audit: SplitAudit | None = None,
+    title: str | None = None,
+) -> None:
+    """Evaluate a task, save its ranks, print their report, and write its page.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Returns the report of all tasks.
+    given : dict
+        The options of reports, of which none may be left.
+    what : str
+        What is evaluated, for the error that an option cannot apply to it.
+    kind : type
+        The class of the report.
+    told : sequence of str
+        Lines that stand below a report in any case.
+    split_audit : SplitAudit, optional
+        What --audit shows beside the findings of the report.
+    title : str, optional
+        The title of the page.
+    """
+    printing = take(given, f"{MEASURED} kinds")
+    asked = take(given, "save html audit interval")
+    grouping = take(given, "by weights seed")
+    refuse(given, what)
+    keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
+    read_keys = list(map(kind.read_key, keys))  # Unknown keys are refused before a long count.
+    has_rows = any(key != kind.form.column_of(key) for key in read_keys)
+    if "html" in asked:
+        import_extra("matplotlib", "an HTML page", "plot")
+    style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
+    if "kinds" in printing and (style == "json" or has_rows):
+        raise click.UsageError(
+            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
+            "--metrics, as optimistic.mrr"
+        )
+
+    made = evaluate_and_save(evaluate, asked.get("save"), grouping, what)
+    findings: list[str] = [] if split_audit is None else str(split_audit).splitlines()
+    lines = []
+    if made.protocol.similarity is not None and style == "text":
+        lines.append(f"Similarity of vectors: {made.protocol.similarity}.")
+    lines += told
+    if "audit" in asked:
+        every_finding = findings + list(map(str, made.audit()))
+        lines += every_finding or ["Nothing was found that makes these numbers suspect."]
+    if "html" in asked:
+        from ..page import save as save_page  # It needs matplotlib.
+
+        line = command_line()
+        metrics = keys or None
+        save_page(asked["html"], made, command=line, title=title, metrics=metrics, notes=findings)
+    content = None
+    if style == "json":
+        content = content_of(made, keys, has_intervals="interval" in asked)
+        if "audit" in asked and split_audit is not None:
+            content["split_audit"] = split_audit.to_dict()
+    result: AsTable = made
+    if has_rows:
+        of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in asked}
+        result = table_of_keys(made, printing.pop("metrics"), **of_keys)
+    elif "interval" in asked:
+        printing["interval"] = True
+    show(result, printing, content, lines)
+
+
+def content_of(made: BaseReport, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
+    """Return the JSON object of a report, with the keys that were asked for or all it lists.
+
+    The intervals are those of the keys, or of the metrics that tables show, without macro averages
+    and z, which have none; and of groups the same.
+    """
+    content: dict[str, Any] = json.loads(made.to_json(keys or None))
+    if has_intervals:
+        keys = [key for key in keys or made.few if not why_no_interval(made.read_key(key))]
+        content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
+        if made.by is not None:
+            content["groups"]["intervals"] = {
+                key: [
+                    None if math.isnan(group[key]) else group.interval(key).to_dict()
+                    for group in made.groups.values()
+                ]
+                for key in keys
+            }
+    return content
+
+
+def evaluate_and_save(
+    evaluate: Callable[[], Any], path: Path | None, grouping: Given, what: str
+) -> BaseReport:
+    """Evaluate a task, save its ranks, and return their report with the groups and weights."""
+    made: BaseReport = evaluate()
+    ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
+    if path is not None:  # Ranks are saved before anything else can fail.
+        ranks.save(path)
+    if "by" not in grouping and made.by is not None:
+        grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
+    return report_of(ranks, grouping, made)
+
+
+# -- printing --------------------------------------------------------------------------------------
 
 
 def check_printing(printing: Given, **outputs: Path | None) -> str:
@@ -139,3 +379,27 @@ def command_line() -> str:
     words = ["truerank"]
     words += click.get_current_context().find_root().obj
     return shlex.join(words)
+
+
+def check_outputs(force: bool = False, **paths: Path | None) -> None:
+    """Raise an error if an output cannot be written, or would replace a file.
+
+    With `force` files are replaced, but neither an input nor another output. It is called before
+    anything is counted, which may take long.
+    """
+    taken = files_read()
+    for name, path in paths.items():
+        if path is None:
+            continue
+        place, replaced = writable_place(path, f"--{name}")
+        folder = os.path.dirname(place)
+        if not os.access(folder, os.W_OK):
+            raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
+        for file in map(os.path.realpath, taken):
+            both_exist = os.path.exists(place) and os.path.exists(file)
+            is_same = both_exist and os.path.samefile(place, file)
+            if is_same or Path(place).is_relative_to(file):
+                raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
+        if replaced is not None and not force:
+            raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
+        taken.append(place)

@@ -17,27 +17,23 @@ from ..records.list_files import qrels_of_file
 from ..records.text import text_blocks
 from ..retrieval import RetrievalReport, Task
 from ..retrieval.answered_queries import ANSWERLESS, MISSES
-from .files import note_file
-from .model_files import chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
     CANDIDATES,
     COUNTING,
     INPUT,
-    NAMES,
-    OF_CANDIDATES,
     REPORTED,
-    ROLES,
     WORD,
     Given,
     Value,
     command,
-    flag,
+    name_arguments,
+    note_file,
     option,
+    read_names,
     take,
 )
-from .output import bar
-from .report_output import report_of, show_report
+from .output import bar, chosen_part, counter, open_model, report_of, show_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +63,9 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 
 @command(
     "retrieval",
-    "relevance_level train valid known split test_part leaks similarity complex_layout "
-    f"bias {COUNTING} io {REPORTED}",
+    "columns relevance_level known split part leaks similarity layout bias "
+    f"{COUNTING} io {REPORTED}",
+    {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"},
 )
 @option(
     "--qrels",
@@ -82,14 +79,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "Lists of the top candidates, perhaps gzipped: a TREC run, or a header of names.",
 )
 @option(
-    "--columns",
-    ROLES,
-    "The columns of --qrels and the known splits, by their numbers from 0 on or their names, as "
-    "query=0,document=1,relevance=2. Others are left out. Default: by names, or as TREC has them.",
-)
-@option(
     "--misses",
-    click.Choice(tuple(MISSES)),
+    tuple(MISSES),
     "What right answers that --lists miss count for: nothing, or the mean over all places behind "
     "their list, with bounds or without. Default: zero.",
 )
@@ -103,18 +94,20 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option("--queries", ARRAY, "A vector for each query: .npy.")
 @option("--entities", ARRAY, "A vector for each candidate: .npy.")
 @option(
-    "--query-labels",
-    NAMES,
+    "--labels",
+    Value(read_names, "queries=file", ("queries",)),
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
-@option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
+@option("--gain", tuple(GAINS), "What becomes of gains in nDCG. Default: linear.")
 @option(
     "--answerless",
-    click.Choice(ANSWERLESS),
+    tuple(ANSWERLESS),
     "Leave queries without a right answer out of all means (omit, the default), or count them as "
     "0.",
 )
-@flag("--exclude-self exclude", "Leave the query itself out, where queries are candidates, too.")
+@option(
+    "--exclude-self exclude", None, "Leave the query itself out, where queries are candidates, too."
+)
 @option(
     "--by",
     Value(read_groups, "label|file"),
@@ -125,8 +118,8 @@ def retrieve(given: Given) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     A model is given by the lists that it made, by its scores, or by vectors of queries and of
-    candidates, which --similarity compares. The answers that --train, --valid and --known hold, in
-    the form of --qrels, are left out of the candidates of their query. --candidates names them in
+    candidates, which --similarity compares. The answers that --known splits hold, in the form of
+    --qrels, are left out of the candidates of their query. --candidates names them in
     the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
     enough. `truerank evaluate` and `compare` read what --save stores.
 
@@ -141,24 +134,27 @@ def retrieve(given: Given) -> None:
         facts["exclude"] = "self"
     if isinstance(given.get("by"), dict):
         facts["groups"] = given.pop("by")
-    facts["known"] = known_splits(given)
-    facts["queries"] = given.pop("query_labels", None)
+    facts["known"] = given.pop("known", {})
+    facts |= given.pop("labels", {})
     candidates = given.pop("candidates", None)
     lists = given.pop("lists", None)
     if lists is None:
-        model = open_model(given, "scores", "queries entities")
-        what = model.kind
+        what, arrays = open_model(given, "queries entities")
         if candidates is None:
-            candidates = model.sizes({"scores": "entities"}).get("entities")
+            candidates = count_candidates(what, arrays)
         if isinstance(candidates, int):
             check_digits(facts["qrels"], facts.get("columns"))
             candidates = range(candidates)
         task = chosen_part(Task(**facts, entities=candidates), given)
-        count = model.counter(task, given)
+        name_arguments({name: f"--{name}" for name in arrays})
+        count = counter(task, what, arrays, given)
     else:
         what = "lists"
         if candidates is None:
-            raise click.UsageError(f"--lists needs {OF_CANDIDATES}")
+            raise click.UsageError(
+                "--lists needs --candidates: the number of documents in the collection, or a file "
+                "of their names"
+            )
         task = chosen_part(Task(**facts, entities=candidates), given)
         rules = take(given, f"{COUNTING} misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
@@ -178,6 +174,14 @@ def _with_answerless(count: Callable[[], Any], rules: Given) -> BaseReport:
     return report_of(made.ranks, rules, made)
 
 
+def count_candidates(kind: str, arrays: Given) -> int | None:
+    """Return how many candidates a model has."""
+    if kind == "scores":
+        columns: int = arrays["scores"].shape[-1]
+        return columns
+    return len(arrays["entities"]) if arrays["entities"].ndim > 0 else None
+
+
 def check_digits(qrels: str, columns: Any) -> None:
     """Refuse names of documents beside scores or vectors: a number does not say their columns."""
     names = qrels_of_file("--qrels", qrels, columns).documents
@@ -185,7 +189,7 @@ def check_digits(qrels: str, columns: Any) -> None:
     if named:
         raise click.UsageError(
             "scores and vectors need --candidates FILE, a name in each line in the order of their "
-            f"columns, and --query-labels FILE, those of their rows, as --qrels has names "
+            f"columns, and --labels queries=FILE, those of their rows, as --qrels has names "
             f"({named[0]!r}); a number is enough beside --lists"
         )
 
