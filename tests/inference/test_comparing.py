@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from inference.test_influences import drawn
 from inference.test_intervals import of_ranks
+from metrics.test_contributions import drawn
 from support.examples import examples
 from support.metric_keys import keys_where
 from support.refusals import refusal
@@ -210,7 +211,7 @@ def test_reports_repeats_and_mappings() -> None:
     assert [many[int(i)].p_holm for i in order] == pytest.approx(list(holm))
     assert many.table()["p_holm"][0] == many[0].p_holm
     assert "difference or ratio" in many.to_text()
-    unknown = corrected([many[0], many[1]._replace(p_value=math.nan)])
+    unknown = corrected([many[0], replace(many[1], p_value=math.nan)])
     assert [pair.p_holm for pair in unknown] == pytest.approx([p[0], math.nan], nan_ok=True)
 
 

@@ -15,8 +15,7 @@ import truerank as tr
 from inference.test_intervals import of_ranks
 from support.examples import examples
 from support.refusals import refusal
-from truerank.inference import compare
-from truerank.inference.intervals import interval_over_runs
+from truerank.inference import compare, interval
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +93,7 @@ def test_runs_in_another_order_are_of_the_same_tasks() -> None:
     labels = {"queries": np.arange(50), "unit": np.arange(50) // 2, "relation": np.arange(50) % 4}
     runs = [tr.Ranks(run.above, run.tied, run.candidates, **labels) for run in seeds(4, rng)]
     mixed = runs[:1] + [run[rng.permutation(50)] for run in runs[1:]]
-    one, two = (interval_over_runs(x, "mr") for x in (runs, mixed))
+    one, two = (interval(x, "mr") for x in (runs, mixed))
     assert two.units == one.units == 25
     assert (two.low, two.high) == pytest.approx((one.low, one.high), rel=1e-12)
     one = compare(runs[:2], runs[2:])

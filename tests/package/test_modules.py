@@ -60,9 +60,6 @@ TESTED_BY = {
     "embeddings/test_scores.py": """
         embeddings/scoring
     """,
-    "inference/test_influences.py": """
-        inference/units
-    """,
     "inputs/test_array_likes.py": """
         inputs/scores
     """,

@@ -24,9 +24,9 @@ MOST = {
     "public names": 75,  # of functions and classes, which @public decorates
     "options": 94,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 210,
-    "named tuples": 81,
-    "modules": 178,
+    "classes": 205,
+    "named tuples": 78,
+    "modules": 177,
 }
 PUBLIC_MODULES = (
     "link_prediction",

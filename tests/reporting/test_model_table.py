@@ -275,7 +275,11 @@ def test_intervals_of_models_are_those_of_their_reports() -> None:
         assert made["macro.mrr low"] == [None] * 2
         for key in keys[:2]:
             found = measured.interval(key, level=0.9)
-            assert (made[key][i], made[f"{key} low"][i], made[f"{key} high"][i]) == found[1:4]
+            assert (made[key][i], made[f"{key} low"][i], made[f"{key} high"][i]) == (
+                found.value,
+                found.low,
+                found.high,
+            )
     assert "Brackets hold 90 % intervals over 45 units." in made.notes
     assert "Brackets" not in made.to_latex()
     heading = made.to_csv().split("\n")[0].split(",")
@@ -290,7 +294,8 @@ def test_intervals_of_runs_are_those_of_their_mean() -> None:
     runs = [report(ranks_of(seed, 9)) for seed in range(3)]
     made = table({"a": runs, "b": runs[0]}, ["mrr"], interval=True)
     found = report(runs).interval("mrr")
-    assert (made["mrr"][0], made["mrr low"][0], made["mrr high"][0]) == found[1:4]
+    cells = made["mrr"][0], made["mrr low"][0], made["mrr high"][0]
+    assert cells == (found.value, found.low, found.high)
     assert made["mrr low"][1] == runs[0].interval("mrr").low
     assert made["mrr std"][0] == report(runs).std("mrr")
     assert "\u00b1" not in made.to_text()

@@ -13,7 +13,6 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.inference.units import HasUnits
 from truerank.reporting.base_report import BaseReport
 from truerank.reporting.named_numbers import Numbers
 from truerank.tables.as_table import AsTable
@@ -71,7 +70,7 @@ def but_for_the_worst(found: Any) -> list[Any]:
 
 def reversed_model(report: Any) -> Any:
     order = np.arange(len(report.ranks))[::-1]
-    return report.model.in_order(report.ranks[order], order)
+    return report.model.with_ranks(report.ranks[order])
 
 
 # Each public member of the base, and calls of it.
@@ -95,10 +94,9 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: repr(r.groups),
     ],
     "model": [
-        lambda r: isinstance(r.model, HasUnits),
-        lambda r: reversed_model(r).tasks.above.tolist(),
-        lambda r: r.model.units(r.read_key("mrr")).unit.tolist(),
-        lambda r: r.model.units(r.read_key("mrr"), unit="relation").number,
+        lambda r: reversed_model(r).ranks.above.tolist(),
+        lambda r: r.model.contributions(r.read_key("mrr")).tops.tolist(),
+        lambda r: len(r.model.contributions(r.read_key("mrr"), unit="relation").bases),
     ],
     "interval": [
         lambda r: but_for_the_worst(r.interval("mrr")),

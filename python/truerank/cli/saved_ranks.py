@@ -20,7 +20,7 @@ from ..counting import counter as counters
 from ..counting.block_columns import first_of
 from ..errors import InputError, InputValueError
 from ..inference import compare
-from ..inference.units import UNIT, describe_units, unit_codes
+from ..metrics.contributions import UNIT, describe_units, unit_codes
 from ..page import save as save_page
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES

@@ -8,7 +8,6 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from . import intervals as intervals
-    from . import units as units
     from .comparing import Comparison as Comparison
     from .comparing import Comparisons as Comparisons
     from .comparing import compare as compare
@@ -21,6 +20,5 @@ else:  # A type checker that saw `__getattr__` would accept any name.
         {
             ".comparing": ("Comparison", "Comparisons", "compare"),
             ".intervals": ("Interval", "Intervals", "interval"),
-            ".units": (),
         },
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
@@ -13,33 +14,27 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics import METRICS
 from ..metrics.averages import arithmetic
+from ..metrics.contributions import (
+    COUNT,
+    UNIT,
+    Contributions,
+    describe_units,
+    mean_and_influences,
+    unit_codes,
+)
 from ..metrics.keys import NO_ADJUSTMENT, Key, table_name
 from ..naming import printable, public
-from ..ranks.container import Ranks
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count
-from .influences import FEW, Influences, check_bases, influences_of, influences_of_sums, note_on
 from .intervals import OF_FOLDS, OF_RUNS, decimals_within, why_no_interval
-from .paired_tests import (
-    FLIPS,
-    bounds_of_difference,
-    differences,
-    p_of_difference,
-    t_test,
-)
-from .pairing import align_runs, is_model, pair_ranks, reader_of, runs_of
-from .units import COUNT, UNIT, HasRanks, HasUnits, as_model, describe_units, unit_codes
+from .pairing import Model, Models, is_model, pair_runs, reader_of, runs_of
+from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from ..arrays.types import FloatArray
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
-# A list holds several runs of one model.
-Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks]
-Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks]
 DIFFERENCE = "difference"
 RATIO = "ratio"
 # Printed tables have no columns of these fields.
@@ -50,7 +45,8 @@ _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr", "imedian": "mrr, hits@k or
 
 
 @public("truerank.inference")
-class Comparison(NamedTuple):
+@dataclass(frozen=True)
+class Comparison:
     """How far two models are apart by a metric.
 
     Attributes
@@ -129,7 +125,7 @@ class Comparison(NamedTuple):
         >>> compare(ranks, ranks).to_dict()["estimate"]
         0.0
         """
-        return self._asdict() | {"notes": list(self.notes)}
+        return vars(self) | {"notes": list(self.notes)}
 
     def __str__(self) -> str:
         decimals = self.printed_decimals()
@@ -231,8 +227,7 @@ class Comparisons(Sequence[Comparison], AsTable):
         columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
         rows = []
         for pair in self._pairs:
-            fields = pair._asdict()
-            rows.append([fields[column.name] for column in columns])
+            rows.append([getattr(pair, column.name) for column in columns])
         methods = " and ".join(dict.fromkeys(pair.method for pair in self._pairs))
         notes = [f"Tested by {methods}, over {first.describe_units()}."]
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self._pairs):
@@ -286,22 +281,38 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
 # -- comparing -------------------------------------------------------------------------------------
 
 
-class _Keywords(TypedDict, total=False):
-    unit: LabelsLike | None
-    level: float
-    seed: int
-    allow_unlike: bool
-
-
 @overload
 def compare(
-    a: Model, b: Model, metric: str | Key = ..., **options: Unpack[_Keywords]
+    a: Model,
+    b: Model,
+    metric: str | Key = ...,
+    *,
+    unit: LabelsLike | None = ...,
+    level: float = ...,
+    seed: int = ...,
+    allow_unlike: bool = ...,
 ) -> Comparison: ...
 @overload
-def compare(a: Model, b: Model, metric: Metrics, **options: Unpack[_Keywords]) -> Comparisons: ...
+def compare(
+    a: Model,
+    b: Model,
+    metric: Metrics,
+    *,
+    unit: LabelsLike | None = ...,
+    level: float = ...,
+    seed: int = ...,
+    allow_unlike: bool = ...,
+) -> Comparisons: ...
 @overload
 def compare(
-    a: Models, b: None = None, metric: str | Key | Metrics = ..., **options: Unpack[_Keywords]
+    a: Models,
+    b: None = None,
+    metric: str | Key | Metrics = ...,
+    *,
+    unit: LabelsLike | None = ...,
+    level: float = ...,
+    seed: int = ...,
+    allow_unlike: bool = ...,
 ) -> Comparisons: ...
 @public("truerank")
 def compare(
@@ -369,12 +380,12 @@ def compare(
 
     Examples
     --------
+    >>> from truerank import Ranks, report
     >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> found = compare(a, b, metric="mrr")
     >>> round(found.estimate, 4), found.p_value, found.wins, found.ties, found.losses
     (0.4528, 0.0625, 5, 1, 0)
-    >>> from truerank import report
     >>> compare(report(a), report(b), metric="mrr") == found
     True
     """
@@ -429,9 +440,10 @@ def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
 
     Examples
     --------
+    >>> from truerank import Ranks
     >>> ranks = Ranks([0], [1], 10)
     >>> pair = compare(ranks, ranks)
-    >>> [x.p_holm for x in corrected([pair._replace(p_value=p) for p in (0.01, 0.04, 0.03)])]
+    >>> [x.p_holm for x in corrected([replace(pair, p_value=p) for p in (0.01, 0.04, 0.03)])]
     [0.03, 0.06, 0.06]
     """
     p = np.array([pair.p_value for pair in pairs])
@@ -440,7 +452,7 @@ def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
     holm = p[known]
     holm[order] = np.maximum.accumulate(holm[order] * np.arange(len(holm), 0, -1))
     p[known] = np.minimum(holm, 1.0)
-    return [pair._replace(p_holm=float(x)) for pair, x in zip(pairs, p, strict=True)]
+    return [replace(pair, p_holm=float(x)) for pair, x in zip(pairs, p, strict=True)]
 
 
 def why_incomparable(key: Key) -> str:
@@ -484,47 +496,30 @@ def compare_pair(
 
     Examples
     --------
+    >>> from truerank import Ranks
     >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
     >>> from truerank.metrics.keys import parse
     >>> found = compare_pair(models, ("a", "b"), [parse("mrr")], unit=UNIT, level=0.95)
     >>> found == [compare(*models.values())]
     True
     """
-    runs_a, runs_b = (_read_runs(name, models[name]) for name in names)
-    for name, runs, others in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
-        if len(runs) == 1 < len(others):
-            raise InputTypeError(name, expected="several runs, as the other model has", got="one")
-    are_folds = False
-    if len(runs_a) > 1:
-        are_folds = align_runs([as_model(*run, seed) for run in runs_a.items()]) is None
-    if are_folds and len(runs_a) != len(runs_b):
-        expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
-        raise InputValueError(names[1], expected=expected, got=len(runs_b))
-    one, *others_of_one = runs_a.items()
-    runs_beside = [(one, run) for run in (*others_of_one, *runs_b.items())]
-    if are_folds:
-        runs_beside = list(zip(runs_a.items(), runs_b.items(), strict=True))
-    pairs = []
-    for (name, run), (other_name, other) in runs_beside:
-        both = (name, other_name)
-        pairs.append(pair_ranks(run, other, both, seed=seed, allow_unlike=allow_unlike))
-    models_a = [pair.models[0] for pair in pairs]
-    models_b = [pair.models[1] for pair in pairs]
-    if not are_folds:
-        models_a = [models_a[0], *models_b[: len(runs_a) - 1]]
-        models_b = models_b[len(runs_a) - 1 :]
-    notes = tuple(dict.fromkeys(note for pair in pairs for note in pair.notes))
+    first, second = names
+    runs_a = runs_of(models[first], first)
+    runs_b = runs_of(models[second], second)
+    models_a, models_b, are_folds, pairing, notes = pair_runs(
+        runs_a, runs_b, names, seed=seed, allow_unlike=allow_unlike
+    )
     comparisons = []
     for key in keys:
         options: dict[str, Any] = {"unit": unit, "level": level, "has_bounds": has_bounds}
-        fields = _compare_by_key(key, models_a, models_b, are_folds=are_folds, **options)
+        of_key = _compare_by_key(key, models_a, models_b, are_folds=are_folds, **options)
         comparisons.append(
-            Comparison(
-                **fields | {"notes": notes + fields["notes"]},
-                level=level,
-                pairing=pairs[-1].pairing,
-                name_a=names[0],
-                name_b=names[1],
+            replace(
+                of_key,
+                notes=notes + of_key.notes,
+                pairing=pairing,
+                name_a=first,
+                name_b=second,
                 runs_a=len(runs_a),
                 runs_b=len(runs_b),
             )
@@ -532,70 +527,67 @@ def compare_pair(
     return comparisons
 
 
-def _read_runs(name: str, model: Any) -> dict[str, Any]:
-    """The runs of a model by their names in messages."""
-    runs = runs_of(model)
-    if not runs:
-        raise InputValueError(name, expected="at least one run", got="none")
-    if len(runs) == 1:
-        return {name: runs[0]}
-    return {f"{name}[{i}]": run for i, run in enumerate(runs)}
-
-
 def _compare_by_key(
     key: Key,
-    models_a: Sequence[HasUnits],
-    models_b: Sequence[HasUnits],
+    models_a: Sequence[Any],
+    models_b: Sequence[Any],
     *,
     are_folds: bool,
     unit: LabelsLike | None,
     level: float,
     has_bounds: bool,
-) -> dict[str, Any]:
-    """Return the fields of a comparison of runs over the same tasks, or of folds."""
+) -> Comparison:
+    """Compare runs over the same tasks, or folds."""
     name = ""
     if not are_folds:
-        unit, name = unit_codes(models_a[0].tasks, unit)
-    units = [[model.units(key, unit=unit) for model in models] for models in (models_a, models_b)]
-    runs_a, runs_b = ([influences_of(each) for each in of_runs] for of_runs in units)
-    merits = [[each.merits() for each in of_runs] for of_runs in units]
-    name = name or units[0][0].name
-    number = units[0][0].number
+        unit, name = unit_codes(models_a[0].ranks, unit)
+    runs_a, runs_b = (
+        [model.contributions(key, unit) for model in models] for models in (models_a, models_b)
+    )
+    name = name or runs_a[0].unit
+    number = len(runs_a[0].tops)
     if are_folds:  # The value of a fold is to them what that of a unit is to one test set.
-        number = sum(each.number for each in units[0])
-        bases = np.ones(len(runs_a))
-        tops = [np.array([[run.mean for run in runs]]) for runs in (runs_a, runs_b)]
-        one, two = map(np.concatenate, merits)
+        number = sum(len(fold.tops) for fold in runs_a)
         method = OF_FOLDS
+        bases = np.ones(len(runs_a))
+        tops = [np.array([[fold.mean for fold in folds]]) for folds in (runs_a, runs_b)]
+        merits = [np.concatenate([fold.merits for fold in folds]) for folds in (runs_a, runs_b)]
     else:
-        check_bases([*runs_a, *runs_b], "b")
+        check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
+        method = OF_RUNS if len(runs_a) > 1 else FLIPS
         bases = runs_a[0].bases
         tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
-        one, two = (np.mean(of_runs, axis=0) for of_runs in merits)
-        method = OF_RUNS if len(runs_a) > 1 else FLIPS
+        merits = [np.mean([run.merits for run in runs], axis=0) for runs in (runs_a, runs_b)]
     apart = differences(tops[0].mean(axis=0), tops[1].mean(axis=0))
     notes: tuple[str, ...] = ()
     p_value = low = high = math.nan
     if not math.isnan(sum(run.value for run in (*runs_a, *runs_b))):
         if method == FLIPS:
-            p_value, method = p_of_difference(apart, bases)
-            if has_bounds:
-                low, high = bounds_of_difference(apart, bases, level)
+            p_value, low, high, method = paired_test(apart, bases, level, has_bounds=has_bounds)
         else:
             _, p_value, low, high = t_test(tops, bases, level)
         if has_bounds and math.isnan(low):
             notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else name)}",)
         elif not are_folds:
-            _, moved = influences_of_sums(apart, bases)
-            notes = note_on(key, name, moved, bases, is_share=runs_a[0].is_share)
-    fields = _fields(key, runs_a, runs_b, low, high) | _count_wins(one, two)
-    return fields | {
-        "p_value": p_value,
-        "method": method,
-        "notes": notes,
-        "units": number,
-        "unit": name,
-    }
+            _, influences = mean_and_influences(apart, bases)
+            notes = note_on(key, name, influences, bases, is_share=runs_a[0].is_share)
+    wins, losses = _count_wins(*merits)
+    return Comparison(
+        metric=str(key),
+        **_effect(runs_a, runs_b, low, high),
+        level=level,
+        p_value=p_value,
+        wins=wins,
+        ties=len(merits[0]) - wins - losses,
+        losses=losses,
+        method=method,
+        units=number,
+        unit=name,
+        pairing="",
+        notes=notes,
+        title=table_name(key),
+        decimals=key.decimals,
+    )
 
 
 def _why_unbounded(apart: FloatArray, name: str) -> str:
@@ -608,39 +600,36 @@ def _why_unbounded(apart: FloatArray, name: str) -> str:
     return f"the {describe_units(differ, name)} that differ do so by the same"
 
 
-def _fields(
-    key: Key, runs_a: Sequence[Influences], runs_b: Sequence[Influences], low: float, high: float
+def _effect(
+    runs_a: Sequence[Contributions], runs_b: Sequence[Contributions], low: float, high: float
 ) -> dict[str, Any]:
     """The values of two models, their difference or ratio, and its bounds, cut to the range."""
-    value_a = math.fsum(run.value for run in runs_a) / len(runs_a)
-    value_b = math.fsum(run.value for run in runs_b) / len(runs_b)
+    both = runs_a, runs_b
+    value_a, value_b = (math.fsum(run.value for run in runs) / len(runs) for runs in both)
     least, most = runs_a[0].ends
     estimate = value_a - value_b
     effect = DIFFERENCE
     if not math.isnan(low):
         low = max(low, least - most)
         high = min(high, most - least)
-    if key.metric == "gmr":
+    if runs_a[0].key.metric == "gmr":
         effect = RATIO
-        means = [sum(run.mean for run in runs) / len(runs) for runs in (runs_a, runs_b)]
-        estimate, low, high = (math.exp(x) for x in (means[0] - means[1], low, high))
+        mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in both)
+        estimate, low, high = (math.exp(end) for end in (mean_a - mean_b, low, high))
     return {
-        "metric": str(key),
         "value_a": value_a,
         "value_b": value_b,
         "estimate": estimate,
         "low": low,
         "high": high,
         "effect": effect,
-        "title": table_name(key),
-        "decimals": key.decimals,
     }
 
 
-def _count_wins(one: FloatArray, two: FloatArray) -> dict[str, int]:
-    """Count the tasks by the merits of two models in them."""
+def _count_wins(one: FloatArray, two: FloatArray) -> tuple[int, int]:
+    """Count the tasks in which one model has more merit, and those in which the other has."""
     # Means over unlike runs may be equal, but for rounding.
     slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
     wins = int((one - two > slack).sum())
     losses = int((two - one > slack).sum())
-    return {"wins": wins, "ties": len(one) - wins - losses, "losses": losses}
+    return wins, losses

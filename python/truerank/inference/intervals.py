@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputValueError
+from ..inputs.array_likes import checked_weights
 from ..inputs.checks import confidence, integer
+from ..metrics.contributions import (
+    COUNT,
+    TASK,
+    UNIT,
+    Contributions,
+    RankedTasks,
+    describe_units,
+    is_mean,
+    mean_and_influences,
+    sums_by_unit,
+    unit_codes,
+)
 from ..metrics.keys import NO_ADJUSTMENT, Key
 from ..metrics.kinds import take
 from ..metrics.values import adjusted, compute, moments
 from ..naming import printable, public
+from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
-from .influences import (
-    Influences,
-    check_bases,
-    influences_of,
-    influences_of_sums,
-    is_mean,
-    note_on,
-)
-from .paired_tests import T, t_test
-from .pairing import align_runs
-from .units import COUNT, TASK, UNIT, as_model, describe_units, unit_codes
+from .pairing import align_runs, as_model, runs_of
+from .statistics import T, check_bases, note_on, t_test, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray
-    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .units import HasRanks, HasUnits, Units
+    from .pairing import Model
 
 RESAMPLES = 1000
 OF_RUNS = "t of runs and units"
@@ -43,7 +47,8 @@ OF_FOLDS = "t of folds"
 
 
 @public("truerank.inference")
-class Interval(NamedTuple):
+@dataclass(frozen=True)
+class Interval:
     """A value and the bounds of its confidence interval.
 
     Attributes
@@ -103,7 +108,7 @@ class Interval(NamedTuple):
         >>> Interval("mrr", 0.3, 0.25, 0.35, 0.95, "t", 40).to_dict()["notes"]
         []
         """
-        return self._asdict() | {"notes": list(self.notes)}
+        return vars(self) | {"notes": list(self.notes)}
 
 
 def decimals_within(least: int, low: float, high: float) -> int:
@@ -136,7 +141,7 @@ class Intervals(dict[str, Interval], AsTable):
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each key; `metrics` chooses among the columns of numbers."""
-        level = next((f"{100 * found.level:g} % " for found in self.values()), "")
+        level = next((f"{100 * interval.level:g} % " for interval in self.values()), "")
         decimals = [decimals_within(x.decimals, x.low, x.high) for x in self.values()]
         columns = [
             Column("metric"),
@@ -148,16 +153,15 @@ class Intervals(dict[str, Interval], AsTable):
             Column("method"),
         ]
         rows = []
-        for found in self.values():
-            fields = found._asdict()
-            rows.append([fields[column.name] for column in columns])
-        notes = dict.fromkeys(note for found in self.values() for note in found.notes)
+        for interval in self.values():
+            rows.append([getattr(interval, column.name) for column in columns])
+        notes = dict.fromkeys(note for interval in self.values() for note in interval.notes)
         return Table(columns, rows, notes=notes).table(metrics, **options)
 
 
 @public("truerank.inference")
 def interval(
-    ranks: Ranks | HasRanks | HasUnits,
+    ranks: Model,
     metric: str | Key = "mrr",
     *,
     unit: LabelsLike | None = UNIT,
@@ -172,12 +176,18 @@ def interval(
     power means have the percentiles of 1,000 resamples of the units. Ends are cut to the range of
     the metric.
 
+    Of several runs of a model it is the interval of their mean over other runs and other units: t,
+    whose squared error is that of runs and of units. Runs of unlike tasks are folds, whose values
+    have the t interval.
+
     Parameters
     ----------
-    ranks : Ranks or Report
-        A Report stands for its ranks, with the weights of the report.
+    ranks : Ranks or Report, or a list of those
+        A Report stands for its ranks, with the weights of the report. A list has several runs of
+        one model, such as training seeds.
     metric : str or Key
-        Any key of a report but macro averages, whose groups have intervals, and z.
+        Any key of a report but macro averages, whose groups have intervals, and z; of several runs
+        a function of a mean.
     unit : str, labels or None
         What was drawn when the test set was made. "unit": the label "unit", which every Task
         writes (a test triple, an aligned pair, a query of retrieval), or tasks where the ranks have
@@ -211,42 +221,144 @@ def interval(
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
-    model = as_model("ranks", ranks, seed)
-    key = metric if isinstance(metric, Key) else model.read_key(metric)
-    check_interval(key)
-    units = model.units(key, unit=unit, weights=weights)
-    if is_mean(key):
-        influences = influences_of(units)
-        value = influences.value
-        low, high = bounds_of(influences, level)
-        method = "wilson" if influences.is_share else T
-        notes = note_on(
-            key, units.name, influences.moved, influences.bases, is_share=influences.is_share
-        )
-    else:
-        value = compute(key, units.sample)
-        low, high = _bootstrap(units, level, seed)
-        method = "bootstrap"
-        bases = units.sums(units.weights)
-        notes = note_on(key, units.name, np.zeros(units.number), bases)
-    counted = (units.number, units.name)
-    return _interval(key, value, (low, high), level, method=method, units=counted, notes=notes)
-
-
-def check_interval(key: Key, runs: int = 1) -> None:
-    """Raise an error for a key that has no interval, and say what has one.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> check_interval(parse("macro.mrr"))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputValueError: metric: macro.mrr is a mean over fixed groups, which has ...
-    """
-    problem = why_no_interval(key, runs)
+    models = [as_model(name, run, seed) for name, run in runs_of(ranks, "ranks").items()]
+    key = metric if isinstance(metric, Key) else models[0].read_key(metric)
+    problem = why_no_interval(key, len(models))
     if problem:
         raise InputValueError("metric", problem)
+    if weights is not None:
+        models = [_weighted(model, weights) for model in models]
+    if not is_mean(key):
+        return _bootstrap(models[0], key, unit, level, seed)
+    if len(models) > 1:
+        return _interval_over_runs(models, key, unit, level)
+    added = models[0].contributions(key, unit)
+    method = "wilson" if added.is_share else T
+    low = high = math.nan
+    notes: tuple[str, ...] = ()
+    if not math.isnan(added.value):
+        _, influences = mean_and_influences(added.tops, added.bases)
+        least, most = added.ends
+        if added.is_share and most > least and len(added.tops) > 1:
+            extent = most - least
+            low, high = wilson((added.mean - least) / extent, influences / extent, level)
+            low = least + low * extent
+            high = least + high * extent
+        else:
+            _, _, low, high = t_test([added.tops[None]], added.bases, level)
+        low, high = _metric_between(added, low, high)
+        notes = note_on(key, added.unit, influences, added.bases, is_share=added.is_share)
+    units = len(added.tops), added.unit
+    return _interval(key, added.value, (low, high), level, method=method, units=units, notes=notes)
+
+
+def _weighted(model: Any, weights: str | npt.ArrayLike) -> Any:
+    """The tasks of ranks with other weights; every query of retrieval counts once."""
+    if not isinstance(model, RankedTasks):
+        return model
+    ranks = model.ranks
+    if isinstance(weights, str):
+        weights = task_weights_by(ranks, weights)
+    return model.with_ranks(ranks.with_weights(checked_weights(weights, length=len(ranks))))
+
+
+def _interval_over_runs(
+    models: Sequence[Any], key: Key, unit: LabelsLike | None, level: float
+) -> Interval:
+    """The interval of the mean of a metric over runs: over other runs and other units."""
+    aligned = align_runs(models)
+    if aligned is not None:  # The units of all runs are those of the first.
+        models = aligned
+        unit, name = unit_codes(models[0].ranks, unit)
+    added = [model.contributions(key, unit) for model in models]
+    value = math.fsum(run.value for run in added) / len(added)
+    if aligned is None:
+        method = OF_FOLDS
+        name = added[0].unit
+        number = sum(len(fold.tops) for fold in added)
+        tops = np.array([[fold.mean for fold in added]])
+        bases = np.ones(len(added))
+    else:
+        method = OF_RUNS
+        number = len(added[0].tops)
+        check_bases([run.bases for run in added], "runs")
+        tops = np.array([run.tops for run in added])
+        bases = added[0].bases
+    low = high = math.nan
+    notes: tuple[str, ...] = ()
+    if not math.isnan(value):
+        _, _, low, high = t_test([tops], bases, level)
+        low, high = _metric_between(added[0], low, high)
+        if aligned is not None:
+            _, influences = mean_and_influences(tops.mean(axis=0), bases)
+            notes = note_on(key, name, influences, bases)
+    return _interval(
+        key, value, (low, high), level, method=method, units=(number, name), notes=notes
+    )
+
+
+def _metric_between(added: Contributions, low: float, high: float) -> tuple[float, float]:
+    """The metric at both bounds of its mean, which are cut to its range; nan stays nan."""
+    if math.isnan(low):
+        return low, high
+    least, most = added.ends
+    one = added.metric_at(min(max(low, least), most))
+    other = added.metric_at(min(max(high, least), most))
+    return min(one, other), max(one, other)
+
+
+def _bootstrap(
+    model: RankedTasks, key: Key, unit: LabelsLike | None, level: float, seed: int
+) -> Interval:
+    """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
+    sample, weights, codes, name = model.sample(key, unit)
+    bases = sums_by_unit(codes, weights)
+    value = compute(key, sample)
+    low = high = math.nan
+    if len(bases) > 1 and not math.isnan(value):
+        random = np.random.default_rng(seed)
+        plain = key._replace(adjustment=NO_ADJUSTMENT)
+        order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
+        ordered = take(sample, order)
+        values = []
+        for _ in range(RESAMPLES):
+            drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
+            of_tasks = (weights * drawn[codes])[order]
+            values.append(compute(plain, ordered._replace(weights=of_tasks)))
+        _, influences = mean_and_influences(sums_by_unit(codes, weights * sample.ranks), bases)
+        if min(values) < max(values) or influences.any():
+            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+        if key.adjustment != NO_ADJUSTMENT:
+            chance = moments(key.alone, sample.candidates, sample.weights)
+            low, high = sorted(adjusted(key, end, *chance) for end in (low, high))
+    notes = note_on(key, name, np.zeros(len(bases)), bases)
+    units = len(bases), name
+    return _interval(key, value, (low, high), level, method="bootstrap", units=units, notes=notes)
+
+
+def _interval(
+    key: Key,
+    value: float,
+    bounds: tuple[float, float],
+    level: float,
+    *,
+    method: str,
+    units: tuple[int, str],
+    notes: tuple[str, ...],
+) -> Interval:
+    """The interval of a value; where it has no bounds, the reason is its note."""
+    number, name = units
+    if math.isnan(bounds[0]):
+        method = "none"
+        notes = ()
+        if not math.isnan(value):
+            counted = describe_units(number, name)
+            notes = (f"no interval: all {counted} are alike",)
+            if number < 2:
+                notes = (f"no interval: {counted}",)
+    return Interval(
+        str(key), value, *bounds, level, method, number, name, notes, decimals=key.decimals
+    )
 
 
 def why_no_interval(key: Key, runs: int = 1) -> str:
@@ -274,188 +386,3 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
             f"{key} of several runs has no interval, as it is no mean over units; each run has one"
         )
     return ""
-
-
-def bounds_of(influences: Influences, level: float) -> tuple[float, float]:
-    """Return the bounds of a metric; nan for fewer than 2 units, and alike ones but for shares.
-
-    Examples
-    --------
-    >>> tops = np.arange(9.0)
-    >>> mean, moved = influences_of_sums(tops, np.ones(9))
-    >>> low, high = bounds_of(Influences(mean, mean, tops, np.ones(9), moved), 0.95)
-    >>> round(low, 3), round(high, 3)
-    (1.895, 6.105)
-    """
-    least, most = influences.ends
-    if len(influences.moved) < 2 or math.isnan(influences.value):
-        return math.nan, math.nan
-    if influences.is_share and most > least:
-        extent = most - least
-        share = (influences.mean - least) / extent
-        low, high = wilson(share, influences.moved / extent, level)
-        low = least + low * extent
-        high = least + high * extent
-    else:
-        _, _, low, high = t_test([influences.tops[None]], influences.bases, level)
-    return _values_between(influences, low, high)
-
-
-def _values_between(influences: Influences, low: float, high: float) -> tuple[float, float]:
-    """The metric at both bounds of the mean, which are cut to its range; nan stays nan."""
-    if math.isnan(low):
-        return low, high
-    least, most = influences.ends
-    one = influences.at(min(max(low, least), most))
-    other = influences.at(min(max(high, least), most))
-    return min(one, other), max(one, other)
-
-
-def wilson(share: float, moved: FloatArray, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share, of as many trials as would vary as much as its units do.
-
-    Parameters
-    ----------
-    share : float
-    moved : ndarray of float64, shape (units,)
-        The influences of the units. Where they are 0, each unit is a trial.
-    level : float
-
-    Examples
-    --------
-    >>> low, high = wilson(0.5, np.array([0.01] * 50 + [-0.01] * 50) / 2, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.4038, 0.5962)
-    """
-    from scipy.special import ndtri
-
-    share = round(share, 12)  # All hits are 1, whatever their weights were.
-    trials = float(len(moved))
-    if moved.any() and 0 < share < 1:
-        trials = share * (1 - share) / float(moved @ moved)
-    square = float(ndtri((1 + level) / 2)) ** 2 / trials
-    middle = (share + square / 2) / (1 + square)
-    reach = math.sqrt(share * (1 - share) * square + square * square / 4) / (1 + square)
-    return middle - reach, middle + reach
-
-
-def _bootstrap(units: Units, level: float, seed: int) -> tuple[float, float]:
-    """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
-    number = units.number
-    sample = units.sample
-    if number < 2 or math.isnan(compute(units.key, sample)):
-        return math.nan, math.nan
-    random = np.random.default_rng(seed)
-    plain = units.key._replace(adjustment=NO_ADJUSTMENT)
-    order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
-    ordered = take(sample, order)
-    values = []
-    for _ in range(RESAMPLES):
-        drawn = np.bincount(random.integers(number, size=number), minlength=number)
-        weights = (units.weights * drawn[units.unit])[order]
-        values.append(compute(plain, ordered._replace(weights=weights)))
-    _, moved = influences_of_sums(
-        units.sums(units.weights * sample.ranks), units.sums(units.weights)
-    )
-    if min(values) == max(values) and not moved.any():
-        return math.nan, math.nan
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    if units.key.adjustment == NO_ADJUSTMENT:
-        return low, high
-    of_chance = moments(units.key.alone, sample.candidates, sample.weights)
-    ends = [adjusted(units.key, end, *of_chance) for end in (low, high)]
-    return min(ends), max(ends)
-
-
-# -- several runs of a model -----------------------------------------------------------------------
-
-
-def interval_over_runs(
-    runs: Sequence[Ranks | HasRanks],
-    metric: str | Key = "mrr",
-    *,
-    unit: LabelsLike | None = UNIT,
-    level: float = 0.95,
-) -> Interval:
-    """Compute the interval of the mean of a metric over runs: over other runs and other units.
-
-    Parameters
-    ----------
-    runs : sequence of Ranks or Reports
-        At least two. If their tasks are unlike, they are folds, whose values have a t interval.
-    metric, unit, level
-        As in `interval`; the kind "random" has the seeds of Reports.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two runs, and for metrics that are no function of a mean.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> runs = [Ranks([0, 3, x], [1, 1, 1], 10) for x in (1, 2, 4)]
-    >>> found = interval_over_runs(runs, "mr")
-    >>> found.method, found.units, round(found.value, 4)
-    ('t of runs and units', 3, 2.7778)
-    """
-    level = confidence(level)
-    if len(runs) < 2:
-        raise InputValueError("runs", expected="at least two", got=len(runs))
-    models = [as_model(f"reports[{i}]", run) for i, run in enumerate(runs)]
-    key = metric if isinstance(metric, Key) else models[0].read_key(metric)
-    check_interval(key, len(runs))
-    aligned = align_runs(models)
-    if aligned is not None:
-        models = aligned
-        unit, name = unit_codes(models[0].tasks, unit)
-    units = [model.units(key, unit=unit) for model in models]
-    influences = [influences_of(of_run) for of_run in units]
-    value = math.fsum(of_run.value for of_run in influences) / len(runs)
-    low = high = math.nan
-    notes: tuple[str, ...] = ()
-    if aligned is None:
-        method = OF_FOLDS
-        name = units[0].name
-        number = sum(of_fold.number for of_fold in units)
-        tops = np.array([[of_fold.mean for of_fold in influences]])
-        bases = np.ones(len(runs))
-    else:
-        method = OF_RUNS
-        number = units[0].number
-        check_bases(influences, "runs")
-        tops = np.array([of_run.tops for of_run in influences])
-        bases = influences[0].bases
-    if not math.isnan(value):
-        _, _, low, high = t_test([tops], bases, level)
-        low, high = _values_between(influences[0], low, high)
-        if aligned is not None:
-            _, moved = influences_of_sums(tops.mean(axis=0), bases)
-            notes = note_on(key, name, moved, bases)
-    counted = (number, name)
-    return _interval(key, value, (low, high), level, method=method, units=counted, notes=notes)
-
-
-def _interval(
-    key: Key,
-    value: float,
-    bounds: tuple[float, float],
-    level: float,
-    *,
-    method: str,
-    units: tuple[int, str],
-    notes: tuple[str, ...],
-) -> Interval:
-    """The interval of a value; where it has no bounds, the reason is its note."""
-    number, name = units
-    if math.isnan(bounds[0]):
-        method = "none"
-        notes = ()
-        if not math.isnan(value):
-            counted = describe_units(number, name)
-            notes = (f"no interval: all {counted} are alike",)
-            if number < 2:
-                notes = (f"no interval: {counted}",)
-    return Interval(
-        str(key), value, *bounds, level, method, number, name, notes, decimals=key.decimals
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from ..arrays.row_keys import (
     sorted_with_order,
 )
 from ..errors import InputTypeError, InputValueError
+from ..metrics.contributions import RankedTasks
 from ..metrics.keys import parse
 from ..ranks.container import Ranks
+from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
-from .units import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..metrics.keys import Key
     from ..ranks.labels import Labels
-    from .units import HasUnits
 
+# A Report is a mapping of keys to numbers; a list holds several runs of one model.
+Run: TypeAlias = Ranks | Mapping[str, float]
+Model: TypeAlias = Run | Sequence[Ranks] | Sequence[Mapping[str, float]]
+Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, Mapping[str, float]]
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
 BY_POSITION = "position"
@@ -47,17 +51,51 @@ def is_model(model: object) -> bool:
     return isinstance(model, Ranks) or hasattr(model, "read_key")
 
 
-def runs_of(model: Any) -> list[Any]:
-    """The runs of a model: of a list, or of several reports in one; else the model alone.
+def as_model(name: str, model: Any, seed: int = 0) -> Any:
+    """Return what inference takes of a model; see `truerank.metrics.contributions`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the model.
+    model : Ranks or Report
+    seed : int
+        The seed of the kind "random" of Ranks; a Report has its own.
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks and Reports.
+    ValueError
+        As `weighted_ranks`.
 
     Examples
     --------
-    >>> len(runs_of([Ranks([0], [1], 10), Ranks([2], [1], 10)])), len(runs_of(Ranks([0], [1], 10)))
-    (2, 1)
+    >>> as_model("a", Ranks([0], [1], 10)).ranks
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    if isinstance(model, (list, tuple)):
-        return list(model)
-    return list(getattr(model, "reports", [model]))
+    if hasattr(type(model), "contributions"):
+        return model
+    if hasattr(type(model), "model"):
+        return model.model
+    return RankedTasks(weighted_ranks(name, model), seed)
+
+
+def runs_of(model: Any, name: str) -> dict[str, Any]:
+    """The runs of a model by their names in messages: of a list, or of several reports in one.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0], [1], 10)
+    >>> list(runs_of([ranks, ranks], "a")), list(runs_of(ranks, "a"))
+    (['a[0]', 'a[1]'], ['a'])
+    """
+    runs = model if isinstance(model, (list, tuple)) else getattr(model, "reports", [model])
+    if not runs:
+        raise InputValueError(name, expected="at least one run", got="none")
+    if len(runs) == 1:
+        return {name: runs[0]}
+    return {f"{name}[{i}]": run for i, run in enumerate(runs)}
 
 
 def reader_of(model: Any) -> Callable[[str], Key]:
@@ -70,26 +108,26 @@ def reader_of(model: Any) -> Callable[[str], Key]:
     return reader
 
 
-def align_runs(models: Sequence[HasUnits]) -> list[HasUnits] | None:
+def align_runs(models: Sequence[Any]) -> list[Any] | None:
     """Put the tasks of runs in the order of the first; None where they are unlike, as of folds.
 
     Examples
     --------
     >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
-    >>> align_runs([as_model("a", a), as_model("b", b)])[1].tasks.above
+    >>> align_runs([as_model("a", a), as_model("b", b)])[1].ranks.above
     array([0, 1])
     >>> align_runs([as_model("a", a), as_model("b", b[:1])])
     """
-    first = models[0].tasks
+    first = models[0].ranks
     aligned = []
     for model in models:
-        ranks = model.tasks
+        ranks = model.ranks
         if len(ranks) != len(first):
             return None
         order, labels, differences = match_tasks(first, ranks)
         if differences or (first.candidates != ranks.candidates[order]).any():
             return None
-        aligned.append(model.in_order(align(first, ranks, order, labels), order))
+        aligned.append(_with_ranks(model, align(first, ranks, order, labels)))
     return aligned
 
 
@@ -249,24 +287,6 @@ def _format_difference(name: str, one: Any, two: Any) -> str:
     )
 
 
-class Paired(NamedTuple):
-    """Two models whose tasks are in the same order.
-
-    Attributes
-    ----------
-    models : tuple of HasUnits
-        Their tasks have the same sides and weights; those of the second are in the order of the
-        first.
-    pairing : str
-        How the tasks were matched.
-    notes : list of str
-    """
-
-    models: tuple[HasUnits, HasUnits]
-    pairing: str
-    notes: list[str]
-
-
 def pair_ranks(
     a: Any,
     b: Any,
@@ -274,7 +294,7 @@ def pair_ranks(
     *,
     seed: int = 0,
     allow_unlike: bool = False,
-) -> Paired:
+) -> tuple[Any, Any, str, list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     Parameters
@@ -287,6 +307,15 @@ def pair_ranks(
     allow_unlike : bool
         Whether notes say what differs, where nothing forbids a comparison.
 
+    Returns
+    -------
+    one, two : RankedTasks or queries
+        The models; the tasks of the second are in the order of the first, with its sides and
+        weights.
+    pairing : str
+        How the tasks were matched.
+    notes : list of str
+
     Raises
     ------
     ValueError
@@ -295,7 +324,7 @@ def pair_ranks(
     Examples
     --------
     >>> ranks = Ranks([0], [1], 10)
-    >>> pair_ranks(ranks, ranks)[1:]
+    >>> pair_ranks(ranks, ranks)[2:]
     ('position', ['paired by position only'])
     """
     if reader_of(a) is not reader_of(b):  # Tasks of one rank each do not pair with queries.
@@ -303,16 +332,14 @@ def pair_ranks(
         raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
     one = as_model(names[0], a, seed)
     two = as_model(names[1], b, seed)
-    first = one.tasks
-    second = two.tasks
+    first = one.ranks
+    second = two.ranks
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
     order, labels, differences = match_tasks(first, second)
-    aligned = align(first, second, order, labels)
-    if aligned is not second:
-        two = two.in_order(aligned, order)
-        second = aligned
+    second = align(first, second, order, labels)
+    two = _with_ranks(two, second)
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     if (first.candidates != second.candidates).any():
         unlike.append(_format_difference("candidates", first.candidates, second.candidates))
@@ -336,10 +363,79 @@ def pair_ranks(
         pairing = BY_POSITION
         notes.append(BY_POSITION_ONLY)
     side = second.side if first.side is None else first.side
-    first = first.with_labels(side=side)
-    second = second.with_labels(side=side).with_weights(first.weights)
-    models = one.in_order(first), two.in_order(second)
-    return Paired(models, pairing, notes)
+    one = _with_ranks(one, _with_side(first, side))
+    second = _with_side(second, side)
+    if first.weights is not second.weights:
+        second = second.with_weights(first.weights)
+    return one, _with_ranks(two, second), pairing, notes
+
+
+def _with_side(ranks: Ranks, side: Labels | None) -> Ranks:
+    """Ranks whose tasks have these sides; the same ones where they have them."""
+    if side is None or (ranks.side is not None and ranks.side.same_as(side)):
+        return ranks
+    return ranks.with_labels(side=side)
+
+
+def _with_ranks(model: Any, ranks: Ranks) -> Any:
+    """The model of these ranks; itself where they are its own."""
+    return model if ranks is model.ranks else model.with_ranks(ranks)
+
+
+def pair_runs(
+    runs_a: Mapping[str, Any],
+    runs_b: Mapping[str, Any],
+    names: tuple[str, str],
+    *,
+    seed: int = 0,
+    allow_unlike: bool = False,
+) -> tuple[list[Any], list[Any], bool, str, tuple[str, ...]]:
+    """Pair the tasks of several runs of two models; see `pair_ranks`.
+
+    Returns
+    -------
+    models_a, models_b : list
+        All have their tasks in one order; of folds those of one fold of both.
+    are_folds : bool
+        Whether the runs of the first model have unlike tasks.
+    pairing : str
+    notes : tuple of str
+
+    Examples
+    --------
+    >>> runs = {"a": Ranks([0], [1], 10)}
+    >>> pair_runs(runs, runs, ("a", "b"))[2:]
+    (False, 'position', ('paired by position only',))
+    """
+    for name, runs, of_other in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
+        if len(runs) == 1 < len(of_other):
+            raise InputTypeError(name, expected="several runs, as the other model has", got="one")
+    are_folds = False
+    if len(runs_a) > 1:
+        are_folds = align_runs([as_model(*run, seed) for run in runs_a.items()]) is None
+    if are_folds and len(runs_a) != len(runs_b):
+        expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
+        raise InputValueError(names[1], expected=expected, got=len(runs_b))
+    first, *others = runs_a.items()
+    if are_folds:
+        sides = list(zip(runs_a.items(), runs_b.items(), strict=True))
+    else:  # The other runs of the first model are paired with its first one, too.
+        sides = [(first, run) for run in (*others, *runs_b.items())]
+    models_a = []
+    models_b = []
+    notes: dict[str, None] = {}
+    for (name, run), (other_name, other) in sides:
+        both = name, other_name
+        one, two, pairing, unlike = pair_ranks(
+            run, other, both, seed=seed, allow_unlike=allow_unlike
+        )
+        models_a.append(one)
+        models_b.append(two)
+        notes.update(dict.fromkeys(unlike))
+    if not are_folds:
+        models_a = [models_a[0], *models_b[: len(others)]]
+        models_b = models_b[len(others) :]
+    return models_a, models_b, are_folds, pairing, tuple(notes)
 
 
 def align(a: Ranks, b: Ranks, order: IntArray, labels: Sequence[str]) -> Ranks:

@@ -8,6 +8,7 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..errors import UnknownKeyError as UnknownKeyError
+    from . import contributions as contributions
     from .metric_table import METRICS as METRICS
     from .published import Adjusted as Adjusted
     from .values import chance as chance
@@ -16,6 +17,7 @@ else:  # A type checker that read this would accept any name.
         __name__,
         {
             "..errors": ("UnknownKeyError",),
+            ".contributions": (),
             ".metric_table": ("METRICS",),
             ".published": ("Adjusted",),
             ".values": ("chance",),

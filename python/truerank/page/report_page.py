@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..arrays.writing import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
-from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys
+from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import public
 from ..plot import groups, hits_curve, rank_distribution

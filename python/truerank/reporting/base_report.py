@@ -21,7 +21,6 @@ JSON_FORMAT = 1
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
-    from ..inference.units import HasUnits
     from ..metrics.keys import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
@@ -153,8 +152,8 @@ class BaseReport(Numbers):
         return self._source.group_codes
 
     @property
-    def model(self) -> HasUnits:
-        """The tasks and their units, as `truerank.inference` reads them."""
+    def model(self) -> Any:
+        """The tasks or queries, as `truerank.inference` takes them."""
         return self._source.model
 
     @overload

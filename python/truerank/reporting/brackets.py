@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..inference.intervals import why_no_interval
-from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
+from ..metrics.contributions import describe_units
 from ..tables.cells import format_count
 from .columns import sentence
 

@@ -15,10 +15,10 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
-from ..inference.paired_tests import error_rate
 from ..inference.pairing import pair_ranks
-from ..inference.units import COUNT, UNIT
+from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag
+from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
 from ..tables import Column, Table

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from .. import inference, reporting
 from ..errors import InputTypeError, InputValueError
-from ..inference.units import UNIT
 from ..inputs.checks import several
 from ..inputs.rules import with_options
+from ..metrics.contributions import UNIT
 from ..naming import public
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
@@ -142,8 +142,9 @@ class Repeats(Numbers):
         >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
         (0.351, 0.513, 0.676)
         """
-        over_runs = inference.intervals.interval_over_runs
-        return over_runs(self.reports, metric, unit=unit, level=level)
+        if self.runs < 2:
+            raise InputValueError("runs", expected="at least two", got=self.runs)
+        return inference.interval(self.reports, metric, unit=unit, level=level)
 
     def values(self, key: str | None = None) -> Any:
         """Return the values of a key, one for each run; without a key, the means of all keys."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputValueError, UnknownKeyError
-from ..inference.units import UNIT
 from ..inputs.checks import unique_keys
 from ..inputs.words import suggest
+from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from .. import inference
+from .. import metrics
 from ..errors import UnknownKeyError
 from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Key, Sides, parse, sides_of
@@ -33,7 +33,7 @@ from .columns import (
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inference.units import HasUnits
+    from ..metrics.contributions import RankedTasks
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
@@ -194,8 +194,8 @@ class Source(ABC):
 
     @property
     @abstractmethod
-    def model(self) -> HasUnits:
-        """The tasks and their units, as inference reads them."""
+    def model(self) -> Any:
+        """The tasks or queries, as inference takes them."""
 
     @property
     def kinds_differ(self) -> bool:
@@ -315,9 +315,9 @@ class Counted(Source):
         return grouping
 
     @property
-    def model(self) -> HasUnits:
-        """The tasks and their units, as inference reads them."""
-        return inference.units.RankedTasks(self.tasks, self.seed)
+    def model(self) -> RankedTasks:
+        """The tasks, as inference takes them."""
+        return metrics.contributions.RankedTasks(self.tasks, self.seed)
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..errors import InputValueError
-from ..inference.units import UNIT, Units, unit_codes
 from ..inputs.array_likes import read_only
 from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
 from ..metrics.answer_metrics import LEVELS, ORDER_KINDS, read_key
 from ..metrics.answers import GAINS, RankedAnswers, counted_gains
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
-from ..metrics.kinds import EXPECTED_KIND, Sample
+from ..metrics.contributions import UNIT, Contributions, sums_by_unit, unit_codes
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides, increasing
+from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..records.elements import first_names
@@ -410,49 +410,43 @@ class AnsweredQueries(Source):
 
     @property
     def model(self) -> AnsweredQueries:
-        """The queries and their units, as inference reads them."""
+        """The queries and their units, as inference takes them."""
         return self
 
-    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
+    def with_ranks(self, ranks: Ranks) -> AnsweredQueries:
         """Return the same right answers in another order, with these ranks."""
-        if order is None:  # The order is by a side or a weight, which queries do not have.
-            return self
         return self._with_ranks(ranks)
 
-    def units(
-        self,
-        key: Key,
-        *,
-        unit: LabelsLike | None = UNIT,
-        weights: object = None,
-    ) -> Units:
-        """Return the queries in their units; see `truerank.inference.units.HasUnits`.
+    def contributions(self, key: Key, unit: LabelsLike | None = UNIT) -> Contributions:
+        """Return what the queries of each unit add to a metric.
 
         Examples
         --------
         >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> AnsweredQueries(ranks).units(read_key("map")).unit
-        array([0, 1])
+        >>> AnsweredQueries(ranks).contributions(read_key("map")).tops
+        array([0.75, 0.5 ])
         """
         codes, name = unit_codes(self.ranks, unit)
         codes = self.graded.of_queries(codes, "unit")
         answers, places = self._answers_of(key)
         columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
-        columns.append(self.candidates)
         # The mean is over these queries alone.
         if places is not None and not self._counts_zeros(key):
             columns = [column[places] for column in columns]
             codes = codes_of(codes[places]).codes
-        number = int(codes.max(initial=-1)) + 1
         zeros = self._zeros(key)
         if zeros:  # Each of these queries is a unit of its own.
-            added = np.array([0, 1, 0, 0, 1])[:, None].repeat(zeros, axis=1)
+            added = np.array([0, 1, 0, 0])[:, None].repeat(zeros, axis=1)
             columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
-            codes = np.append(codes, number + np.arange(zeros))
-            number += zeros
-        tops, bases, least, most, candidates = columns
-        sample = Sample(tops, candidates)
-        return Units(key, sample, bases, codes, number, name, (least, most))
+            codes = np.append(codes, int(codes.max(initial=-1)) + 1 + np.arange(zeros))
+        tops, bases, least, most = columns
+        merits = tops if increasing(key) else -tops
+        with np.errstate(all="ignore"):
+            ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
+            tops = sums_by_unit(codes, tops)
+            bases = sums_by_unit(codes, bases)
+            mean = float(tops.sum() / bases.sum())
+        return Contributions(key, mean, mean, tops, bases, name, merits, (ends[0], ends[1]))
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Sign flips against enumeration, and t against scipy."""
+"""Sign flips against enumeration, t against scipy, and the note on few units."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from support.examples import examples
-from truerank.inference.paired_tests import (
+from truerank.inference.statistics import (
     are_alike,
-    bounds_of_difference,
+    check_bases,
+    count_carriers,
     differences,
     flip_bounds,
     flip_probability,
     halves_of,
-    p_of_difference,
+    note_on,
+    paired_test,
+    standard_error,
     t_test,
 )
+from truerank.metrics.contributions import mean_and_influences
+from truerank.metrics.keys import parse
 
 Array = np.ndarray[Any, Any]
 
@@ -105,17 +111,16 @@ def test_more_than_thirty_are_scipys_paired_t(seed: int, differ: int, alike: int
     apart = differences(one, two)
     ones = np.ones(len(apart))
     expected = scipy.stats.ttest_rel(one, two)
-    p_value, method = p_of_difference(apart, ones)
+    p_value, low, high, method = paired_test(apart, ones, 0.9)
     assert (p_value, method) == (pytest.approx(expected.pvalue, rel=1e-12), "t")
     interval = expected.confidence_interval(0.9)
-    found = bounds_of_difference(apart, ones, 0.9)
-    assert found == pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-12)
+    assert (low, high) == pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(("units", "method"), [(30, "exact sign flips"), (31, "t")])
 def test_up_to_thirty_differences_are_flipped(units: int, method: str) -> None:
     apart = np.append(np.arange(1, units + 1) / 64, np.zeros(5))
-    p_value, found = p_of_difference(apart, np.ones(units + 5))
+    p_value, _, _, found = paired_test(apart, np.ones(units + 5), 0.95)
     assert found == method
     assert p_value >= 2.0 ** (1 - units) or method == "t"
 
@@ -127,16 +132,16 @@ def test_units_that_weigh_unlike_have_t_on_influences() -> None:
     mean = apart.sum() / bases.sum()
     d = (apart - mean * bases) / bases.sum()
     t = mean / math.sqrt(80 / 79 * (d**2).sum())
-    p_value, _ = p_of_difference(apart, bases)
+    p_value, *_ = paired_test(apart, bases, 0.95)
     assert p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 79), rel=1e-12)
 
 
 def test_only_units_that_differ_are_shifted() -> None:
     apart = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 2.5, -1.0])
-    alone = bounds_of_difference(apart, np.ones(7), 0.95)
-    among = bounds_of_difference(np.append(apart, np.zeros(21)), np.ones(28), 0.95)
+    _, *alone, _ = paired_test(apart, np.ones(7), 0.95)
+    _, *among, _ = paired_test(np.append(apart, np.zeros(21)), np.ones(28), 0.95)
     assert among == pytest.approx(np.array(alone) / 4)
-    assert bounds_of_difference(apart[:5], np.ones(5), 0.95) == (-math.inf, math.inf)
+    assert paired_test(apart[:5], np.ones(5), 0.95)[1:3] == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("units", [3, 30, 31, 60])
@@ -144,11 +149,11 @@ def test_units_that_differ_alike(units: int) -> None:
     bases = np.random.default_rng(0).random(units) + 0.1
     apart = 0.1 * bases
     assert are_alike(apart, bases)
-    p_value, method = p_of_difference(apart, bases)
+    p_value, *bounds, method = paired_test(apart, bases, 0.95)
     assert (p_value, method) == (pytest.approx(2.0 ** (1 - units), rel=1e-9), "exact sign flips")
-    assert np.isnan(bounds_of_difference(apart, bases, 0.95)).all()
-    assert np.isnan(bounds_of_difference(0 * apart, bases, 0.95)).all()
-    assert p_of_difference(0 * apart, bases)[0] == 1.0
+    assert np.isnan(bounds).all()
+    p_value, *bounds, _ = paired_test(0 * apart, bases, 0.95)
+    assert (p_value, np.isnan(bounds).all()) == (1.0, True)
 
 
 def test_rounding_is_no_difference() -> None:
@@ -163,3 +168,62 @@ def test_t_of_nothing_that_varies() -> None:
     estimate, p_value, low, high = t_test([np.full((1, 4), 0.1)], np.ones(4), 0.95)
     assert estimate == pytest.approx(0.1)
     assert np.isnan([p_value, low, high]).all()
+
+
+# -- influences and the note -------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30))
+def test_a_ratio_of_sums_of_any_numbers(values: list[float]) -> None:
+    mean, influences = mean_and_influences(np.array(values), np.ones(len(values)))
+    assert mean == pytest.approx(np.mean(values))
+    assert standard_error(influences) == pytest.approx(
+        np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9 * (1 + np.abs(values).max())
+    )
+
+
+def test_what_is_rounding_is_no_influence() -> None:
+    assert not mean_and_influences(np.full(7, 0.1), np.ones(7))[1].any()
+    weights = np.array([0.1, 0.2, 0.7])
+    assert not mean_and_influences(0.3 * weights, weights)[1].any()
+    assert math.isnan(standard_error(np.zeros(1)))
+
+
+@pytest.mark.parametrize(
+    ("units", "large", "weight", "words"),
+    [
+        (199, 1.0, 1.0, "few units: 199 tasks"),
+        (200, 1.0, 1.0, ""),
+        (20_000, 1e4, 1.0, "few units carry it: mr rests on about 1 of 20,000 tasks"),
+        (1000, 1.0, 1000.0, "few units carry it: mr rests on about 4 of 1,000 tasks"),
+        (1000, 1.0, 100.0, ""),
+    ],
+)
+def test_the_note_names_its_number(units: int, large: float, weight: float, words: str) -> None:
+    influences = np.tile([1.0, -1.0], units)[:units]
+    influences[0] = large
+    bases = np.ones(units)
+    bases[0] = weight
+    assert note_on(parse("mr"), "task", influences, bases) == ((words,) if words else ())
+    of_share = note_on(parse("hits@1"), "task", influences, bases, is_share=True)
+    assert bool(of_share) == (units < 200 or weight == 1000)
+
+
+@pytest.mark.parametrize(("carriers", "notes"), [(29, 1), (30, 0)])
+def test_thirty_units_carry_a_result(carriers: int, notes: int) -> None:
+    ones = np.ones(1000)
+    few = np.where(np.arange(1000) < carriers, 1.0, 0.0)
+    assert len(note_on(parse("mr"), "task", few, ones)) == notes
+    assert len(note_on(parse("hits@1"), "task", ones, few, is_share=True)) == notes
+
+
+@given(st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30))
+def test_carriers_are_between_one_and_all(numbers: list[float]) -> None:
+    assert 1 - 1e-9 <= count_carriers(np.array(numbers)) <= len(numbers) + 1e-9
+    assert count_carriers(np.full(len(numbers), numbers[0])) == pytest.approx(len(numbers))
+
+
+def test_units_that_weigh_unlike_are_refused() -> None:
+    check_bases([np.ones(3), np.full(3, 7.0)], "b")
+    with pytest.raises(tr.InputValueError, match="units that weigh as those of the other model"):
+        check_bases([np.ones(3), np.arange(3.0)], "b")

@@ -1,0 +1,312 @@
+"""What each unit adds to the two sums whose ratio is a metric's mean: tops and bases.
+
+A metric is a function of a mean of f(r), and a weighted mean is a ratio of two sums: of w f and of
+w. Values, intervals, comparisons and runs follow from what units add to both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.row_keys import codes_of
+from ..ranks.grouping import group_codes
+from ..ranks.labels import LABEL_WORDS
+from .averages import arithmetic, power, rescale_weights, tie_centres, values_per_task, variance
+from .keys import NO_ADJUSTMENT, Key, parse, sides_of
+from .kinds import Sample, sample_of, take
+from .metric_table import METRICS
+from .ties import LOG
+from .values import adjusted, compute, moments
+
+if TYPE_CHECKING:
+    from ..arrays.types import FloatArray, IntArray
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
+
+UNIT = "unit"
+TASK = "task"
+# What a unit of a task is, by the sides that the task ranks.
+UNIT_OF_SIDE = dict.fromkeys(("head", "tail", "relation"), "triple")
+UNIT_OF_SIDE.update(left_to_right="pair", right_to_left="pair", answers="query")
+COUNT = "count"
+LEAST_POWER = 1e-6  # The mean of a smaller power is that of the logarithm.
+ROUNDING = 1e-12
+MOST_POWER = 10  # Sums of greater powers of ranks hang on the largest alone, or leave float64.
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What the units of a test set add to a metric.
+
+    Attributes
+    ----------
+    key : Key
+    value : float
+        The metric; nan where it, or the mean, is not finite.
+    mean : float
+        The ratio of the sums of tops and of bases; of a variance its logarithm.
+    tops, bases : ndarray of float64, shape (units,)
+    unit : str
+        What a unit is, in the singular.
+    merits : ndarray of float64, shape (tasks,)
+        What each task, or query, adds to a mean in which more is better.
+    ends : (float, float)
+        The least and the greatest mean that the tasks allow.
+    chance : (float, float) or None
+        Mean and variance under chance, of a metric that is adjusted as a whole.
+    """
+
+    key: Key
+    value: float
+    mean: float
+    tops: FloatArray
+    bases: FloatArray
+    unit: str
+    merits: FloatArray
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    chance: tuple[float, float] | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """Whether each task adds all or nothing, as for hits@k."""
+        return self.key.metric in ("hits", "success")
+
+    def metric_at(self, mean: float) -> float:
+        """Return the metric that this mean would have; inf where it is the inverse of 0."""
+        metric = METRICS.get(self.key.metric, METRICS["mrr"])  # Those of retrieval are means.
+        try:
+            if metric.mean is variance:
+                mean = math.exp(mean)
+            elif metric.mean is power:
+                p = float(self.key.parameter)
+                mean = math.exp(mean) if abs(p) < LEAST_POWER else float(mean ** (1 / p))
+            value = metric.inverse(mean)
+            if self.chance is not None:
+                value = adjusted(self.key, value, *self.chance)
+        except (ArithmeticError, ValueError):
+            return math.inf
+        return value
+
+
+# What inference takes of a report, whether of tasks or of queries with several right answers:
+# - `ranks`, with the weights in force, by whose labels tasks are paired and are units;
+# - `read_key(text)`;
+# - `contributions(key, unit)`, and of ranks alone `sample(key, unit)`, which the bootstrap draws;
+# - `with_ranks(ranks)`, the same report of its own tasks in another order, or labelled anew;
+# - `paired_rules`, what else is equal in two that are compared: of retrieval gains and misses.
+@dataclass(frozen=True, eq=False)
+class RankedTasks:
+    """Ranks of which each task counts on its own, as intervals and comparisons take them.
+
+    Attributes
+    ----------
+    ranks : Ranks
+        With the weights in force.
+    seed : int
+        The seed of the kind "random".
+    paired_rules : mapping
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> model = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
+    >>> contributions = model.contributions(model.read_key("mr"), ["a", "b", "a"])
+    >>> contributions.tops, contributions.bases, contributions.unit
+    (array([6., 4.]), array([2., 1.]), 'group')
+    """
+
+    ranks: Ranks
+    seed: int = 0
+    paired_rules: Mapping[str, Any] = field(default_factory=dict)
+
+    read_key = staticmethod(parse)
+
+    def with_ranks(self, ranks: Ranks) -> RankedTasks:
+        """Return these tasks in another order, or with other labels or weights."""
+        return RankedTasks(ranks, self.seed)
+
+    def sample(
+        self, key: Key, unit: LabelsLike | None = UNIT
+    ) -> tuple[Sample, FloatArray, IntArray, str]:
+        """Return the tasks of a key: their ranks, safe weights, unit codes, and a unit's name.
+
+        Tasks of weight 0 are left out of all metrics but count, which counts them.
+        """
+        ranks = self.ranks
+        sides = sides_of(ranks)
+        sides.check(key.side, str(key))
+        # All tasks are ranked at once, so that the sides agree with the whole.
+        sample = sample_of(ranks, key.kind, self.seed)
+        codes, name = unit_codes(ranks, unit)
+        chosen = sides.mask(key.side)
+        if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
+            has_weight = sample.weights > 0
+            chosen = has_weight if chosen is None else chosen & has_weight
+        if chosen is not None:  # Some units may have no task left.
+            (tasks,) = np.nonzero(chosen)
+            sample = take(sample, tasks)
+            codes = codes_of(codes[tasks]).codes
+        if sample.tied is not None and (sample.tied == 1).all():
+            sample = sample._replace(tied=None)
+        weights = np.ones(len(sample.ranks))
+        if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
+            weights = rescale_weights(sample.weights)
+        return sample, weights, codes, name
+
+    def contributions(self, key: Key, unit: LabelsLike | None = UNIT) -> Contributions:
+        """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
+
+        Parameters
+        ----------
+        key : Key
+            No macro average.
+        unit : str, labels or None
+            As `unit_codes` takes it.
+        """
+        sample, weights, codes, name = self.sample(key, unit)
+        metric = METRICS[key.metric]
+        first = sample._replace(ranks=np.ones(len(weights)), tied=None)
+        last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
+        with np.errstate(all="ignore"):
+            values = _summands(key, sample, weights)
+            shift, scale = _chance_of_tasks(key, sample)
+            bases = weights * scale
+            tops = weights * (values - shift)
+            ends = [weights * (_summands(key, end, weights) - shift) for end in (first, last)]
+            least, most = sorted(float(end.sum() / bases.sum()) for end in ends)
+            if name != TASK:
+                tops = sums_by_unit(codes, tops)
+                bases = sums_by_unit(codes, bases)
+            mean, influences = mean_and_influences(tops, bases)
+        value = compute(key, sample)
+        if not (math.isfinite(value) and math.isfinite(mean)):
+            return Contributions(key, math.nan, math.nan, tops, bases, name, values)
+        if metric.mean is variance:
+            least = -math.inf
+            most = math.inf
+            if mean > 0:  # The logarithm of a variance is nearer to normal.
+                tops = math.log(mean) * bases + influences / mean * bases.sum()
+                mean = math.log(mean)
+        chance = None
+        # Of a mean, ratio and index are sums over tasks; other metrics are adjusted as a whole.
+        if metric.single is None and key.adjustment != NO_ADJUSTMENT:
+            chance = moments(key.alone, sample.candidates, sample.weights)
+        merits = values if metric.increasing else -values
+        return Contributions(key, value, mean, tops, bases, name, merits, (least, most), chance)
+
+
+def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:
+    """What each task adds to a mean, before its weight: f(r), or its square from the middle."""
+    metric = METRICS[key.metric]
+    if metric.mean is variance:
+        centres, within = tie_centres(sample)
+        centres = centres - centres[:1]
+        middle = float(weights @ centres / weights.sum())
+        return np.square(centres - middle) + within
+    if metric.mean is power and abs(key.parameter) < LEAST_POWER:
+        return values_per_task(LOG, sample)
+    return values_per_task(metric.transform, sample, key.parameter)
+
+
+def _chance_of_tasks(key: Key, sample: Sample) -> tuple[FloatArray | float, FloatArray | float]:
+    """What is taken from each task's f(r), and what it counts for: by chance, or 0 and 1."""
+    metric = METRICS[key.metric]
+    if metric.single is None or key.adjustment == NO_ADJUSTMENT:
+        return 0.0, 1.0
+    sizes, place = np.unique(sample.candidates, return_inverse=True)
+    chance = metric.single(sizes, key.parameter)[0][place]
+    if key.adjustment == "ratio":
+        return 0.0, chance
+    return chance, metric.optimum - chance
+
+
+def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, FloatArray]:
+    """Return the ratio of two sums over units, and its derivative by the weight of each unit.
+
+    Parameters
+    ----------
+    tops, bases : ndarray of float64, shape (units,)
+
+    Examples
+    --------
+    >>> mean_and_influences(np.array([1.0, 0.5]), np.array([1.0, 1.0]))
+    (0.75, array([ 0.125, -0.125]))
+    """
+    total = bases.sum()
+    mean = float(tops.sum() / total)
+    influences = tops - mean * bases
+    # What is only rounding is 0: seven values of .1 are all alike.
+    is_rounding = np.abs(influences) <= ROUNDING * (np.abs(tops) + np.abs(mean * bases))
+    return mean, np.where(is_rounding, 0.0, influences / total)
+
+
+def is_mean(key: Key) -> bool:
+    """Whether a metric is a function of a mean over units; medians and extreme ranks are none.
+
+    Examples
+    --------
+    >>> [is_mean(parse(key)) for key in ("gmr", "median", "power_mean:2", "power_mean:inf")]
+    [True, False, True, False]
+    """
+    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
+    if metric.mean is power:
+        return bool(abs(key.parameter) <= MOST_POWER)
+    return key.metric != COUNT and metric.mean in (arithmetic, variance)
+
+
+def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
+    """Return the unit of each task as a code, each of which occurs, and the name of a unit.
+
+    "unit" is the label "unit" of the ranks, or single tasks where they have none; "task" and None
+    are single tasks; other labels are those of `group_codes`.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
+    (array([0, 0, 1]), 'query')
+    """
+    if unit is None or (isinstance(unit, str) and unit in (UNIT, TASK)):
+        if ranks.answers is not None:  # In retrieval, queries are drawn.
+            unit = "query"
+        elif unit != UNIT or ranks.unit is None:
+            return np.arange(len(ranks)), TASK
+    codes, _ = group_codes(ranks, unit, "unit")
+    name = LABEL_WORDS.get(unit, unit) if isinstance(unit, str) else "group"
+    if name == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
+        name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
+    return codes, name
+
+
+def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
+    """Add up the values of the tasks of each unit.
+
+    Examples
+    --------
+    >>> sums_by_unit(np.array([0, 1, 0]), np.array([1.0, 0.5, 2.0]))
+    array([3. , 0.5])
+    """
+    sums: FloatArray = np.bincount(codes, values).astype(np.float64, copy=False)
+    return sums
+
+
+def describe_units(number: int, unit: str) -> str:
+    """Write a number of units.
+
+    Examples
+    --------
+    >>> describe_units(22812, "query"), describe_units(1, "task"), describe_units(4, "class")
+    ('22,812 queries', '1 task', '4 classes')
+    """
+    if number == 1:
+        return f"1 {unit}"
+    if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
+        return f"{number:,} {unit[:-1]}ies"
+    if unit.endswith(("s", "x", "ch", "sh")):
+        return f"{number:,} {unit}es"
+    return f"{number:,} {unit}s"
