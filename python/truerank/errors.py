@@ -1,7 +1,7 @@
 """Errors of bad input: which argument is wrong, what was expected and what came; and warnings.
 
-A check raises the whole error, under the name that its caller gave to the argument: no message is
-edited after it was written.
+A check names the argument as its own function does. Who calls the argument otherwise says so once,
+by `argument_names`; the text is composed when it is shown, and no message is edited.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from .naming import printable
 
@@ -41,7 +42,7 @@ class InputError(Exception):
     Attributes
     ----------
     argument, problem, expected, got, place : str
-        As given; empty where nothing was given.
+        As given; empty where nothing was given. A caller may rename the argument.
 
     Examples
     --------
@@ -79,10 +80,6 @@ class InputError(Exception):
                 text += f", got {self.got}"
         return printable(text)
 
-    def of(self, argument: str) -> Self:
-        """Return the same error for an argument of another name."""
-        return type(self)(argument, *self.args[1:])
-
 
 class InputValueError(InputError, ValueError):
     """A value, a shape or a combination of arguments that is not allowed."""
@@ -97,6 +94,26 @@ class UnknownKeyError(InputError, KeyError):
 
     The message says why, and which keys are similar.
     """
+
+
+@contextmanager
+def argument_names(**names: str) -> Iterator[None]:
+    """Give the argument of an error of the block the name by which the caller knows it.
+
+    Examples
+    --------
+    >>> with argument_names(scores="tail"):
+    ...     raise InputValueError("scores", expected="5 rows", got=3)
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: tail: expected 5 rows, got 3
+    """
+    try:
+        yield
+    except InputError as error:
+        name, colon, part = error.argument.partition(": ")
+        error.argument = f"{names.get(name, name)}{colon}{part}"
+        raise
 
 
 def _shown(got: object) -> str:

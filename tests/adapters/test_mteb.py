@@ -127,7 +127,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match=r"model: expected .*cosine, dot.* got MaxSim"):
         index_of("MaxSim", np.eye(10))
     index = index_of("dot", np.eye(10))
-    with pytest.raises(ValueError, match="query 0 and entity 3 is NaN"):
+    with pytest.raises(ValueError, match="row 0, column 3 is NaN"):
         index_of("dot", np.where(np.arange(10)[:, None] == 3, np.nan, 1)).search([[1.0]], 2)
     first_is_nan = np.ones((10, 1))
     first_is_nan[0] = np.nan

@@ -71,8 +71,8 @@ def test_vectors_are_matched_as_by_scipy(n: int, m: int) -> None:
 def test_there_is_no_total_with_infinity() -> None:
     scores = np.full((2, 3), 0.5)
     scores[:, 2] = np.inf
-    for matrix, place in ((scores, "left 0 and right 2"), (scores.T, "left 2 and right 0")):
-        words = rf"scores: expected none of \+inf for a sum, got inf, the score of {place}"
+    for matrix, place in ((scores, "row 0, column 2"), (scores.T, "row 2, column 0")):
+        words = rf"scores: expected none of \+inf for a sum, got inf at {place}"
         refusal(ValueError, words, infer, matrix, None, method="optimal")
 
 

@@ -38,7 +38,7 @@ def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: 
         options["layout"] = "interleaved"
     if np.isnan(among).any():
         row, column = np.argwhere(np.isnan(among))[0]
-        words = f"left {ids[0][row]} and right {ids[1][column]} is"
+        words = f"row {ids[0][row]}, column {ids[1][column]} is"
         refusal(ValueError, words, csls_means, left, right, k, **options)
         options["nan"] = data.draw(st.sampled_from(["worst", "omit"]))
     found = csls_means(left, right, k, **options)

@@ -64,7 +64,7 @@ def test_a_nan_of_no_pair(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     left[3] = np.nan
     right = 2 * np.eye(5, 4, dtype=np.float32)
     evaluate = Task([(0, 0), (1, 1), (2, 2)], left=4, right=5).evaluate_embeddings
-    refusal(tr.InputValueError, "left 3 and right 0 is NaN", evaluate, left, right)
+    refusal(tr.InputValueError, "row 3, column 0 is NaN", evaluate, left, right)
     for nan, candidates in (("omit", 3), ("worst", 4)):
         ranks = evaluate(left, right, nan=nan).ranks
         assert ranks.candidates.tolist() == [5] * 3 + [candidates] * 3
@@ -232,9 +232,9 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^io: expected one of map, read", lambda: SCORES(SIMILARITIES, io="mmap")),
     (V, "^csls: expected an integer >= 1", lambda: VECTORS(LEFT, RIGHT, csls=-1)),
     (V, "^csls: expected 5 means", lambda: VECTORS(LEFT, RIGHT, csls=TURNED)),
-    (V, "^csls: expected . means for left, one float", lambda: VECTORS(LEFT, RIGHT, csls=WHOLE)),
+    (V, "^csls: expected . means for queries, one float", lambda: VECTORS(LEFT, RIGHT, csls=WHOLE)),
     (FileNotFoundError, "absent", lambda: SCORES("absent.npy")),
-    (V, "^scores: the score of left 0", lambda: SCORES(NAN)),
+    (V, "^scores: a score at row 0", lambda: SCORES(NAN)),
     (V, r"^right: expected a matrix \(entities, d\)", lambda: VECTORS(LEFT, RIGHT[0])),
 ]
 

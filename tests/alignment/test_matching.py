@@ -193,15 +193,15 @@ def test_nan_is_refused_with_its_entities(method: str) -> None:
     left = np.ones((4, 2), np.float32)
     right = np.ones((5, 2), np.float32)
     right[3, 0] = np.nan
-    message = 'scores: the score of left 0 and right 3 is NaN, which nan="raise" does not allow'
+    message = 'scores: a score at row 0, column 3 is NaN, which nan="raise" does not allow'
     refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
-    words = r"left \d and right 3 is NaN"
+    words = r"row \d, column 3 is NaN"
     refusal(ValueError, words, infer, left, right, method=method, similarity="dot", csls=2)
     means = csls_means(left, left, 2)._replace(queries=np.array([1, 1, np.nan, 1], np.float32))
-    refusal(ValueError, "left 2 and right 0 is NaN", infer, left, left, method=method, csls=means)
+    refusal(ValueError, "row 2, column 0 is NaN", infer, left, left, method=method, csls=means)
     scores = np.ones((5, 4))
     scores[3, 2] = np.nan
-    refusal(ValueError, "left 3 and right 2 is NaN", infer, scores, None, method=method)
+    refusal(ValueError, "row 3, column 2 is NaN", infer, scores, None, method=method)
 
 
 ALONE = {"right": None}
@@ -218,10 +218,10 @@ ONE = np.ones(2)
         ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
         ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
         ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
-        ({"csls": CSLS(np.zeros(3), np.zeros(3), 1)}, ValueError, "csls: expected 4 means for ri"),
+        ({"csls": CSLS(np.zeros(3), np.zeros(3), 1)}, ValueError, "csls: expected 4 means for en"),
         ({"csls": CSLS(np.ones(3, int), np.ones(4), 1)}, ValueError, "csls: .* got dtype int64"),
         ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
-        ({"right": np.ones((4, 3))}, ValueError, "right: expected .* length 2, as in left"),
+        ({"right": np.ones((4, 3))}, ValueError, "right: expected .* length 2, as in queries"),
         ({"left": ONE}, ValueError, r"left: expected a matrix \(entities, d\)"),
         ({"right": ONE}, ValueError, r"right: expected a matrix \(entities, d\)"),
         ({"right": [["a"]]}, TypeError, "right: expected one of float16"),

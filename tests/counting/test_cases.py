@@ -132,7 +132,7 @@ def test_case_7_rows_without_columns_cost_no_memory() -> None:
     """An empty array has as many rows as it likes: 10**12 targets would take 8 TB."""
     scores = np.empty((10**12, 0))
     for kept in (scores, tr.open_scores(scores)):
-        refusal(tr.InputValueError, r"targets: expected .* .0 columns", tr.rank, kept, 0)
+        refusal(tr.InputValueError, r"targets: expected .* .0 candidates", tr.rank, kept, 0)
 
 
 # --- 10: exact realistic ranks

@@ -160,7 +160,7 @@ COMPLEX = QUERIES, ENTITIES
         (V, "^entities: expected vectors of length 12", (QUERIES, REAL[1][:, 2:]), None),
         (V, "^entities: expected vectors of 5 complex", (REAL[0][:, 2:], ENTITIES), None),
         (V, "^queries: .* an even length", (REAL[0][:, 1:], REAL[1][:, 1:]), None),
-        (T, "^dtype: queries of dtype complex128 cannot", COMPLEX, MODULI | {"dtype": "float32"}),
+        (T, "^queries: expected float32, as dtype= says", COMPLEX, MODULI | {"dtype": "float32"}),
         (T, "^bias: .* got dtype complex128", COMPLEX, MODULI | {"bias": ENTITIES[:, 0]}),
     ],
 )

@@ -198,7 +198,7 @@ def test_a_nan_is_refused_or_comes_last() -> None:
     entities = np.concatenate([2 * np.eye(3, 4), np.ones((2, 4))])
     entities[3] = np.nan
     given = np.eye(3, 4), entities, 2
-    words = "query 0 and entity 3 is NaN"
+    words = "row 0, column 3 is NaN"
     refusal(tr.InputValueError, words, tr.topk_embeddings, *given)
     for nan in ("omit", "worst"):
         found = tr.topk_embeddings(*given, nan=nan)

@@ -218,7 +218,7 @@ def test_one_dtype() -> None:
         refusal(tr.InputTypeError, "^entities: .* uint8", call, queries, entities.view(np.uint8))
         refusal(
             tr.InputTypeError,
-            "^dtype: queries of dtype int8 cannot be taken as float32",
+            "^queries: expected float32, as dtype= says, got dtype int8",
             lambda *given: tr.rank_embeddings(*given, 0, dtype="float32"),
             queries,
             entities,

@@ -71,7 +71,7 @@ FAULTS = [
     Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
     Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
     Fault("x.npy", npy(scores(2, 2, "V2")), 'dtype="bfloat16"', kind=TypeError),
-    Fault("x.npy", npy(GOOD), "cannot be taken as float64", {"dtype": "float64"}, TypeError),
+    Fault("x.npy", npy(GOOD), "expected float64, as dtype= says", {"dtype": "float64"}, TypeError),
     Fault("x.npy", npy(GOOD), "expected one of", {"dtype": "float8"}, TypeError),
     # shapes
     Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),

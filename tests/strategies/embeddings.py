@@ -322,7 +322,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
 
 def assert_refused(error: Exception, refused: Refused) -> None:
     """Check that the error of the package has the reason that the definition gives."""
-    place = "^scores: .* of query {} and entity {},? is NaN"
+    place = "^scores: .* at row {}, column {} is NaN"
     problems.assert_refused(error, refused, place)
 
 

@@ -38,7 +38,7 @@ def check(
             table = oracle.scaled(scores, k, drawn.among, rules["nan"])
         expected = oracle.counts(table, drawn.sides, **rules)
     except Refused:
-        said = r"scores: the (?:score|true score,) of left (\d+) and right (\d+),? is NaN"
+        said = r"scores: (?:a|the true) score at row (\d+), column (\d+) is NaN"
         place = re.match(said, refusal(ValueError, said, call))
         assert place is not None
         row, column = map(int, place.groups())

@@ -19,7 +19,7 @@ from ..arrays.row_keys import codes_of
 from ..counting.driver import Counting
 from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
-from ..errors import InputError, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import AuditOptions, read_rules, with_options
 from ..inputs.words import NanRule
@@ -687,7 +687,7 @@ class RankEvaluator(RankBasedEvaluator):
         if device is not None:
             model = model.to(device)
         known = split_names(additional_filter_triples) if self.filtered else None
-        try:
+        with argument_names(sides="targets"):  # PyKEEN calls them so.
             measured = evaluate_model(
                 model,
                 triples,
@@ -701,10 +701,6 @@ class RankEvaluator(RankBasedEvaluator):
                 progress=use_tqdm,
                 **self.rules,
             )
-        except InputError as error:
-            if error.argument == "sides":  # PyKEEN calls them so.
-                raise error.of("targets") from error
-            raise
         self.clear()
         self._add(measured.ranks)
         # PyKEEN means the columns of scores.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..arrays.row_keys import distinct, without
-from ..embeddings.vectors import QUERIES, VectorNames
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
 from ..naming import public
@@ -29,18 +28,6 @@ if TYPE_CHECKING:
 GRAPHS = ("left", "right")
 # Directions lead from the graph of queries to the other.
 DIRECTIONS = ("left_to_right", "right_to_left")
-
-
-def _names_of_direction(queries: str, entities: str, pair: str) -> VectorNames:
-    score_names = QUERIES.score_names._replace(
-        score=f"the score of {pair}", true_score=f"the true score, of {pair},"
-    )
-    return VectorNames(queries, entities, "a matrix (entities, d)", score_names)
-
-
-# Messages name embeddings so if queries are left entities, and if they are right ones.
-FORWARD = _names_of_direction("left", "right", "left {row} and right {column}")
-BACKWARD = _names_of_direction("right", "left", "left {column} and right {row}")
 
 
 def as_ids(name: str, value: Any, size: int) -> IntArray:

@@ -23,7 +23,7 @@ from ..embeddings.watching import listener_of, watch_of_part
 from ..inputs.checks import positive_integer
 from ..inputs.rules import PLAIN, Rules
 from ..stores.store import Store, Tile
-from .aligned_pairs import BACKWARD, DIRECTIONS, FORWARD, as_ids
+from .aligned_pairs import DIRECTIONS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -90,7 +90,7 @@ def rank_both(
         and _joint_count_is_cheaper(forward, backward)
     ):
         return _rank_vectors_jointly(similarities, (forward, backward), rules, block, watch)
-    passes = ((similarities, forward), (similarities.turned(BACKWARD), backward))
+    passes = ((similarities, forward), (similarities.turned(), backward))
     sizes = [similarities.nbytes] * len(passes)
     ranks = []
     for i, (vectors, side) in enumerate(passes):
@@ -165,12 +165,10 @@ def _tasks_of(side: SideTasks) -> dict[str, Any]:
 
 def _prepare_jobs(shape: tuple[int, int], both: Sequence[SideTasks], rules: Rules) -> list[Job]:
     """Check the tasks of both directions, for scores with a row for each entity of queries."""
-    jobs = []
-    for size, side, names in zip((shape, shape[::-1]), both, (FORWARD, BACKWARD), strict=True):
-        tasks = _tasks_of(side)
-        score_names = names.score_names
-        jobs.append(prepare_job(size, side.targets, **tasks, rules=rules, score_names=score_names))
-    return jobs
+    forward, backward = both
+    forward_job = prepare_job(shape, forward.targets, **_tasks_of(forward), rules=rules)
+    backward_job = prepare_job(shape[::-1], backward.targets, **_tasks_of(backward), rules=rules)
+    return [forward_job, backward_job._replace(is_turned=True)]
 
 
 def _rank_matrix(

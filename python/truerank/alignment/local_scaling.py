@@ -13,11 +13,11 @@ from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import listener_of, watch_of_part, watching
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import positive_integer
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
-from .aligned_pairs import BACKWARD, FORWARD, as_ids
+from .aligned_pairs import as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -108,9 +108,8 @@ def csls_means(
     """
     rules = read_rules(options, SimilarityOptions, csls_means)
     block_size = 0 if block is None else positive_integer("block", block)
-    pairs = Embeddings(
-        left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
-    )
+    with argument_names(queries="left", entities="right"):
+        pairs = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     both: Any = (None, None) if candidates is None else candidates
     if not isinstance(both, (tuple, list)) or len(both) != 2:
         got = type(both).__name__
@@ -143,7 +142,7 @@ def means_of_vectors(
         grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
     )
     if fault is not None:
-        raise fault_error(fault, rules.nan, left_ids, pairs.names.score_names)
+        raise fault_error(fault, rules.nan, left_ids)
     return _means_of_all((left_means, right_means), among, pairs.shape, pairs.dtype, k)
 
 
@@ -158,7 +157,7 @@ def _means_on_device(
     if rules.nan != "raise":
         rules = replace(rules, nan="omit")  # What is no score is in no mean.
     left_ids, right_ids = among
-    passes = ((pairs, left_ids, right_ids), (pairs.turned(BACKWARD), right_ids, left_ids))
+    passes = ((pairs, left_ids, right_ids), (pairs.turned(), right_ids, left_ids))
     sizes = [pairs.nbytes] * len(passes)
     means: list[Array] = []
     for i, (vectors, ids, others) in enumerate(passes):

@@ -14,8 +14,8 @@ from .._core import Scores
 from ..arrays.arithmetic import default_arithmetic
 from ..arrays.row_keys import codes_of, distinct, search_sorted
 from ..embeddings.scoring import CurrentMatches, TopK, topk_open_embeddings
-from ..embeddings.vectors import CSLS, Embeddings, VectorNames
-from ..errors import InputValueError
+from ..embeddings.vectors import CSLS, Embeddings
+from ..errors import InputValueError, argument_names
 from ..inputs.checks import (
     check_shape,
     choice,
@@ -29,7 +29,6 @@ from ..inputs.rules import PLAIN, Rules, SimilarityOptions, read_rules, with_opt
 from ..inputs.scores import widen_bfloat16
 from ..naming import public
 from ..stores import in_one_array, read_scores
-from .aligned_pairs import BACKWARD, FORWARD
 from .local_scaling import with_means
 
 if TYPE_CHECKING:
@@ -221,8 +220,8 @@ def optimal_pairs(source: Similarities) -> ScoredPairs:
         infinite = np.argwhere(block == np.inf)
         if len(infinite):
             i, j = infinite[0]
-            pair = source.name_of(queries[where][i], j)
-            raise InputValueError("scores", expected="none of +inf for a sum", got=f"inf, {pair}")
+            got = f"inf at {source.place(queries[where][i], j)}"
+            raise InputValueError("scores", expected="none of +inf for a sum", got=got)
         np.negative(block, out=costs[where], dtype=np.float64)
     absent = ~np.isfinite(costs)
     if absent.any():
@@ -248,17 +247,21 @@ class Similarities:
         Embeddings, whose scores are computed when they are needed, or a matrix.
     rules : Rules
     progress : PassProgress
-    names : VectorNames
-        How messages name the sides.
+    is_turned : bool
+        Whether queries are right entities.
     """
 
     def __init__(
-        self, scores: Embeddings | Scores, rules: Rules, progress: PassProgress, names: VectorNames
+        self,
+        scores: Embeddings | Scores,
+        rules: Rules,
+        progress: PassProgress,
+        is_turned: bool = False,
     ) -> None:
         self.scores = scores
         self.rules = rules
         self.progress = progress
-        self.names = names
+        self.is_turned = is_turned
         if isinstance(scores, Embeddings):
             self.shape = scores.shape
             self.dtype = np.dtype(scores.dtype)
@@ -269,15 +272,18 @@ class Similarities:
 
     def turned(self) -> Similarities:
         """Return the other direction, in which the entities are the queries."""
-        names = BACKWARD if self.names is FORWARD else FORWARD
+        turned: Embeddings | Scores
         if isinstance(self.scores, Embeddings):
-            return Similarities(self.scores.turned(names), self.rules, self.progress, names)
-        transposed = self.scores.with_array(self.scores.array.T)
-        return Similarities(transposed, self.rules, self.progress, names)
+            turned = self.scores.turned()
+        else:
+            turned = self.scores.with_array(self.scores.array.T)
+        return Similarities(turned, self.rules, self.progress, not self.is_turned)
 
-    def name_of(self, query: int, entity: int) -> str:
-        """Return what messages call a score."""
-        return self.names.score_names.score.format(row=query, column=entity)
+    def place(self, query: int, entity: int) -> str:
+        """Write where a score is: left entities are rows."""
+        if self.is_turned:
+            return f"row {entity}, column {query}"
+        return f"row {query}, column {entity}"
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[slice, Array]]:
         """Yield the scores of some queries in blocks, each with its place in `rows`.
@@ -294,7 +300,7 @@ class Similarities:
             block = self.block(some)
             if self.rules.nan == "raise" and np.isnan(block).any():
                 i, j = np.argwhere(np.isnan(block))[0]
-                raise forbidden_nan("scores", self.name_of(some[i], j), "raise")
+                raise forbidden_nan("scores", f"a score at {self.place(some[i], j)}", "raise")
             yield slice(start, start + len(some)), block
             self.progress.add(len(some) * width * self.dtype.itemsize)
 
@@ -452,11 +458,10 @@ def open_similarities(
     """
     choice("nan", rules.nan, ("raise", "omit"))
     if right is not None:
-        vectors = Embeddings(
-            left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
-        )
+        with argument_names(queries="left", entities="right"):
+            vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
         if vectors.single_row:
-            raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
+            raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
         vectors = vectors.on_host()
         progress = PassProgress(rules.progress, vectors.nbytes, passes + is_integer(csls))
         if is_integer(csls):
@@ -464,14 +469,15 @@ def open_similarities(
         if not (is_integer(csls) and 0 in vectors.shape):  # Of nobody there is no mean.
             with progress.watching(vectors.nbytes * is_integer(csls)) as watch:
                 vectors = with_means(vectors, csls, None, rules, watch=watch)
-        return Similarities(vectors, rules, progress, FORWARD)
+        return Similarities(vectors, rules, progress)
     if similarity != DEFAULT_SIMILARITY:
         raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
     if rules.layout is not None:
         raise InputValueError("layout", expected="none beside a matrix", got=repr(rules.layout))
     if csls is not None:
         raise InputValueError("csls", expected=_SCALE_BEFORE, got=repr(csls))
-    matrix = in_one_array(read_scores(left, rules.dtype, "left"))
+    with argument_names(scores="left"):
+        matrix = in_one_array(read_scores(left, rules.dtype))
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
         least = int(matrix.array.min())
@@ -479,7 +485,7 @@ def open_similarities(
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     size = matrix.array.size * _wide_dtype(matrix.dtype).itemsize
-    return Similarities(matrix, rules, PassProgress(rules.progress, size, passes), FORWARD)
+    return Similarities(matrix, rules, PassProgress(rules.progress, size, passes))
 
 
 class StableMatching:

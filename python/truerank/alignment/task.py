@@ -9,7 +9,7 @@ import numpy as np
 
 from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import is_integer
 from ..inputs.frames import Axis, by_position
@@ -30,7 +30,7 @@ from ..stores import read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
-from .aligned_pairs import FORWARD, PairAudit, as_candidates, read_pair_splits
+from .aligned_pairs import PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import with_means
 
@@ -277,11 +277,18 @@ class Task(tasks.Task[Report]):
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         rows, columns = self._axes
-        names = FORWARD._replace(query_rows=rows, entity_rows=columns)
-        vectors = Embeddings(
-            left, right, similarity, None, rules.dtype, names=names, layout=rules.layout
-        )
-        vectors.check_shape(self._sizes, ("left entity", "right entity"))
+        with argument_names(queries="left", entities="right"):
+            vectors = Embeddings(
+                left,
+                right,
+                similarity,
+                None,
+                rules.dtype,
+                query_rows=rows,
+                entity_rows=columns,
+                layout=rules.layout,
+            )
+            vectors.check_shape(self._sizes, ("left entity", "right entity"))
         if _are_alike(vectors):
             warn_user(SAME_VECTORS)
         bytes_of_passes = [vectors.nbytes]
@@ -342,7 +349,7 @@ class Task(tasks.Task[Report]):
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         matrix = by_position("scores", scores, *self._axes)
         opened: Any = read_scores(matrix, rules.dtype, tiled=True)
-        check_score_shape(opened.name, shape_of(opened), self._sizes, "left entity")
+        check_score_shape(shape_of(opened), self._sizes, "left entity")
         with watching(rules.progress, opened.nbytes) as watch:
             if watch is not None:
                 watch(0, opened.nbytes)

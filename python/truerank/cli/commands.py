@@ -84,7 +84,7 @@ class Commands(click.Group):
                 raise
             except InputError as error:
                 if not isinstance(error, UnknownKeyError):  # Its argument is a key.
-                    error = error.of(option_of(error.argument))
+                    error.argument = option_of(error.argument)
                 raise click.ClickException(str(error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error

@@ -262,7 +262,8 @@ def joined_ranks(paths: Sequence[str], repeats: str) -> Ranks:
         number = error.argument.removeprefix("parts: number ")
         if not number.isdecimal():
             raise
-        raise error.of(paths[int(number)]) from error
+        error.argument = paths[int(number)]
+        raise
     if ranks.origins and ranks.unit is not None:
         check_units(ranks, ranks.unit.codes, parts)
         check_sides(ranks, ranks.unit.codes, parts)
@@ -351,7 +352,8 @@ def merged_counters(paths: Sequence[str]) -> RankCounter:
         try:
             counter.merge(RankCounter.load(path))
         except InputError as error:
-            raise error.of(path) from error
+            error.argument = path
+            raise
     return counter
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import distinct
 from ..counting.job import prepare_job
 from ..counting.sampled import rank_against
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
 from ..inputs.checks import instance, unique_keys
 from ..inputs.rules import read_rules, with_options
 from ..inputs.scores import as_scores
@@ -469,7 +469,7 @@ def _count_sampled(
         if value is not None:
             raise InputTypeError(name, "cannot be given beside others=, which have no columns")
     others: Any = options.get("others")
-    true = as_scores(true_scores, rules.dtype, "scores")
+    true = as_scores(true_scores, rules.dtype)
     if true.array.shape[1:] not in ((), (1,)):
         got = f"shape {true.array.shape}"
         raise InputValueError("scores", expected="one score for each task beside others=", got=got)
@@ -479,6 +479,7 @@ def _count_sampled(
     values = others
     if isinstance(others, tuple):
         _, values = others
-    negatives = as_scores(values, rules.dtype, "others")
+    with argument_names(scores="others"):
+        negatives = as_scores(values, rules.dtype)
     flat = negatives.with_array(negatives.array.reshape(-1))
     return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, rules.order)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Selection
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_shape, forbidden_nan, integer
 from ..inputs.progress_listeners import reporter
@@ -21,7 +21,7 @@ from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
 from .driver import begin_count
-from .job import ScoreNames, prepare_job, sha256_of
+from .job import prepare_job, sha256_of
 from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
 from .sources import source_of
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
 MEMBERS = ("true_scores", "targets", "seen", "rows", "filter", "count")
-_SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
 # Sums of several counters fit in int64 if tasks whose blocks have no columns have no more.
 _MOST_CANDIDATES = 1 << 53
@@ -130,16 +129,7 @@ class RankCounter:
             expected = "an integer, the number of columns in all, beside targets"
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
-            job = prepare_job(
-                (tasks, columns),
-                targets,
-                None,
-                filter,
-                None,
-                rules,
-                score_names=_SCORE_NAMES,
-                shared=False,
-            )
+            job = prepare_job((tasks, columns), targets, None, filter, None, rules, shared=False)
         # The indices are copied, for a counter lives longer than the call.
         if job.filter is not None:
             indptr, indices, lists, shared = selection_arrays(job.filter)
@@ -193,7 +183,8 @@ class RankCounter:
         the block is not counted. It must not change until then.
         """
         dtype = self._dtype if self._is_dtype_given else None
-        scores = read_scores(block, dtype, "block")
+        with argument_names(scores="block"):
+            scores = read_scores(block, dtype)
         if scores.dtype != self._dtype:
             expected = f"{self._dtype}, as true_scores are"
             raise InputTypeError("block", expected=expected, got=scores.dtype)
@@ -204,7 +195,8 @@ class RankCounter:
             self._refuse_counted("block", located.columns)
         source = source_of(scores, "map")
         first = located.first
-        counting = begin_count(source, located.job, self._true.scores, first_column=first)
+        with argument_names(scores="block"):
+            counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
             # A device counts this block while the one before is waited for, and another thread may
             # have been faster.

@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from ..inputs.rules import Rules
 
 
-class ScoreNames(NamedTuple):
-    """What messages call the argument of scores, rows, columns, and a score at one of each."""
-
-    row: str = "row of scores"
-    rows: str = "rows of scores"
-    columns: str = "columns of scores"
-    score: str = "a score at row {row}, column {column}"
-    true_score: str = "the true score at row {row}, column {column}"
-    argument: str = "scores"
-
-
-SCORES = ScoreNames()
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
@@ -48,7 +36,7 @@ class Job(NamedTuple):
     filter: _core.Selection | None
     candidates: _core.Selection | None
     rules: Rules
-    score_names: ScoreNames = SCORES
+    is_turned: bool = False  # Rows of the scores are columns of those that a user gave.
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
     # Where targets or selections are on the device of the scores, and nobody has checked them: it
@@ -130,7 +118,9 @@ class Job(NamedTuple):
 
     def error_of(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
-        return fault_error(fault, self.rules.nan, self.targets, self.score_names)
+        if self.is_turned:
+            fault = _core.Fault(fault.kind, fault.task, fault.column, fault.row)
+        return fault_error(fault, self.rules.nan, self.targets)
 
     @property
     def kind_of_true_nan(self) -> Literal["nan", "nan_true_score"]:
@@ -179,7 +169,6 @@ def prepare_job(
     candidates: Any,
     rules: Rules,
     *,
-    score_names: ScoreNames = SCORES,
     shared: bool = True,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
@@ -193,7 +182,7 @@ def prepare_job(
     is_single_row = len(shape) == 1 or (shared and height == 1)
     tasks = 1
     task_rows = None
-    # The word for what has one task each; None where all tasks read a single row.
+    # What has one task each; None where all tasks read a single row.
     owner = None
     if rows is not None:
         task_rows = index_array("rows", rows)
@@ -202,14 +191,14 @@ def prepare_job(
         owner = "entry of rows"
     elif not is_single_row:
         tasks = height
-        owner = score_names.row
+        owner = "row"
     if targets is ...:
         task_targets = np.full(tasks, NO_COLUMN, np.int64)
     else:
-        task_targets = _read_targets(targets, tasks, owner, columns, score_names)
+        task_targets = _read_targets(targets, tasks, owner, columns)
         tasks = len(task_targets)
     if task_rows is not None:
-        check_range("rows", task_rows, height, score_names.rows)
+        check_range("rows", task_rows, height, "rows")
     elif is_single_row:
         task_rows = np.zeros(tasks, np.int64)
     threads = rules.num_threads
@@ -217,22 +206,20 @@ def prepare_job(
         filter = as_selection("filter", filter, tasks, columns, threads)
     if candidates is not None:
         candidates = as_selection("candidates", candidates, tasks, columns, threads)
-    return Job(task_rows, task_targets, filter, candidates, rules, score_names)
+    return Job(task_rows, task_targets, filter, candidates, rules)
 
 
-def _read_targets(
-    targets: Any, tasks: int, owner: str | None, columns: int, score_names: ScoreNames
-) -> IntArray:
+def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
     """Check the targets of tasks, one for each `owner`, or one for all."""
     array = index_array("targets", targets)
     if array.ndim == 0:
         # This comes before memory is taken: scores without columns can have any number of rows.
-        check_range("targets", array.reshape(1)[:tasks], columns, score_names.columns)
+        check_range("targets", array.reshape(1)[:tasks], columns, "candidates")
         array = np.full(tasks, array, dtype=np.int64)
     if array.ndim > 1 or (owner is not None and len(array) != tasks):
-        expected = f"{tasks} integers, one for each {owner or score_names.row}, or one for all"
+        expected = f"{tasks} integers, one for each {owner or 'row'}, or one for all"
         raise InputValueError("targets", expected=expected, got=f"shape {array.shape}")
-    check_range("targets", array, columns, score_names.columns)
+    check_range("targets", array, columns, "candidates")
     return array
 
 
@@ -261,18 +248,15 @@ def sha256_of(*values: Any) -> str:
     return sha.hexdigest()
 
 
-def fault_error(
-    fault: _core.Fault, nan: str, targets: IntArray, score_names: ScoreNames = SCORES
-) -> InputValueError:
+def fault_error(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
     """Return the error for a fault that the core found."""
     task = fault.task
     if fault.kind == "target":
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    place = score_names.true_score if fault.kind == "nan_true_score" else score_names.score
-    place = place.format(row=fault.row, column=fault.column)
-    return forbidden_nan(score_names.argument, place, nan)
+    score = "the true score" if fault.kind == "nan_true_score" else "a score"
+    return forbidden_nan("scores", f"{score} at row {fault.row}, column {fault.column}", nan)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
 from ..naming import public
 from ..ranks.container import Ranks
 from .driver import begin_count
-from .job import NO_COLUMN, Job, ScoreNames, prepare_job
+from .job import NO_COLUMN, Job, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 from .sources import ArraySource
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.candidate_lists import CandidateLists
     from .partial_counts import Flags
-
-_SCORE_NAMES = ScoreNames(row="list", rows="lists", columns="candidates")
 
 
 class ListedTasks(NamedTuple):
@@ -188,9 +186,7 @@ def rank_open_lists(
     """
     listener = as_listener(rules.progress)
     shape = (len(lists.indptr) - 1, n)
-    job = prepare_job(
-        shape, targets, rows, filter, None, rules, score_names=_SCORE_NAMES, shared=False
-    )
+    job = prepare_job(shape, targets, rows, filter, None, rules, shared=False)
     by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
     job = job.part(by_list, job.all_rows[by_list])
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..errors import InputValueError
+from ..errors import InputValueError, argument_names
 from ..inputs.checks import check_shape, check_size, forbidden_nan
 from ..inputs.scores import as_scores
 
@@ -73,7 +73,8 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     >>> read_true_scores([0.5, float("nan")], None, "worst").nan
     array([False,  True])
     """
-    scores = as_scores(value, dtype, "true_scores")
+    with argument_names(scores="true_scores"):
+        scores = as_scores(value, dtype)
     array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
     check_shape("true_scores", array.shape, 1, "one score for each task")
     check_size("true_scores", array.size)

@@ -163,4 +163,5 @@ def _naming_block(name: ArgumentName, number: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error.of(name(number, error.argument)) from error
+        error.argument = name(number, error.argument)
+        raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .._core import Scores, Selection
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
@@ -96,7 +96,8 @@ def rank_against(
             got = f"{len(others)} members"
             raise InputValueError("others", expected="(indptr, values)", got=got)
         values = others[1]
-    read = read_scores(values, rules.dtype, "others")
+    with argument_names(scores="others"):
+        read = read_scores(values, rules.dtype)
     indptr = None
     if isinstance(others, tuple):
         check_shape("others", shape_of(read), 1, "(indptr, values) with 1-D values")

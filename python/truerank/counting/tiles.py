@@ -89,7 +89,7 @@ class TileJob(NamedTuple):
         try:
             counted = self.job.counted(scores, self.true_scores, left)
         except EOFError as error:
-            raise InputValueError(self.job.score_names.argument, str(error)) from None
+            raise InputValueError("scores", str(error)) from None
         return self.placed(SourceCounts(counted.arrays, counted.fault))
 
     def placed(self, counted: SourceCounts) -> SourceCounts:
@@ -213,5 +213,5 @@ class TileCount:
         differing = self.counts.arrays["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
-            raise InputValueError(self.job.score_names.argument, problem)
+            raise InputValueError("scores", problem)
         return self.counts.final_counts(self._read_scores)

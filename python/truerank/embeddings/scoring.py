@@ -175,7 +175,7 @@ def rank_embeddings(
         For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
         where it is needed, or one where it is not, an unknown similarity, indices out of range, a
         target that is not among its candidates, a NaN that the rule forbids (the error names the
-        first query and entity), and files that are damaged or too short.
+        first query as a row, and its entity as a column), and files that are damaged or too short.
     OSError
         For files that are missing or cannot be read.
 

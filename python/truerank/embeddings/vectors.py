@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -18,22 +17,14 @@ from .._core import Scores
 from ..arrays.arithmetic import default_arithmetic
 from ..counting import sources
 from ..counting.driver import count_source
-from ..counting.job import ScoreNames, prepare_job, sha256_of
+from ..counting.job import prepare_job, sha256_of
 from ..counting.sources import facts_of
 from ..devices.backends import scores_vectors
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import as_array, is_tensor
-from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
+from ..inputs.checks import LAYOUTS, check_shape, choice, is_number, positive_integer
 from ..inputs.frames import NUMBERED, Axis, by_position, columns_of
-from ..inputs.scores import (
-    FLOATS,
-    PARTS,
-    Form,
-    as_scores,
-    check_dimensions,
-    dtype_name,
-    widen_bfloat16,
-)
+from ..inputs.scores import FLOATS, PARTS, as_scores, dtype_name, widen_bfloat16
 from ..inputs.words import Similarity
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
@@ -61,44 +52,11 @@ if TYPE_CHECKING:
 
 # Tiles of vectors are larger than those of scores, for something has to be prepared for each.
 TIMES_AS_LARGE = 4
-_MATRIX = "a matrix (entities, d)"
-_REAL = (
-    ", which only complex_l1 compares (the real part of q times the conjugate of e is the dot of "
-    "array.view of their real dtype)"
-)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 QUANTISED = ("int8", "uint8", "bool")
 _DOUBLES = ("float64", "complex128", *QUANTISED)  # whose scores are float64
-
-
-@lru_cache(maxsize=64)
-def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> Form:
-    """Return what vectors must be for a similarity."""
-    if similarity == "complex_l1":
-        return Form(shape, dimensions, FLOATS + QUANTISED + tuple(PARTS))
-    return Form(shape, dimensions, FLOATS + QUANTISED, _REAL)
-
-
-class VectorNames(NamedTuple):
-    """What messages call queries and entities, and their scores; and what their rows stand for."""
-
-    # The first two are the names of arguments; `shape` is what queries should be.
-    queries: str = "queries"
-    entities: str = "entities"
-    shape: str = "a matrix (queries, d) or a single vector (d,)"
-    score_names: ScoreNames = ScoreNames(
-        "query",
-        "queries",
-        "entities",
-        "the score of query {row} and entity {column}",
-        "the true score, of query {row} and entity {column},",
-    )
-    query_rows: Axis = NUMBERED
-    entity_rows: Axis = NUMBERED
-
-
-QUERIES = VectorNames()
-BIAS = Form("one number for each entity", (1,), FLOATS)
+_REAL_DTYPES = FLOATS + QUANTISED
+VECTOR_DTYPES = _REAL_DTYPES + tuple(PARTS)
 
 
 @public("truerank.alignment")
@@ -134,9 +92,9 @@ class Embeddings:
     ----------
     queries, entities, similarity, bias, dtype, csls, layout
         As in `rank_embeddings`.
-    names : VectorNames
-        What messages call them, and what their rows stand for. Columns of one frame are compared
-        with those of the other.
+    query_rows, entity_rows : Axis
+        What the rows of frames stand for. Columns of one frame are compared with those of the
+        other.
 
     Attributes
     ----------
@@ -158,6 +116,8 @@ class Embeddings:
         The device of the entities, or else of the queries; empty in the host's memory.
     on_device : bool
         Whether scores are made there.
+    is_turned : bool
+        Whether queries are the entities that were handed over.
     bias : ndarray, shape (entities,), or None
         In the dtype of the scores, as are the means of `csls`.
 
@@ -169,6 +129,7 @@ class Embeddings:
 
     bias: Array | None = None
     on_device = False
+    is_turned = False
 
     def __init__(
         self,
@@ -178,24 +139,26 @@ class Embeddings:
         bias: Any = None,
         dtype: Any = None,
         csls: CSLS | None = None,
-        names: VectorNames = QUERIES,
+        query_rows: Axis = NUMBERED,
+        entity_rows: Axis = NUMBERED,
         layout: Layout | None = None,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
-        self.names = names
-        dimensions = columns_of(names.entities, entities)
-        by_query = by_position(names.queries, queries, names.query_rows, dimensions)
-        dimensions = columns_of(names.queries, queries)
-        by_entity = by_position(names.entities, entities, names.entity_rows, dimensions)
-        form = vector_form(names.shape, (1, 2), similarity)
-        left, left_files, left_device = read_vectors(names.queries, by_query, dtype, form)
-        form = self._matrix_form
-        right, right_files, right_device = read_vectors(names.entities, by_entity, dtype, form)
+        dimensions = columns_of("entities", entities)
+        by_query = by_position("queries", queries, query_rows, dimensions)
+        dimensions = columns_of("queries", queries)
+        by_entity = by_position("entities", entities, entity_rows, dimensions)
+        left, left_files, left_device = read_vectors("queries", by_query, dtype)
+        right, right_files, right_device = read_vectors("entities", by_entity, dtype)
+        if similarity != "complex_l1":
+            refuse_complex("queries", left.dtype)
+            refuse_complex("entities", right.dtype)
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
-            expected = f"{left.dtype}, as {names.queries}"
+            expected = f"{left.dtype}, as queries"
             got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
-            raise InputTypeError(names.entities, expected=expected, got=got)
+            raise InputTypeError("entities", expected=expected, got=got)
         self.vector_shapes = (shape_of(left), shape_of(right))
+        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
         self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
@@ -210,7 +173,7 @@ class Embeddings:
         self.device = right_device or left_device
         self.files = left_files + right_files
         if bias is not None:
-            by_entity = by_position("bias", bias, names.entity_rows)
+            by_entity = by_position("bias", bias, entity_rows)
             self.bias, bias_files = read_bias(by_entity, self.shape[1], dtype, carrier)
             self.files += bias_files
         # Absolute paths stay valid when the working directory changes.
@@ -238,19 +201,15 @@ class Embeddings:
         if are_entities_complex and not are_queries_complex:
             entity_length *= 2
         if entity_length != length:
-            expected = f"vectors of length {length}, as in {self.names.queries}"
+            expected = f"vectors of length {length}, as in queries"
             if are_entities_complex and not are_queries_complex:
-                expected = f"vectors of {length / 2:g} complex numbers, as in {self.names.queries}"
+                expected = f"vectors of {length / 2:g} complex numbers, as in queries"
             got = f"shape {self.vector_shapes[1]}"
-            raise InputValueError(self.names.entities, expected=expected, got=got)
+            raise InputValueError("entities", expected=expected, got=got)
         if length == 0 or (self.layout is not None and length % 2):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
             got = f"shape {self.vector_shapes[0]}"
-            raise InputValueError(self.names.queries, expected=expected, got=got)
-
-    @property
-    def _matrix_form(self) -> Form:
-        return vector_form(_MATRIX, (2,), self.similarity)
+            raise InputValueError("queries", expected=expected, got=got)
 
     def _is_scored_on(self, device: Any) -> bool:
         return scores_vectors() and devices.scores_right(device, self.similarity, self.dtype)
@@ -265,29 +224,29 @@ class Embeddings:
         """Return them in the host's memory, without a copy if they are there."""
         if not self.on_device:
             return self
-        queries = as_scores(self.queries, form=self._matrix_form)
-        entities = as_scores(self.entities, form=self._matrix_form)
+        queries = as_scores(self.queries, dtypes=VECTOR_DTYPES)
+        entities = as_scores(self.entities, dtypes=VECTOR_DTYPES)
         return self.with_fields(queries=queries, entities=entities, on_device=False)
 
     def with_csls(self, csls: CSLS | None) -> Self:
         """Subtract means from the scores, checked and rounded to the scores' dtype."""
         if csls is not None:
-            csls = rounded_means(csls, self.shape, self.dtype, self.names[:2])
+            csls = rounded_means(csls, self.shape, self.dtype)
         return self.with_fields(csls=csls)
 
-    def turned(self, names: VectorNames) -> Self:
+    def turned(self) -> Self:
         """Return the other direction of embeddings without a bias: entities are the queries."""
         return self.with_fields(
             queries=self.entities,
             entities=self.queries,
             shape=self.shape[::-1],
             csls=self.csls and self.csls.swapped(),
-            names=names,
+            is_turned=not self.is_turned,
         )
 
     def check_shape(self, shape: tuple[int, int], kinds: tuple[str, str]) -> None:
         """Refuse another number of queries or entities, of which messages say what they are."""
-        sides = zip(self.names[:2], self.vector_shapes, shape, kinds, strict=True)
+        sides = zip(("queries", "entities"), self.vector_shapes, shape, kinds, strict=True)
         for name, got, height, kind in sides:
             if got[:-1] != (height,):
                 expected = f"vectors of shape ({height}, d), a row for each {kind}"
@@ -296,7 +255,7 @@ class Embeddings:
     @property
     def query_array(self) -> Array:
         """The queries in the host's memory, in the layout in which they were handed over."""
-        return as_scores(self.queries, form=self._matrix_form).array
+        return as_scores(self.queries, dtypes=VECTOR_DTYPES).array
 
     @property
     def measure(self) -> str:
@@ -349,15 +308,10 @@ class Embeddings:
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
-        return prepare_job(
-            self.task_shape,
-            targets,
-            rows,
-            filter,
-            candidates,
-            rules,
-            score_names=self.names.score_names,
-        )
+        job = prepare_job(self.task_shape, targets, rows, filter, candidates, rules)
+        if self.is_turned:
+            job = job._replace(is_turned=True)
+        return job
 
     def counts(
         self,
@@ -493,8 +447,19 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         raise InputValueError("layout", expected=expected, got="None")
 
 
+def refuse_complex(name: str, dtype: str) -> None:
+    """Refuse complex numbers, for a similarity of real ones."""
+    if dtype in PARTS:
+        expected = f"one of {', '.join(_REAL_DTYPES)}"
+        got = (
+            f"dtype {dtype}, which only complex_l1 compares (the real part of q times the "
+            "conjugate of e is the dot of array.view of their real dtype)"
+        )
+        raise InputTypeError(name, expected=expected, got=got)
+
+
 def read_vectors(
-    name: str, value: Any, dtype: Any, form: Form
+    name: str, value: Any, dtype: Any, dtypes: tuple[str, ...] = VECTOR_DTYPES
 ) -> tuple[Scores | DeviceStore, tuple[str, ...], str]:
     """View vectors or a bias; return also their files, which are mapped, and their device.
 
@@ -503,23 +468,26 @@ def read_vectors(
     if is_tensor(getattr(value, "weight", None)):  # It is a module of torch, such as Embedding.
         got = f"{type(value).__name__}; give its weight"
         raise InputTypeError(name, expected="an array or a tensor", got=got)
-    vectors = read_scores(value, dtype, name, form=form)
-    if not isinstance(vectors, Store):
-        return vectors, (), ""
-    # It may have been opened as scores, which have fewer dtypes and other dimensions.
-    dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
-    check_dimensions(shape_of(vectors), name, form)
-    is_float = vectors.dtype not in QUANTISED
-    if is_float and isinstance(vectors, DeviceStore):
-        return vectors, (), vectors.device
-    return in_one_array(vectors), vectors.files, vectors.device
+    with argument_names(scores=name):
+        vectors = read_scores(value, dtype, dtypes)
+        if not isinstance(vectors, Store):
+            return vectors, (), ""
+        # It may have been opened as scores, which have other dtypes.
+        dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
+        is_float = vectors.dtype not in QUANTISED
+        if is_float and isinstance(vectors, DeviceStore):
+            return vectors, (), vectors.device
+        return in_one_array(vectors), vectors.files, vectors.device
 
 
 def read_bias(
     value: Any, size: int, dtype: Any, carrier: np.dtype[Any]
 ) -> tuple[Array, tuple[str, ...]]:
     """Check a bias, one number for each entity; return it in the dtype of the scores, and files."""
-    read, files, _ = read_vectors("bias", value, dtype, BIAS)
+    if is_number(value):
+        expected = f"{size} numbers, one for each entity"
+        raise InputValueError("bias", expected=expected, got="one for all")
+    read, files, _ = read_vectors("bias", value, dtype, FLOATS)
     check_shape("bias", shape_of(read), (size,), f"{size} numbers, one for each entity")
     numbers = in_one_array(read)
     plain = widen_bfloat16(numbers.array) if numbers.dtype == "bfloat16" else numbers.array
@@ -533,9 +501,7 @@ def _rounded(numbers: Array, dtype: Any) -> Array:
         return numbers.astype(dtype, order="C")
 
 
-def rounded_means(
-    csls: Any, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
-) -> CSLS:
+def rounded_means(csls: Any, sizes: tuple[int, ...], dtype: Any) -> CSLS:
     """Check the means of queries and entities, and round them to the dtype of the scores.
 
     Parameters
@@ -545,8 +511,6 @@ def rounded_means(
         The numbers of queries and entities.
     dtype : dtype
         The dtype of the scores.
-    names : (str, str), optional
-        What messages call queries and entities.
 
     Raises
     ------
@@ -562,7 +526,7 @@ def rounded_means(
         got = type(csls).__name__
         raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)
     means = [as_array(values, "csls") for values in csls[:2]]
-    for name, array, count in zip(names, means, sizes, strict=True):
+    for name, array, count in zip(("queries", "entities"), means, sizes, strict=True):
         if array.dtype.kind != "f" or array.shape != (count,):
             expected = f"{count} means for {name}, one float for each"
             got = f"dtype {array.dtype}, shape {array.shape}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,23 +70,10 @@ def _numbers_in(values: Any) -> Iterator[Any]:
         yield from _numbers_in(value)
 
 
-class Form(NamedTuple):
-    """What an array must be, and the words for it in messages."""
-
-    shape: str = "a matrix (rows, columns) or a single row (columns,)"
-    dimensions: tuple[int, ...] = (1, 2)
-    dtypes: tuple[str, ...] = DTYPES
-    instead_of_complex: str = ""
-
-
-SCORES = Form()
-
-
 def dtype_name(
     dtype: np.dtype[Any],
     asked: object = None,
-    name: str = "scores",
-    form: Form = SCORES,
+    dtypes: tuple[str, ...] = DTYPES,
     place: str = "",
     known: str | None = None,
 ) -> str:
@@ -98,10 +85,10 @@ def dtype_name(
         The dtype of the array.
     asked : str or dtype, optional
         What the caller says that it is.
-    name, place : str
-        The argument, and the file, for the messages.
-    form : Form
-        What the array must be.
+    dtypes : tuple of str
+        Those that are allowed, where the array is not scores.
+    place : str
+        The file, for the messages.
     known : str, optional
         The name of the dtype, if numpy has none for it.
 
@@ -116,18 +103,16 @@ def dtype_name(
         is_as_stated = PARTS.get(found, found) == stated
         if stated in _NARROW and found in _RAW_BITS:
             found = stated
-        elif not is_as_stated and (form is SCORES or stated not in _NARROW):
+        elif not is_as_stated and (dtypes is DTYPES or stated not in _NARROW):
             # If they are no scores, "bfloat16" and "float16" say only what raw bits are.
-            problem = f"{name} of dtype {dtype} cannot be taken as {stated}"
-            raise InputTypeError("dtype", problem, place=place)
-    if found not in form.dtypes:
+            expected = f"{stated}, as dtype= says"
+            raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
+    if found not in dtypes:
         got = f"dtype {dtype}"
         if found == "void16":
             got += '; dtype="bfloat16" says that they are bfloat16'
-        if dtype.kind == "c":
-            got += form.instead_of_complex
-        expected = f"one of {', '.join(form.dtypes)}"
-        raise InputTypeError(name, expected=expected, got=got, place=place)
+        expected = f"one of {', '.join(dtypes)}"
+        raise InputTypeError("scores", expected=expected, got=got, place=place)
     return found
 
 
@@ -159,9 +144,7 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
     raise InputTypeError("dtype", expected=f"one of {', '.join(DTYPES)}", got=repr(dtype))
 
 
-def as_scores(
-    value: object, dtype: object = None, name: str = "scores", form: Form = SCORES
-) -> Scores:
+def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTYPES) -> Scores:
     """View scores as a matrix that the core can read.
 
     Parameters
@@ -172,10 +155,8 @@ def as_scores(
         been checked before, stay as they are.
     dtype : str or dtype, optional
         What raw 16-bit scores are, "bfloat16" or "float16"; for others, the dtype that is expected.
-    name : str
-        The argument's name, for the messages.
-    form : Form
-        What the array must be, if it is not scores.
+    dtypes : tuple of str
+        The dtypes that are allowed, where the array is not scores.
 
     Raises
     ------
@@ -186,25 +167,25 @@ def as_scores(
     """
     if type(value) is Scores:
         return value
-    array, known = _as_array(value, name, form)
-    is_usual = dtype is None and known is None and form is SCORES
+    are_scores = dtypes is DTYPES
+    array, known = _as_array(value, are_scores=are_scores)
+    is_usual = dtype is None and known is None and are_scores
     found = _NATIVE_NAMES.get(array.dtype) if is_usual else None
     if found is None:
-        found = dtype_name(array.dtype, dtype, name, form, known=known)
-    check_dimensions(array.shape, name, form)
+        found = dtype_name(array.dtype, dtype, dtypes, known=known)
+    check_dimensions(array.shape)
     # One row or column has this limit; files may have more in all.
     if array.size > MOST_ENTRIES:
-        check_size(name, max(array.shape))
+        check_size("scores", max(array.shape))
     return Scores(array, found, not array.dtype.isnative)
 
 
-def check_dimensions(
-    shape: tuple[int, ...], name: str, form: Form = SCORES, place: str = ""
-) -> None:
+def check_dimensions(shape: tuple[int, ...], place: str = "") -> None:
     """Check that scores are a matrix or a single row."""
-    if len(shape) not in form.dimensions:
+    if len(shape) not in (1, 2):
+        expected = "a matrix (rows, columns) or a single row (columns,)"
         got = f"shape {tuple(shape)}"
-        raise InputValueError(name, expected=form.shape, got=got, place=place)
+        raise InputValueError("scores", expected=expected, got=got, place=place)
 
 
 def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -219,26 +200,25 @@ def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return (numbers.astype(np.uint32) << 16).view(np.float32)
 
 
-def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], str | None]:
+def _as_array(value: object, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    value = by_position(name, value)
-    hint = "give a filter instead" if form is SCORES else ""
-    refuse_mask(name, value, hint=hint)
+    value = by_position("scores", value)
+    refuse_mask("scores", value, hint="give a filter instead" if are_scores else "")
     if is_tensor(value):
-        return tensor_array(value, name)
+        return tensor_array(value, "scores")
     if is_sparse(value):
-        raise InputTypeError(name, expected="a dense array", got=type(value).__name__)
+        raise InputTypeError("scores", expected="a dense array", got=type(value).__name__)
     is_foreign = hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray)
     if is_foreign and (_is_on_device(value) or not any(hasattr(value, x) for x in _PROTOCOLS)):
-        return _from_dlpack(value, name), None
-    array = as_array(value, name, "a matrix of numbers")
+        return _from_dlpack(value), None
+    array = as_array(value, "scores", "a matrix of numbers")
     if array.ndim == 0 and array.dtype.kind == "O":  # A mapping, a generator, a function, None.
         expected = "an array, tensor or memory map, a path, or lists of numbers"
-        raise InputTypeError(name, expected=expected, got=type(value).__name__)
+        raise InputTypeError("scores", expected=expected, got=type(value).__name__)
     if isinstance(value, (list, tuple)):
-        refuse_rounded(name, value, array)
+        refuse_rounded("scores", value, array)
     return array, None
 
 
@@ -250,9 +230,9 @@ def _is_on_device(value: Any) -> bool:
         return True
 
 
-def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
+def _from_dlpack(value: Any) -> npt.NDArray[Any]:
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError) as error:
         got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
-        raise InputTypeError(name, expected="an array in the host's memory", got=got) from None
+        raise InputTypeError("scores", expected="an array in the host's memory", got=got) from None

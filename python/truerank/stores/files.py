@@ -62,7 +62,7 @@ class FileStore(Store):
         self._by_columns = layout.by_columns
         self._offset = layout.start
         dtype = options.check(layout.shape, layout.dtype, place)
-        super().__init__(layout.shape, dtype, layout.dtype, (file.name,), options.name)
+        super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
         self._facts = (self._offset, self._by_columns)
         self._status = os.fstat(file.fileno())
         self._check(self._status)
@@ -86,7 +86,7 @@ class FileStore(Store):
             else:
                 data = map_bytes(file, offset, size)
             problem = f"expected {size:,} bytes from {offset:,} on: "
-            with report_damage(self.name, self._place, problem):
+            with report_damage("scores", self._place, problem):
                 block = np.ndarray(shape, self.carrier, data, 0, self._strides)
             del data
             if self._by_columns:
@@ -127,18 +127,18 @@ class FileStore(Store):
     @contextmanager
     def _opened(self, buffering: int = -1) -> Iterator[IO[bytes]]:
         """Open the file, after a check that it is the same and large enough."""
-        with open_input(self.name, self._paths[0], buffering) as file:
+        with open_input("scores", self._paths[0], buffering) as file:
             self._check(os.fstat(file.fileno()))
             yield file
 
     def _check(self, status: os.stat_result) -> None:
         if not os.path.samestat(status, self._status):
-            raise InputValueError(self.name, "another file has taken its place", place=self._place)
+            raise InputValueError("scores", "another file has taken its place", place=self._place)
         expected = self._offset + self.nbytes
         if status.st_size < expected:
             described = f"{self.shape} {self.dtype} from byte {self._offset:,} on"
             problem = f"expected {expected:,} bytes ({described}), the file has {status.st_size:,}"
-            raise InputValueError(self.name, problem, place=self._place)
+            raise InputValueError("scores", problem, place=self._place)
 
 
 def map_bytes(file: IO[bytes], start: int, size: int) -> Array:
@@ -186,15 +186,15 @@ def open_file(path: str, options: OpenOptions) -> Store:
             "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
             f"of zarr and HDF5, {BLOCKS}"
         )
-        raise InputValueError(options.name, expected=expected, place=path)
-    with open_input(options.name, path) as file:
+        raise InputValueError("scores", expected=expected, place=path)
+    with open_input("scores", path) as file:
         if suffix == ".npz":
             place, start, size = _stored_member(file, path, options)
         else:
             place = path
             start = 0
             size = os.fstat(file.fileno()).st_size
-        with report_damage(options.name, place):
+        with report_damage("scores", place):
             file.seek(start)
             header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
         layout = header._replace(start=start + header.start)
@@ -212,7 +212,7 @@ def _stored_member(file: IO[bytes], path: str, options: OpenOptions) -> tuple[st
     import zipfile
 
     member = options.member and options.member.removesuffix(".npy")
-    with report_damage(options.name, path, "the archive is damaged: "):
+    with report_damage("scores", path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
     chosen = "scores"
@@ -224,10 +224,10 @@ def _stored_member(file: IO[bytes], path: str, options: OpenOptions) -> tuple[st
         expected = f"the array {chosen!r}"
         if not member:
             expected += ", or open_scores(path, member=...), which says the one that is meant"
-        raise InputValueError(options.name, expected=expected, got=list(entries), place=path)
+        raise InputValueError("scores", expected=expected, got=list(entries), place=path)
     info = entries[chosen]
     place = f"{path}: {info.filename}"
-    with report_damage(options.name, place, "cannot be read in place: "):
+    with report_damage("scores", place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
         archive.open(info)  # This reads and checks its local header.
@@ -245,7 +245,7 @@ def open_map(array: Any, options: OpenOptions) -> FileStore | None:
     is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
     if not is_whole or array.mode == "c":
         return None
-    with suppress(OSError), open_input(options.name, array.filename or "") as file:
+    with suppress(OSError), open_input("scores", array.filename or "") as file:
         if _is_mapped_at(file, array.__array_interface__["data"][0]):
             layout = NpyHeader(array.shape, False, array.dtype, array.offset)
             return FileStore(file, file.name, layout, options)

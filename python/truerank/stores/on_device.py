@@ -132,15 +132,15 @@ class DeviceStore(Store):
     array : torch.Tensor, shape (rows, columns) or (columns,)
         Its computation may still run: copies wait for all work on the current stream of the calling
         thread.
-    dtype, carrier, name
+    dtype, carrier
         As in `Store`.
     """
 
     in_place = False
     on_device = True
 
-    def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any], name: str) -> None:
-        super().__init__(tuple(map(int, array.shape)), dtype, carrier, (), name)
+    def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any]) -> None:
+        super().__init__(tuple(map(int, array.shape)), dtype, carrier, ())
         self.array = array[None, :] if self.single_row else array
         self.device = str(array.device)
         self.stream = DeviceStream(array.device)
@@ -180,11 +180,9 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     ValueError
         For other shapes.
     """
-    name = options.name
-    tensor = dense_tensor(value, name)
+    tensor = dense_tensor(value, "scores")
     # An empty array of the same dtype is checked as one in memory is.
-    empty_shape = (0,) * options.form.dimensions[-1]
-    empty = sys.modules["torch"].empty(empty_shape, dtype=tensor.dtype, device="cpu")
-    like = as_scores(empty, options.dtype, name, options.form)
-    check_dimensions(tuple(tensor.shape), name, options.form)
-    return DeviceStore(tensor, like.dtype, like.array.dtype, name)
+    empty = sys.modules["torch"].empty((0, 0), dtype=tensor.dtype, device="cpu")
+    like = as_scores(empty, options.dtype, options.dtypes)
+    check_dimensions(tuple(tensor.shape))
+    return DeviceStore(tensor, like.dtype, like.array.dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from .._core import Scores
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import IO, choice, integer, is_integer
-from ..inputs.scores import SCORES, Form, as_scores, dtype_name
+from ..inputs.scores import DTYPES, as_scores, dtype_name
 from ..inputs.words import IoMode
 from ..naming import public
 from .files import BLOCKS, is_glob, matching_files, open_file, open_map
@@ -106,7 +106,7 @@ def open_scores(
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     if isinstance(source, Store):
         return source
-    options = OpenOptions(dtype, "scores", SCORES, member)
+    options = OpenOptions(dtype, member=member)
     store = _open(source, options, axis)
     store.io = io
     return store
@@ -115,9 +115,8 @@ def open_scores(
 def read_scores(
     value: Any,
     dtype: Any = None,
-    name: str = "scores",
+    dtypes: tuple[str, ...] = DTYPES,
     *,
-    form: Form = SCORES,
     tiled: bool = False,
 ) -> Scores | Store:
     """View scores in memory; make the store of all others that `rank` takes.
@@ -128,10 +127,8 @@ def read_scores(
         The scores. A `Store` and `Scores` stay as they are.
     dtype : str or dtype, optional
         As in `rank`.
-    name : str
-        What messages call them.
-    form : Form
-        What the array must be, if it is not scores.
+    dtypes : tuple of str
+        The dtypes that are allowed, where the array is not scores.
     tiled : bool
         Whether scores in memory become a store as well, so that they are counted tile by tile.
 
@@ -147,12 +144,12 @@ def read_scores(
     """
     # This is the usual case, and costs as little as possible.
     if type(value) is np.ndarray and value.base is None and not tiled:
-        return as_scores(value, dtype, name, form)
+        return as_scores(value, dtype, dtypes)
     if isinstance(value, Store):
         if dtype is not None:
-            dtype_name(value.carrier, dtype, name, form)
+            dtype_name(value.carrier, dtype, dtypes)
         return value
-    options = OpenOptions(dtype, name, form)
+    options = OpenOptions(dtype, dtypes)
     if isinstance(value, (list, tuple)) and len(value) > 0:
         is_opened = all(isinstance(item, PATHS) for item in value)
         if isinstance(value, list):  # Matrices are shards, too.
@@ -200,14 +197,14 @@ def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
     if not isinstance(source, (list, tuple)):
         return _as_store(_read_one(source, options), options)
     if not source:
-        raise InputValueError(options.name, expected="at least one shard", got="an empty list")
+        raise InputValueError("scores", expected="at least one shard", got="an empty list")
     return ShardStore([_as_store(_read_one(item, options), options) for item in source], axis)
 
 
 def _as_store(scores: Scores | Store, options: OpenOptions) -> Store:
     if isinstance(scores, Store):
         return scores
-    return ArrayStore(scores, options.name)
+    return ArrayStore(scores)
 
 
 def _read_one(source: Any, options: OpenOptions) -> Scores | Store:
@@ -227,5 +224,5 @@ def _read_one(source: Any, options: OpenOptions) -> Scores | Store:
     if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
         expected = "an array in memory or a memory map"
         got = f"{type(source).__name__} in chunks; {BLOCKS}"
-        raise InputTypeError(options.name, expected=expected, got=got)
-    return as_scores(source, options.dtype, options.name, options.form)
+        raise InputTypeError("scores", expected=expected, got=got)
+    return as_scores(source, options.dtype, options.dtypes)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._core import FileScores, Scores
 from ..errors import InputTypeError, InputValueError
-from ..inputs.scores import SCORES, Form, check_dimensions, dtype_name
+from ..inputs.scores import DTYPES, check_dimensions, dtype_name
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
@@ -28,17 +28,16 @@ _MIN_COLUMN_BYTES = 1 << 20
 
 
 class OpenOptions(NamedTuple):
-    """What the caller says of scores: their dtype, name and form, and the member of an archive."""
+    """What the caller says of scores: their dtype, what it may be, and the member of an archive."""
 
     dtype: object = None
-    name: str = "scores"
-    form: Form = SCORES
+    dtypes: tuple[str, ...] = DTYPES
     member: str | None = None
 
     def check(self, lengths: tuple[int, ...], carrier: np.dtype[Any], place: str) -> str:
         """Check scores in a file like those in memory; return the name of their dtype."""
-        check_dimensions(lengths, self.name, self.form, place)
-        return dtype_name(carrier, self.dtype, self.name, self.form, place)
+        check_dimensions(lengths, place)
+        return dtype_name(carrier, self.dtype, self.dtypes, place)
 
 
 class Tile(NamedTuple):
@@ -82,8 +81,6 @@ class Store(ABC):
         The bytes of one score, and of all.
     files : tuple of str
         The files, by the names that were given; empty if they are not known.
-    name : str
-        What messages call the scores.
     single_row : bool
         Whether the scores have one dimension, so that every task reads the one row.
     in_place : bool
@@ -120,7 +117,6 @@ class Store(ABC):
         dtype: str,
         carrier: np.dtype[Any],
         files: tuple[str, ...],
-        name: str = "scores",
     ) -> None:
         self.single_row = len(lengths) == 1
         columns = lengths[-1]
@@ -132,7 +128,6 @@ class Store(ABC):
         self.itemsize = carrier.itemsize
         self.nbytes = rows * columns * carrier.itemsize
         self.files = files
-        self.name = name
         # Absolute paths stay valid when the working directory changes.
         self._paths = tuple(map(os.path.abspath, files))
 
@@ -214,14 +209,12 @@ class ArrayStore(Store):
     Parameters
     ----------
     scores : Scores
-    name : str
-        What messages call them.
     """
 
-    def __init__(self, scores: Scores, name: str = "scores") -> None:
+    def __init__(self, scores: Scores) -> None:
         array = scores.array
         self.array = np.atleast_2d(array)
-        super().__init__(array.shape, scores.dtype, array.dtype, (), name)
+        super().__init__(array.shape, scores.dtype, array.dtype, ())
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self.array.strides)
@@ -267,7 +260,7 @@ class ShardStore(Store):
         lengths[axis] = ends[-1]
         # Several shards may be in one file.
         files = dict.fromkeys(name for shard in shards for name in shard.files)
-        super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files), first.name)
+        super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files))
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
         self.on_device = all(shard.on_device for shard in shards)
@@ -349,7 +342,7 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
     expected = f"dtype {first.dtype} ({first.carrier.str})"
     got = f"dtype {shard.dtype} ({shard.carrier.str})"
     if got != expected:
-        raise InputTypeError(first.name, expected=expected, got=got, place=place)
+        raise InputTypeError("scores", expected=expected, got=got, place=place)
     length = first.shape[1 - axis]
     if shard.shape[1 - axis] != length:
         unit = ("columns", "rows")[axis]
@@ -357,9 +350,8 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
         if shard.shape[axis] == first.shape[axis]:
             others = ("rows", "columns")[axis]
             expected += f" (axis={1 - axis} joins shards with equally many {others})"
-        raise InputValueError(
-            first.name, expected=expected, got=f"shape {shard.shape}", place=place
-        )
+        got = f"shape {shard.shape}"
+        raise InputValueError("scores", expected=expected, got=got, place=place)
 
 
 def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:

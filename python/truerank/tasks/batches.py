@@ -34,7 +34,6 @@ BATCH_BYTES = 64 << 20
 def rank_batches(
     scorer: Callable[[Any], Any],
     side: SideTasks,
-    title: str = "scores",
     report_progress: Callable[[int], object] = lambda queries: None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
@@ -52,8 +51,6 @@ def rank_batches(
         array may be returned for all batches.
     side : SideTasks
         The tasks.
-    title : str
-        What messages call the callable.
     report_progress : callable
         Called with the number of queries that are done.
     **options
@@ -103,8 +100,8 @@ def rank_batches(
     def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
         for start in starts:
             queries = queries_of_side[start : start + size].copy()
-            scores = read_scores(scorer(as_input(queries)), rules.get("dtype"), title)
-            check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
+            scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+            check_score_shape(shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
             if whole_filter is not None and is_counted_in_order(scores, read):
@@ -123,7 +120,9 @@ def rank_batches(
         """Return the name of an argument with the queries of its batch, for messages."""
         start = starts[number]
         last = min(start + size, height) - 1
-        batch = f"{title}: queries {start} to {last}" if last > start else f"{title}: query {start}"
+        batch = f"scores: query {start}"
+        if last > start:
+            batch = f"scores: queries {start} to {last}"
         if argument == "scores":
             return batch
         return f"{batch}: {argument}"
@@ -148,8 +147,8 @@ def _as_input_on(device: Any) -> Callable[[IntArray], Any]:
     return lambda values: copy_to_device(values, device)
 
 
-def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:
+def check_score_shape(got: object, shape: tuple[int, int], noun: str) -> None:
     """Check that scores have a row for each query and a column for each candidate."""
     if got != shape:
         each = f"a row for each {noun} and a column for each candidate"
-        raise InputValueError(name, expected=f"scores of shape {shape}, {each}", got=got)
+        raise InputValueError("scores", expected=f"scores of shape {shape}, {each}", got=got)

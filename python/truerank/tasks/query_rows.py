@@ -76,7 +76,7 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
 
 
 def mismatched_vectors(
-    embeddings: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
+    name: str, embeddings: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
 ) -> Flags:
     """Return the same for vectors of queries, and warn if rounding cannot be why they differ.
 
@@ -84,6 +84,8 @@ def mismatched_vectors(
 
     Parameters
     ----------
+    name : str
+        The argument of the queries, for the warning.
     embeddings : Embeddings
     rows, others : ndarray of int64, shape (n,)
         The rows of each pair.
@@ -96,7 +98,7 @@ def mismatched_vectors(
         one = embeddings.score(rows[mismatched], columns, 1)
         other = embeddings.score(others[mismatched], columns, 1)
         number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
-        warn_of_other_scores(embeddings.names.queries, number, one, other)
+        warn_of_other_scores(name, number, one, other)
     return mismatched
 
 

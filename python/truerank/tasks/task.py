@@ -18,12 +18,12 @@ import numpy as np
 from .. import counting
 from ..arrays.row_keys import distinct, first_equals
 from ..counting.driver import count_source
-from ..counting.job import SCORES, prepare_job
+from ..counting.job import prepare_job
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
-from ..embeddings.vectors import QUERIES, Embeddings
+from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.frames import by_position
 from ..inputs.progress_listeners import as_listener, reporter
@@ -229,8 +229,8 @@ class Task(Generic[AnyReport]):
         tellers = split_progress(reporter(progress, sum(sizes), "queries"), sizes)
         counted = []
         for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
-            side = self.sides[key]
-            counted.append(rank_batches(scorer, side, name or key, tell, **options))
+            with argument_names(scores=name or key):
+                counted.append(rank_batches(scorer, self.sides[key], tell, **options))
         self._check_columns()  # This comes after the loop, because a callable may read the order.
         return self._make_report(counted)
 
@@ -256,25 +256,19 @@ class Task(Generic[AnyReport]):
         self._check_columns()
         opened: dict[str, Embeddings] = {}  # All arguments are checked before a side is ranked.
         for key, side in self.sides.items():
-            title = name or key
             given = side.rows_of(unique)
-            names = QUERIES._replace(
-                queries=title,
-                entities=side.candidate_kind,
-                score_names=QUERIES.score_names._replace(argument=title),
-                query_rows=given.axis,
-                entity_rows=side.column_axis,
-            )
-            embeddings = Embeddings(
-                queries_of_side[key],
-                candidates_of_side[key],
-                options.get("similarity", "dot"),
-                biases.get(key),
-                rules.dtype,
-                names=names,
-                layout=rules.layout,
-            )
-            embeddings.check_shape((given.height, side.columns), (given.each, "candidate"))
+            with argument_names(queries=name or key, entities=side.candidate_kind):
+                embeddings = Embeddings(
+                    queries_of_side[key],
+                    candidates_of_side[key],
+                    options.get("similarity", "dot"),
+                    biases.get(key),
+                    rules.dtype,
+                    query_rows=given.axis,
+                    entity_rows=side.column_axis,
+                    layout=rules.layout,
+                )
+                embeddings.check_shape((given.height, side.columns), (given.each, "candidate"))
             opened[key] = embeddings
         sizes = [embeddings.nbytes for embeddings in opened.values()]
         counted = []
@@ -283,18 +277,20 @@ class Task(Generic[AnyReport]):
                 side = self.sides[key]
                 rows = side.rows_of(unique).rows
                 first_rows = rows[first_equals(side.rows)]
-                mismatched = mismatched_vectors(embeddings, rows, first_rows, side.targets)
+                title = name or key
+                mismatched = mismatched_vectors(title, embeddings, rows, first_rows, side.targets)
                 filter_lists, candidate_lists = side.selections()
-                ranks = rank_open_embeddings(
-                    embeddings,
-                    side.targets,
-                    rules,
-                    rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
-                    filter=filter_lists,
-                    candidates=candidate_lists,
-                    block=options.get("block"),
-                    watch=watch_of_part(watch, sizes, i),
-                )
+                with argument_names(scores=title):
+                    ranks = rank_open_embeddings(
+                        embeddings,
+                        side.targets,
+                        rules,
+                        rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
+                        filter=filter_lists,
+                        candidates=candidate_lists,
+                        block=options.get("block"),
+                        watch=watch_of_part(watch, sizes, i),
+                    )
                 if rules.audit:
                     ranks = with_mismatched(ranks, mismatched)
                 counted.append(ranks)
@@ -326,13 +322,12 @@ class Task(Generic[AnyReport]):
         # counted.
         for key, value in scores_of_side.items():
             side = self.sides[key]
-            title = name or key
             given = side.rows_of(unique)
-            table = by_position(title, value, given.axis, side.column_axis)
-            store = cast("Store", read_scores(table, rules.dtype, title, tiled=True))
+            with argument_names(scores=name or key):
+                table = by_position("scores", value, given.axis, side.column_axis)
+                store = cast("Store", read_scores(table, rules.dtype, tiled=True))
+                check_score_shape(shape_of(store), (given.height, side.columns), given.each)
             opened[key] = store
-            shape = (given.height, side.columns)
-            check_score_shape(title, shape_of(store), shape, given.each)
         sizes = [store.nbytes for store in opened.values()]
         tellers = split_progress(reporter(listener, sum(sizes)), sizes)
         for (key, store), tell in zip(opened.items(), tellers, strict=True):
@@ -427,7 +422,7 @@ class Task(Generic[AnyReport]):
 def _rank_stored(
     store: Store,
     side: SideTasks,
-    title: str,
+    argument: str,
     rules: Rules,
     *,
     unique: bool,
@@ -437,13 +432,13 @@ def _rank_stored(
     """Rank the tasks of a side by scores in a store, which tells how many bytes are done."""
     rows = side.rows_of(unique).rows
     filter_lists, candidates = side.selections()
-    names = SCORES._replace(argument=title)
-    given = (side.targets, rows, filter_lists, candidates)
-    job = prepare_job(store.shape, *given, rules, score_names=names)
-    counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
+    tasks = (side.targets, rows, filter_lists, candidates)
+    with argument_names(scores=argument):
+        job = prepare_job(store.shape, *tasks, rules)
+        counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
     ranks = job.ranks(counts, store.dtype, store.files, device)
     first_rows = rows[first_equals(side.rows)]
-    look_at_stored_rows(title, store, rows, first_rows, side.targets)
+    look_at_stored_rows(argument, store, rows, first_rows, side.targets)
     if rules.audit:
         mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
         ranks = with_mismatched(ranks, mismatched)
