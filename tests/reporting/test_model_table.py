@@ -98,7 +98,7 @@ def test_wrong_repeats() -> None:
 
 def best(reports: dict[str, Report], *keys: str) -> list[list[str]]:
     """Return the names of the models that are marked as the best of each column."""
-    marked = table(reports, keys).grid(notes=False).best
+    marked, _ = table(reports, keys).marks()
     return [[n for i, n in enumerate(reports) if (i, j) in marked] for j in range(1, 1 + len(keys))]
 
 
@@ -323,9 +323,8 @@ def test_groups_have_rows_of_all_models() -> None:
         rows = [row[2] for row in made if row[0] == group]
         if f"{value:.3f}" == f"{max(rows):.3f}":
             best.add((i, 2))
-    grid = made.grid(notes=True)
-    assert {place for place in grid.best if place[1] == 2} == best
-    assert grid.columns[:3] == ["kind", "model", "MRR \u2191"]
+    assert {place for place in made.marks()[0] if place[1] == 2} == best
+    assert [column.title for column in made.columns[:3]] == ["kind", "model", "MRR \u2191"]
     assert made["zmr"][3:6] == [None] * 3  # no mean over groups
     assert "Few units: 2 groups (large, middle)." in made.notes
     assert "No interval: 1 group (small)." in made.notes
@@ -351,7 +350,7 @@ def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
     made = table({"a": a, "b": b}, ["mr"], groups=True)
     assert made["group"] == ["micro"] * 2 + ["macro"] * 4 + ["micro"] * 2
     assert made["mr"] == [4.0, 5 / 3, 5.5, 1.5, 1.0, 2.0, 10.0, 1.0]
-    assert sorted(row for row, _ in made.grid(notes=False).best) == [1, 3, 4, 7]
+    assert sorted(row for row, _ in made.marks()[0]) == [1, 3, 4, 7]
 
 
 def test_marks_within_groups_are_corrected_together() -> None:
@@ -362,7 +361,7 @@ def test_marks_within_groups_are_corrected_together() -> None:
     pairs = corrected([compare(a, b, metric="mrr") for a, b in sides])
     rows = [1, 5, 7, 9]  # those of macro averages are not tested
     expected = {(row, 2) for row, pair in zip(rows, pairs, strict=True) if pair.p_holm <= 0.05}
-    assert made.grid(notes=False).significant == expected
+    assert made.marks()[1] == expected
     assert f"over {len(pairs)} comparisons" in made.notes[0]
 
 
@@ -427,7 +426,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
             pairs[key, one_name, other_name] = compared
     holm = {names: x.p_holm for names, x in zip(pairs, corrected([*pairs.values()]), strict=True)}
     assert f"over {len(pairs)} comparison" in made.notes[0]
-    grid = made.grid(notes=False)
+    _, differing = made.marks()
     for i, name in enumerate(models):
         for j, key in enumerate(KEYS, 1):
             choose = min if key == "mr" else max
@@ -436,7 +435,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
                 other = against
             pair = (key, min(name, other), max(name, other))
             differs = holm.get(pair, 1.0) <= round(1 - level, 12)
-            assert ((i, j) in grid.significant) == differs, (name, key)
+            assert ((i, j) in differing) == differs, (name, key)
 
 
 def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
@@ -482,7 +481,7 @@ def test_several_runs_have_their_own_test() -> None:
     }
     made = table(runs, ["mrr"], against="best")
     assert any("t of runs and units, p" in note for note in made.notes)
-    assert (1, 1) in made.grid(notes=False).significant
+    assert (1, 1) in made.marks()[1]
 
 
 def test_the_units_are_those_that_are_asked_for() -> None:

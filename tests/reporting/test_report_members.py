@@ -15,7 +15,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.reporting.base_report import BaseReport
 from truerank.reporting.named_numbers import Numbers
-from truerank.tables.as_table import AsTable
+from truerank.tables import AsTable
 
 # Queries of one right answer are tasks: whatever a member returns, it is the same for both.
 RANKS = tr.Ranks(

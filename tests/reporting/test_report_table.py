@@ -288,6 +288,6 @@ LATEX = {
 
 def test_cells_are_escaped() -> None:
     for text, cell in MARKDOWN.items():
-        assert Table(["x"], [[text]], names=0).to_markdown().endswith(f"\n| {cell} |"), text
+        assert Table(["x"], [[text]]).to_markdown().endswith(f"\n| {cell} |"), text
     for text, cell in LATEX.items():
-        assert f"\\midrule\n{cell} \\\\\n" in Table(["x"], [[text]], names=0).to_latex(), text
+        assert f"\\midrule\n{cell} \\\\\n" in Table(["x"], [[text]]).to_latex(), text

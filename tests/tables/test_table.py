@@ -22,7 +22,6 @@ from truerank.naming import printable
 from truerank.tables import Column, Table
 from truerank.tables.cells import cell
 from truerank.tables.forms import json_value
-from truerank.tables.pivot import Lines, pivot
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
 CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()
@@ -169,16 +168,18 @@ def test_text_has_a_line_for_each_row(table: Table) -> None:
 
 COLUMNS = [
     Column("model"),
-    Column("mrr", "MRR \u2191", decimals=3, better="higher", around=("std",)),
-    Column("std"),
+    Column(
+        "mrr", "MRR \u2191", decimals=3, better="higher", behind=[(0.01,), (math.nan,), (None,)]
+    ),
+    Column("mrr std", hidden=True),
     Column("mr", "MR \u2193", decimals=1, better="lower"),
     Column("hits@10", "Hits@10", decimals=1, unit="%"),
-    Column("seed", only="data"),
-    Column("range", only="print"),
+    Column("seed", hidden=True, shown=[7, 8, 9]),
+    Column("range", "Range", shown=[(0.25, 0.5), (1.0, 1.0), None]),
 ]
 ROWS = [
-    ["A", 0.46, 0.01, 2500.0, 0.5, 1, (0.25, 0.5)],
-    ["B", 0.4600001, math.nan, 357.25, 0.314, 2, (1.0, 1.0)],
+    ["A", 0.46, 0.01, 2500.0, 0.5, 1, 0.375],
+    ["B", 0.4600001, math.nan, 357.25, 0.314, 2, 1.0],
     ["C", None, None, math.nan, 1.0, 3, None],
 ]
 TABLE = Table(COLUMNS, ROWS, notes=["few units"])
@@ -188,18 +189,18 @@ TABLE.before = ("x",)
 def test_a_table_as_a_paper_prints_it() -> None:
     assert str(TABLE) == (
         "x\n\n"
-        "model          MRR \u2191     MR \u2193  Hits@10 (%)        range\n"
-        "A      0.460 \u00b1 0.01*  2500.0          50.0  0.25 to 0.5\n"
-        "B      0.460*          357.2*         31.4  1\n"
-        "C                      nan           100.0\n\n"
+        "model           MRR \u2191     MR \u2193  Hits@10 (%)        Range\n"
+        "A      0.460 \u00b1 0.010*  2500.0          50.0  0.25 to 0.5\n"
+        "B      0.460*           357.2*         31.4  1\n"
+        "C                       nan           100.0\n\n"
         "* the best of its column\nfew units"
     )
 
 
 def test_programs_read_what_was_given() -> None:
     assert TABLE.to_csv().split("\n")[:2] == [
-        "model,mrr,std,mr,hits@10,seed",
-        "A,0.46,0.01,2500.0,0.5,1",
+        "model,mrr,mrr std,mr,hits@10,seed,range",
+        "A,0.46,0.01,2500.0,0.5,1,0.375",
     ]
     assert TABLE["mr"][:2] == [2500.0, 357.25]
     refusal(KeyError, "name: expected one of model, mrr, .*, got 'MRR'", TABLE.__getitem__, "MRR")
@@ -208,16 +209,16 @@ def test_programs_read_what_was_given() -> None:
 def test_digits_move_decimals() -> None:
     lines = TABLE.to_text(digits=2, notes=False).split("\n")
     assert lines[1].split() == ["A", "0.46", "±", "0.01*", "2500", "50", "0.25", "to", "0.5"]
-    assert Table(["x"], [[1 / 3]], names=0, digits=2).to_markdown().endswith("| 0.333 |")
+    assert Table(["x"], [[1 / 3]], digits=2).to_markdown().endswith("| 0.333 |")
     assert TABLE.to_latex("mr", digits=4).count("2500.00 ") == 1
 
 
 def test_chosen_columns_keep_their_marks() -> None:
     chosen = TABLE.table(["mr", "mrr"], notes=False)
-    assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "std"]
+    assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "mrr std"]
     for form in ("to_text", "to_markdown", "to_latex", "to_html"):
         assert getattr(chosen, form)() == getattr(TABLE, form)(["mr", "mrr"], notes=False)
-    assert chosen.to_text().split("\n")[1] == "A      2500.0   0.460 \u00b1 0.01*"
+    assert chosen.to_text().split("\n")[1] == "A      2500.0   0.460 \u00b1 0.010*"
     assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
     refusal(KeyError, "metrics: expected one of model, mrr, .*, got 'amri'", TABLE.to_text, "amri")
 
@@ -232,39 +233,50 @@ def test_papers_have_no_notes_unless_asked() -> None:
     assert TABLE.to_latex(notes=True).startswith("% x\n\\begin{tabular}{lrrrr}")
 
 
-def test_people_read_so_many_rows() -> None:
-    lines = Lines()
-    lines.add_columns({}, {"x": ["a", "b", "c"], "n": [1, 2, 3]})
-    for better, mark in {"lower": "*", "higher": ""}.items():
-        column = Column("n", better=better)  # type: ignore[arg-type]
-        table = pivot(lines, [Column("x")], [column], most_shown=1)
+def test_people_read_some_rows() -> None:
+    for better, mark in {"lower": "**", "higher": ""}.items():
+        columns = ["x", Column("n", better=better)]  # type: ignore[arg-type]
+        table = Table(columns, [["a", 1], ["b", 2], ["c", 3]])
+        table.shown_rows = [0]
+        table.more = 2
         # The best of all rows is marked where it is shown.
-        assert table.to_text(notes=False).split() == [
-            "x",
-            "n",
-            "a",
-            f"1{mark}",
-            "2",
-            "more",
-            "in",
-            "CSV",
+        assert table.to_markdown().split("\n")[2:] == [
+            f"| a | {mark}1{mark} |",
+            "| 2 more in CSV |  |",
         ]
         assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
-    assert "more" not in pivot(lines, [Column("x")], [Column("n")], most_shown=9).to_text()
+
+
+def test_the_best_is_that_of_a_part() -> None:
+    columns = ["group", "model", Column("n", better="higher")]
+    rows = [["x", "a", 1.0], ["x", "b", 2.0], ["y", "a", 9.0], ["x", "a", 3.0], ["x", "b", 3.0]]
+    table = Table(columns, rows)
+    table.names = 2
+    table.parts = [0, 0, 1, 2, 2]
+    table.differing = {(1, "n"), (2, "n")}
+    assert table.marks() == ({(1, 2), (3, 2), (4, 2)}, {(1, 2), (2, 2)})
+    assert table.to_text().split("\n") == [
+        "group  model    n",
+        "x      a      1",
+        "x      b      2*\u2020",
+        "y      a      9\u2020",
+        "x      a      3*",
+        "x      b      3*",
+        "",
+        "* the best of its column among comparable rows",
+    ]
 
 
 def test_intervals_stand_in_brackets() -> None:
+    ends = [(0.4, 0.6), (math.nan, math.nan), (None, None)]
     columns = [
         "model",
-        Column("mrr", decimals=3, better="higher", around=("low", "high")),
-        Column("low", decimals=3),
-        Column("high", decimals=3),
+        Column("mrr", decimals=3, better="higher", behind=ends),
+        Column("mrr low", hidden=True),
+        Column("mrr high", hidden=True),
     ]
-    rows: list[Any] = [
-        ["a", 0.5, 0.4, 0.6],
-        ["b", 0.25, math.nan, math.nan],
-        ["c", 0.1, None, None],
-    ]
+    models = {"a": 0.5, "b": 0.25, "c": 0.1}
+    rows = [(*pair, *bounds) for pair, bounds in zip(models.items(), ends, strict=True)]
     table = Table(columns, rows)
     assert table.to_text(notes=False).split("\n") == [
         "model                    mrr",
@@ -273,13 +285,11 @@ def test_intervals_stand_in_brackets() -> None:
         "c      0.100",
     ]
     assert "a & \\textbf{0.500 [0.400, 0.600]}" in table.to_latex("mrr")
-    assert table.to_csv("mrr").split("\n")[0] == "model,mrr,low,high"
-    with pytest.raises(ValueError, match="around: expected one of"):
-        Table([Column("mrr", around=("low", "high"))])
+    assert table.to_csv("mrr").split("\n")[0] == "model,mrr,mrr low,mrr high"
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)}, names=0)
+    table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)})
     assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]
 
 
@@ -290,8 +300,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
         (["a", "b"], {"rows": [[1]]}, "rows: expected 2 cells in every row, got 1 in row 0"),
         ({"a": [1], "b": []}, {}, "columns: expected equally many cells in each"),
         ([Column("a", better="more")], {}, "better: expected"),  # type: ignore[arg-type]
-        ([Column("a", around=("b",))], {}, "around: expected"),
-        (["a"], {"names": 2}, "names: expected"),
         ({"a": [1]}, {"rows": [[1]]}, "rows: a mapping of columns has their cells already"),
         *(
             (["a"], {"digits": x}, "digits: expected an integer from 0 to 15")
@@ -301,7 +309,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
             (["a"], {"digits": x}, "digits: expected an integer from 0")
             for x in (10**400, True, "4")
         ),
-        ([Column("a", only="people")], {}, "only: expected"),  # type: ignore[arg-type]
     ],
 )
 def test_errors(columns: Any, options: Any, message: str) -> None:
@@ -344,8 +351,9 @@ def test_wide_characters_take_two_cells() -> None:
 
 
 def test_names_are_at_the_left() -> None:
-    text = Table(["a", "b", "p"], [["1", "22", "0.5"], ["333", "4", "0.25"]], names=2).to_text()
-    assert text == "a    b      p\n1    22  0.5\n333  4   0.25"
+    table = Table(["a", "b", "p"], [["1", "22", "0.5"], ["333", "4", "0.25"]])
+    table.names = 2
+    assert table.to_text() == "a    b      p\n1    22  0.5\n333  4   0.25"
 
 
 def test_lines_table_and_notes_are_apart() -> None:

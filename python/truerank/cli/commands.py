@@ -173,4 +173,6 @@ def info(given: Given) -> None:
         "devices": ", ".join(devices) or "none that torch knows",
         "compiler": _core.compiler,
     }
-    show(Table(["fact", "value"], facts.items(), names=2), given, facts)
+    table = Table(["fact", "value"], facts.items())
+    table.names = 2
+    show(table, given, facts)

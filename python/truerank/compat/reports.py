@@ -220,11 +220,8 @@ class CompatReport(Numbers):
                 decimals.append(3)
         columns = [Column("name", self.preset.name), Column("exact", "", decimals)]
         for step in self.steps:
-            column = Column(step.name, "", decimals)
-            if not step.tasks:
-                column = column._replace(only="data")
-            columns.append(column)
-        columns += [Column(name, only="data") for name in ("value", "least", "most")]
+            columns.append(Column(step.name, "", decimals, hidden=not step.tasks))
+        columns += [Column(name, hidden=True) for name in ("value", "least", "most")]
         columns += [Column("printed"), Column("key")]
         notes = [f"{s.name} (tasks changed: {s.tasks:,}): {s.words}" for s in self.steps]
         return Table(columns, rows, notes=notes, digits=5).table(**options)
@@ -268,23 +265,15 @@ class CompatTable(dict[str, CompatReport], AsTable):
         `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
         """
         keys = _names(metrics, COMMON_KEYS)
-        values = [self.exact[key] for key in keys]
-        first: list[Any] = ["exact"]
-        first += values
-        # The exact definition leaves nothing open, so that its bounds are its values.
-        first += values
-        rows = [first]
-        for name, report in self.items():
-            figures = [report.figures[key] for key in keys]
-            row: list[Any] = [name]
-            row += [shown.value for shown in figures]
-            row += [(shown.least, shown.most) for shown in figures]
-            rows.append(row)
-        columns: list[Column | str] = ["convention"]
-        columns += [Column(key, only="data") for key in keys]
+        cells: dict[str | Column, list[Any]] = {"convention": ["exact", *self]}
         for key in keys:
-            columns.append(column_of(key)._replace(name=f"{key} bounds", only="print"))
-        return Table(columns, rows).table(**options)
+            figures = [report.figures[key] for report in self.values()]
+            # The exact definition leaves nothing open.
+            ranges: list[Any] = [self.exact[key]]
+            ranges += [(figure.least, figure.most) for figure in figures]
+            values = [self.exact[key]] + [figure.value for figure in figures]
+            cells[replace(column_of(key), shown=ranges)] = values
+        return Table(cells).table(**options)
 
 
 def _names(chosen: Names, known: Collection[str]) -> list[str]:

@@ -204,17 +204,16 @@ class Comparisons(Sequence[Comparison], AsTable):
         first = self._pairs[0]
         decimals = [pair.printed_decimals() for pair in self._pairs]
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
-        columns = [Column("metric", only="data")]
         if len(self.metrics) == 1:  # The heading of the values names it.
+            metric = Column("metric", hidden=True)
             decimals = [max(decimals)] * len(self)
             heading = f"{first.title.partition(' ')[0]} of a"
         else:
-            columns.append(Column("title", "metric", only="print"))
+            metric = Column("metric", shown=[pair.title for pair in self._pairs])
             heading = "of a"
-        columns.append(Column("name_a", "a"))
-        columns.append(Column("name_b", "b"))
-        names = len(columns)
-        columns += [
+        names = [metric, Column("name_a", "a"), Column("name_b", "b")]
+        columns = [
+            *names,
             Column("value_a", heading, decimals),
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
@@ -224,7 +223,7 @@ class Comparisons(Sequence[Comparison], AsTable):
             Column("p_holm", "p (Holm)"),
         ]
         columns += [Column(name) for name in ("wins", "ties", "losses")]
-        columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
+        columns += [Column(name, hidden=True) for name in _FOR_PROGRAMS]
         rows = []
         for pair in self._pairs:
             rows.append([getattr(pair, column.name) for column in columns])
@@ -233,7 +232,9 @@ class Comparisons(Sequence[Comparison], AsTable):
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self._pairs):
             notes = [f"{notes[0][:-1]}: other seeds are not in it."]
         notes += format_notes(self._pairs)
-        return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
+        table = Table(columns, rows, notes=notes)
+        table.names = len(names)
+        return table.table(metrics, **options)
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:

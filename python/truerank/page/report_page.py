@@ -280,7 +280,9 @@ def _evaluated(models: Mapping[str, BaseReport]) -> str:
     cells = {"protocol": names}
     for column, facts in columns.items():
         cells[column] = [facts[name] for name in names]
-    return _tables([Table(cells, names=len(cells))])
+    table = Table(cells)
+    table.names = len(cells)
+    return _tables([table])
 
 
 def _facts(report: BaseReport) -> dict[str, str]:

@@ -144,7 +144,8 @@ class Findings(list[Finding], AsTable):
         if self:
             columns = [Column("name", "finding"), Column("count"), Column("message")]
         rows = [(finding.name, finding.count, finding.message) for finding in self]
-        table = Table(columns, rows, names=len(columns))
+        table = Table(columns, rows)
+        table.names = len(columns)
         table.before = self.lines
         return table.table(metrics, **options)
 

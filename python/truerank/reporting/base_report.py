@@ -421,7 +421,8 @@ class BaseReport(Numbers):
         interval: bool = False,
         level: float = 0.95,
         unit: LabelsLike | None = "unit",
-        **options: Any,
+        digits: int = 3,
+        notes: bool | None = None,
     ) -> Table:
         """Return the table that the report is printed as.
 
@@ -481,8 +482,9 @@ class BaseReport(Numbers):
             interval=interval,
             level=level,
             unit=unit,
+            digits=digits,
         )
-        return made.table(**options)
+        return made.table(notes=notes)
 
 
 def _report_of_group(kind: type[BaseReport], source: Source, place: int) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import dataclasses
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import tables
@@ -23,6 +24,11 @@ ALL_METRICS = "all"
 AUTO = "auto"  # Kinds have rows where they print otherwise than the default kind.
 ALL_KINDS = "all"  # It means all kinds but the random one.
 
+# What a line of a table is of, but for the kind of rank. "average" tells the groups from all tasks,
+# and lines of several models have the number of their "part", in which they are comparable.
+LABELS = ("average", "group", "side", "part", "model")
+
+Lines = Mapping[str, list[Any]]  # The cells of the lines of a table by the name of their column.
 Names = str | Iterable[str] | None
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 # Papers print these metrics as percentages, too.
@@ -113,8 +119,62 @@ def metric_column(
     column = tables.Column(name, table_name(key), key.decimals, better=better)
     is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
     if flag("percent", percent) and is_share:
-        return column._replace(decimals=1, unit="%")
+        return dataclasses.replace(column, decimals=1, unit="%")
     return column
+
+
+def rows_that_differ(
+    lines: Lines, columns: Iterable[tables.Column], plain_kind: str, digits: int, most: int
+) -> list[int]:
+    """List those of the first lines that people read: of the plain kind, or printed otherwise.
+
+    A line of another kind is left out if all of its values print like those of the plain kind with
+    the same labels.
+    """
+    names = [name for name in LABELS if name in lines]
+    labels = list(zip(*(lines[name][:most] for name in names), strict=True))
+    kinds = lines["kind"][:most]
+    plain_lines = {labels[i]: i for i, kind in enumerate(kinds) if kind == plain_kind}
+    shown_columns = [column for column in columns if not column.hidden]
+    rows = []
+    for i, label in enumerate(labels):
+        j = plain_lines.get(label, i)
+        texts = [column.texts(lines[column.name], (i, j), digits) for column in shown_columns]
+        if i == j or any(text != plain for text, plain in texts):
+            rows.append(i)
+    return rows
+
+
+def label_column(
+    name: str, labels: Iterable[str], heading: str = "", plain: str | None = None
+) -> tables.Column:
+    """Return a column of labels, for programs alone where people have nothing to tell apart.
+
+    These are labels that are alike, or all `plain`, where a label goes without saying.
+    """
+    different = set(labels)
+    is_hidden = len(different) < 2 if plain is None else different <= {plain}
+    return tables.Column(name, heading, hidden=is_hidden)
+
+
+def metric_columns(
+    keys: Mapping[str, Key], lines: Lines, *, percent: bool, is_ranked: bool = False
+) -> list[tables.Column]:
+    """Return the column of each key, and those of its bounds and deviation, if there are any.
+
+    People read the bounds behind the values or, where there are none, the deviations.
+    """
+    columns = []
+    for name, key in keys.items():
+        column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
+        parts = [f"{name} {part}" for part in ("low", "high", "std") if f"{name} {part}" in lines]
+        if parts:
+            ends = parts[:2] if len(parts) > 1 else parts
+            behind = list(zip(*(lines[end] for end in ends), strict=True))
+            column = dataclasses.replace(column, behind=behind)
+        columns.append(column)
+        columns += [tables.Column(part, hidden=True) for part in parts]
+    return columns
 
 
 def sentence(text: str) -> str:

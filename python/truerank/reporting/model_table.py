@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,17 +24,25 @@ from ..naming import public
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
-from ..tables.pivot import Lines, label_column, pivot
+from ..tables.table import check_digits
 from .base_report import BaseReport
 from .brackets import Brackets
-from .columns import Names, choose_metrics, is_auto, label_text, metric_column, sentence
+from .columns import (
+    Names,
+    choose_metrics,
+    is_auto,
+    label_column,
+    label_text,
+    metric_columns,
+    rows_that_differ,
+    sentence,
+)
 from .repeats import Repeats, read_runs, run_differences, shared_keys
 from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
-    from ..tables.table import Position
     from .audit import Graded
 
 Models = Mapping[str, Repeats]
@@ -74,7 +82,7 @@ class Test(NamedTuple):
 
     average: str
     verdict: Comparison
-    cells: set[Position]
+    cells: set[tuple[int, str]]
 
 
 @public("truerank")
@@ -167,6 +175,7 @@ def table(
     A      0.944 [0.816, 1.000]*
     B      0.259 [0.238, 0.281]†
     """
+    digits = check_digits(digits)
     models = _read_models(reports, flag("allow_unlike", allow_unlike))
     keys = _read_keys(models, metrics)
     has_groups = flag("groups", groups)
@@ -176,12 +185,11 @@ def table(
     macro = has_groups or any(key.macro for key in keys.values())
     unlike = _unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
-    every_report = [report for runs in models.values() for report in runs.reports]
-    first = every_report[0]
+    first = next(iter(models.values())).reports[0]
     brackets = Brackets(interval, level, unit)
     notes_below = [f"{reason}." for reason in unlike]
     notes_below += _doubts(models)
-    marks: set[Position] = set()
+    marks: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
         marks, of_tests = _differences(lines, against, options)
@@ -189,25 +197,26 @@ def table(
     is_repeated = any(runs.runs > 1 for runs in models.values())
     cells = _fill(lines, brackets, is_repeated)
     notes_below += brackets.notes()
+    columns = metric_columns(keys, cells, percent=percent, is_ranked=not unlike)
+    rows: Sequence[int] = range(len(lines))
     labels = [Column("model")]
     if has_groups:
         labels.insert(0, Column("group", first.by or ""))
-    if kinds is not None:
-        labels.append(label_column(cells, "kind") if is_auto(kinds) else Column("kind"))
-    columns = []
-    for name, key in keys.items():
-        columns.append(metric_column(name, key, percent=percent, is_ranked=not unlike))
-    found = pivot(
-        cells,
-        labels,
-        columns,
-        number=Column("runs", only="data") if is_repeated else None,
-        plain_kind=first.form.default_kind if is_auto(kinds) else None,
-        significant=marks,
-        notes=dict.fromkeys(notes_below),
-        digits=digits,
-    )
-    return found.table(notes=notes)
+    if kinds is not None and is_auto(kinds):
+        rows = rows_that_differ(cells, columns, first.form.default_kind, digits, len(lines))
+        labels.append(label_column("kind", [cells["kind"][i] for i in rows]))
+    elif kinds is not None:
+        labels.append(Column("kind"))
+    if is_repeated:
+        columns.insert(0, Column("runs", hidden=True))
+    columns[:0] = labels
+    notes_below = list(dict.fromkeys(notes_below))
+    made = Table({c: cells[c.name] for c in columns}, notes=notes_below, digits=digits)
+    made.names = len(labels)
+    made.shown_rows = rows
+    made.differing = marks
+    made.parts = [(line.part, line.kind) for line in lines]
+    return made.table(notes=notes)
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
@@ -297,9 +306,9 @@ def _read_kinds(reports: Sequence[BaseReport], keys: Mapping[str, Key], kinds: N
     return [kind for kind in form.kinds if kind in named]
 
 
-def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> Lines:
+def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> dict[str, list[Any]]:
     """Return the lines with their values, and what stands around these."""
-    filled = Lines()
+    filled: dict[str, list[Any]] = defaultdict(list)
     for line in lines:
         cells: dict[str, Any] = line._asdict() | {"runs": line.runs.runs}
         values: dict[str, float | None] = {}
@@ -309,7 +318,8 @@ def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> Lines
                 cells[f"{name} std"] = None if key is None else line.runs.std(str(key))
         group = line.group if line.average == GROUP else ""
         bounds = brackets.bounds(line.runs.alone, line.keys, values, group)
-        filled.add(cells | values | bounds)
+        for name, cell in (cells | values | bounds).items():
+            filled[name].append(cell)
     return filled
 
 
@@ -318,7 +328,7 @@ def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> Lines
 
 def _differences(
     lines: Sequence[Line], against: str, options: Mapping[str, Any]
-) -> tuple[set[Position], list[str]]:
+) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
     The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
@@ -340,7 +350,7 @@ def _differences(
     pairs = corrected([test.verdict for test in tests])
     tests = [test._replace(verdict=pair) for test, pair in zip(tests, pairs, strict=True)]
     alpha = error_rate(options["level"])
-    marks: set[Position] = set()
+    marks: set[tuple[int, str]] = set()
     for test in tests:
         if test.verdict.p_holm is not None and test.verdict.p_holm <= alpha:
             marks |= test.cells
@@ -390,7 +400,7 @@ def _tests_of_block(
     for verdict in itertools.chain.from_iterable(
         compare_pair(models, pair, keys, **options, has_bounds=False) for pair in pairs
     ):
-        cells: set[Position] = set()
+        cells: set[tuple[int, str]] = set()
         for name, model in references.items():
             others = {verdict.name_a, verdict.name_b} - {model}
             if str(first.keys[name]) == verdict.metric and len(others) == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
-from ..tables.cells import format_count
-from ..tables.pivot import Lines, label_column, pivot
+from ..tables.cells import DIGITS, format_count
+from ..tables.table import check_digits
 from .brackets import Brackets
 from .columns import (
     ALL_KINDS,
@@ -24,8 +25,10 @@ from .columns import (
     choose_metrics,
     compose_key,
     is_auto,
+    label_column,
     label_text,
-    metric_column,
+    metric_columns,
+    rows_that_differ,
     sentence,
 )
 
@@ -54,6 +57,7 @@ def table_of_report(
     interval: bool = False,
     level: float = 0.95,
     unit: LabelsLike | None = UNIT,
+    digits: int = DIGITS,
     most_intervals: int | None = None,
 ) -> Table:
     """Return a report as one table; `Report.table` says what the parameters are.
@@ -65,42 +69,38 @@ def table_of_report(
     intervals, if `most_intervals` says how many.
     """
     brackets = Brackets(interval, level, unit, most_intervals)
-    form = report.form
+    default_kind = report.form.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    lines = Lines()
+    lines: dict[str, list[Any]] = defaultdict(list)
     _add_means(lines, report, keys, of_all, MICRO, brackets)
-    labels = list(form.labels)
-    most_shown = None
+    most_rows = len(lines["kind"])
     if report.by is not None:
         _add_means(lines, report, keys, of_groups, MACRO, brackets)
-        most_shown = len(lines["kind"]) + GROUPS_SHOWN
-        for side, kind in of_groups:
-            of_side = {"side": side, "kind": kind}
-            of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
-            sizes = {place: n for place, n in group_sizes(report, side).items() if n}
-            _add_groups(lines, report, sizes, of_cells, of_side, brackets)
-        labels.insert(0, "group")
-    of_rows = []
-    for name in labels:
-        heading = report.by or "" if name == "group" else ""
-        plain = form.default_kind if name == "kind" else None
-        of_rows.append(label_column(lines, name, heading, plain))
+        most_rows = len(lines["kind"]) + GROUPS_SHOWN
+        _add_every_group(lines, report, keys, of_groups, brackets)
+    columns = metric_columns(keys, lines, percent=percent)
+    rows: Sequence[int] = range(len(lines["kind"]))[:most_rows]
+    if is_auto(kinds):
+        digits = check_digits(digits)
+        rows = rows_that_differ(lines, columns, default_kind, digits, most_rows)
+    labels = []
     if report.by is not None:
-        of_rows.insert(0, Column("average", only="data"))
+        labels.append(Column("average", hidden=True))
+        labels.append(label_column("group", lines["group"], report.by))
+    for name in report.form.labels:
+        plain = default_kind if name == "kind" else None
+        labels.append(label_column(name, [lines[name][i] for i in rows], plain=plain))
     notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
     notes += _macro_lines(report, keys, of_groups)
     notes += brackets.notes()
-    return pivot(
-        lines,
-        of_rows,
-        [metric_column(name, key, percent=percent) for name, key in keys.items()],
-        number=Column(form.tasks),
-        plain_kind=form.default_kind if is_auto(kinds) else None,
-        before=report._lines(),
-        notes=notes,
-        most_shown=most_shown,
-    )
+    columns = [*labels, Column(report.form.tasks), *columns]
+    table = Table({c: lines[c.name] for c in columns}, notes=notes, digits=digits)
+    table.names = len(labels)
+    table.before = tuple(report._lines())
+    table.shown_rows = rows
+    table.more = max(0, len(table) - most_rows)
+    return table
 
 
 def table_of_keys(
@@ -123,25 +123,26 @@ def table_of_keys(
     tasks = report.form.tasks
     side = report.sides[0]  # Relations alone are not pooled.
     values = report.to_dict(read)
-    lines = Lines()
+    lines: dict[str, list[Any]] = defaultdict(list)
     cells: dict[str, Any] = {"number": "value", "group": ALL_ROWS, tasks: report.tasks(side)}
     cells |= values | brackets.bounds(report, read, values)
     labels = [Column("number")]
+    sizes: dict[int, int] = {}
     if report.by is not None:
         sizes = group_sizes(report, side)
         cells[tasks] = sum(sizes.values())
         labels = [Column("group", report.by), Column(tasks), Column("number")]
-    lines.add(cells)
+    for name, cell in cells.items():
+        lines[name].append(cell)
     if report.by is not None:
         _add_groups(lines, report, sizes, read, {"number": "value"}, brackets)
-    return pivot(
-        lines,
-        labels,
-        [metric_column(name, key, percent=percent) for name, key in read.items()],
-        before=report._lines(),
-        notes=brackets.notes(),
-        most_shown=1 + GROUPS_SHOWN,
-    )
+    columns = [*labels, *metric_columns(read, lines, percent=percent)]
+    table = Table({c: lines[c.name] for c in columns}, notes=brackets.notes())
+    table.names = len(labels)
+    table.before = tuple(report._lines())
+    table.shown_rows = range(min(1 + len(sizes), 1 + GROUPS_SHOWN))
+    table.more = max(0, len(sizes) - GROUPS_SHOWN)
+    return table
 
 
 # -- what is asked for -----------------------------------------------------------------------------
@@ -212,7 +213,7 @@ def group_sizes(report: BaseReport, side: str) -> dict[int, int]:
 
 
 def _add_means(
-    lines: Lines,
+    lines: dict[str, list[Any]],
     report: BaseReport,
     keys: Mapping[str, Key],
     pairs: Pairs,
@@ -231,11 +232,27 @@ def _add_means(
             values[name] = report._source.value(of_cells[name]) if has_mean else None
         cells: dict[str, Any] = {"average": average, "group": average}
         cells |= {"side": side, "kind": kind, report.form.tasks: report.tasks(side)}
-        lines.add(cells | values | brackets.bounds(report, of_cells, values))
+        cells |= values | brackets.bounds(report, of_cells, values)
+        for name, cell in cells.items():
+            lines[name].append(cell)
+
+
+def _add_every_group(
+    lines: dict[str, list[Any]],
+    report: BaseReport,
+    keys: Mapping[str, Key],
+    pairs: Pairs,
+    brackets: Brackets,
+) -> None:
+    """Add the lines of the groups that have tasks, for each side and kind."""
+    for side, kind in pairs:
+        of_cells = {name: report.form.key_of_row(key, side, kind) for name, key in keys.items()}
+        sizes = {place: n for place, n in group_sizes(report, side).items() if n}
+        _add_groups(lines, report, sizes, of_cells, {"side": side, "kind": kind}, brackets)
 
 
 def _add_groups(
-    lines: Lines,
+    lines: dict[str, list[Any]],
     report: BaseReport,
     sizes: Mapping[int, int],
     keys: Mapping[str, Key],
@@ -250,7 +267,7 @@ def _add_groups(
         found = _values_of_groups(report, key)
         columns[name] = [found[place] for place in sizes] if found else [None] * len(sizes)
     if brackets.are_asked:
-        bounds = Lines()
+        bounds: dict[str, list[Any]] = defaultdict(list)
         units: Any = brackets.unit
         is_of_tasks = units is not None and not isinstance(units, str)
         if is_of_tasks:  # The units have a label for every task.
@@ -259,10 +276,15 @@ def _add_groups(
             of_group = units[report.group_labels == place] if is_of_tasks else units
             group = report.groups[labels_of_groups[place]]
             values = {name: columns[name][i] for name in keys}
-            bounds.add(brackets.bounds(group, keys, values, names[i], of_group))
+            of_values = brackets.bounds(group, keys, values, names[i], of_group)
+            for name, end in of_values.items():
+                bounds[name].append(end)
         for name, ends in bounds.items():
             columns[name] = ends + [None] * (len(sizes) - len(ends))
-    lines.add_columns({"average": GROUP, **labels}, columns)
+    for name, label in {"average": GROUP, **labels}.items():
+        columns[name] = [label] * len(sizes)
+    for name, cells in columns.items():
+        lines[name] += cells
 
 
 def _values_of_groups(report: BaseReport, key: Key) -> Sequence[float]:

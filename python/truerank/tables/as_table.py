@@ -6,14 +6,14 @@ import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import tables
 from ..arrays.writing import replace_file, writable_place
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
-from ..naming import import_extra, printable, public, terminal_text
+from ..naming import import_extra, public, terminal_text
 
 # The ending of a file's name chooses the method that writes it.
 FORMS = {
@@ -24,11 +24,8 @@ FORMS = {
     ".json": "to_json",
     ".html": "to_html",
 }
-
 _PARAMETERS = "Parameters\n----------\n"
-_PLACE = (
-    "metrics, options\n    As of `table`."  # Docstrings of forms have what they are in its place.
-)
+_PLACE = "metrics, options\n    As of `table`."  # Help has in its place what these are.
 
 Names = str | Iterable[str] | None
 
@@ -45,7 +42,8 @@ class AsTable(ABC):
         super().__init_subclass__()
         if "table" in vars(cls):
             for form in (*FORMS.values(), "to_pandas", "save"):
-                setattr(cls, form, _with_options_of(cls.table, getattr(cls, form)))
+                if form != "to_json":
+                    setattr(cls, form, _with_options_of(cls.table, getattr(cls, form)))
 
     @abstractmethod
     def table(self, *metrics: Any, **options: Any) -> tables.Table:
@@ -67,7 +65,7 @@ class AsTable(ABC):
         """Return the function whose options are those of `table`, beside digits and notes."""
         return self.table
 
-    def _made(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
+    def _table(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
         """Return the table of some options, each of which there is."""
         if options:
             own = inspect.signature(self._takes_options()).parameters.values()
@@ -86,7 +84,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.text(self._made(metrics, options).grid(notes=True))
+        return tables.forms.text(self._table(metrics, options))
 
     def to_markdown(self, metrics: Names = None, **options: Any) -> str:
         """Return a table of Markdown, with the notes as a list.
@@ -96,7 +94,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.markdown(self._made(metrics, options).grid(notes=True))
+        return tables.forms.markdown(self._table(metrics, options))
 
     def to_latex(self, metrics: Names = None, **options: Any) -> str:
         """Return a tabular of LaTeX with the rules of the package booktabs.
@@ -106,7 +104,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.latex(self._made(metrics, options).grid(notes=False))
+        return tables.forms.latex(self._table(metrics, options))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
         """Return HTML, as a notebook shows it.
@@ -116,7 +114,7 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        return tables.forms.html(self._made(metrics, options).grid(notes=True))
+        return tables.forms.html(self._table(metrics, options))
 
     def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
         """Return CSV, with numbers in all their digits; notes, if asked for, follow behind a #.
@@ -129,14 +127,11 @@ class AsTable(ABC):
             Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
             it. Default: texts are written as they are, for programs.
         """
-        table = self._made(metrics, options).data()
-        rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
-        rows += table
+        table = self._table(metrics, options)
+        rows = [tuple(column.name for column in table.columns), *table.rows]
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        if table._has_notes(by_default=False):
-            lines = (*table.before, *table.notes)
-            text += "".join(f"# {printable(line)}\n" for line in lines)
-        return text
+        before, notes = table.lines(by_default=False)
+        return text + "".join(f"# {line}\n" for line in before + notes)
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return rows, lines and notes as JSON, the rows as objects; nan is null.
@@ -148,7 +143,7 @@ class AsTable(ABC):
         indent : int or None
             The blanks of each level; None writes one line.
         """
-        table = self.table(metrics).data()
+        table = self.table(metrics)
         names = [column.name for column in table.columns]
         content = {
             "kind": "truerank.table",
@@ -168,8 +163,11 @@ class AsTable(ABC):
         metrics, options
             As of `table`.
         """
-        cells = self._made(metrics, options).to_dict()
-        floats = [name for name, values in cells.items() if _are_floats(values)]
+        cells = self._table(metrics, options).to_dict()
+        floats = []
+        for name, values in cells.items():
+            if {type(value) for value in values} - {type(None)} == {float}:
+                floats.append(name)
         frame = import_extra("pandas", "to_pandas").DataFrame(cells)
         return frame.astype(dict.fromkeys(floats, float))
 
@@ -234,32 +232,19 @@ class AsTable(ABC):
 
 def _with_options_of(table: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
     """Return a form with the options of a table in its signature and docstring."""
-    signature = inspect.signature(form)
-    own = list(signature.parameters.values())
-    if own[-1].kind is not own[-1].VAR_KEYWORD:
-        return form
 
     @functools.wraps(form)
     def shown(*arguments: Any, **options: Any) -> Any:
         return form(*arguments, **options)
 
-    options = [
-        each
-        for each in inspect.signature(table).parameters.values()
-        if each.kind is each.KEYWORD_ONLY
-    ]
-    shown.__signature__ = signature.replace(parameters=[*own[:-1], *options, own[-1]])  # type: ignore[attr-defined]
-    for described in (table, AsTable.table):
-        _, found, parameters = (inspect.getdoc(described) or "").partition(_PARAMETERS)
-        if found:
-            break
+    *own, rest = inspect.signature(form).parameters.values()
+    options = inspect.signature(table).parameters.values()
+    own += [each for each in options if each.kind is each.KEYWORD_ONLY]
+    shown.__signature__ = inspect.Signature([*own, rest])  # type: ignore[attr-defined]
+    described = inspect.getdoc(table) or ""
+    if _PARAMETERS not in described:
+        described = inspect.getdoc(AsTable.table) or ""
+    parameters = described.partition(_PARAMETERS)[2]
     parameters = parameters.partition("\n\nRaises\n")[0].partition("\n\nExamples\n")[0]
     shown.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, parameters)
     return shown
-
-
-def _are_floats(cells: Sequence[object]) -> bool:
-    """Whether there are floats, and nothing else but empty cells."""
-    return any(isinstance(value, float) for value in cells) and all(
-        value is None or isinstance(value, float) for value in cells
-    )

@@ -1,7 +1,7 @@
 """One writer for each form of a table, and the one place where text is escaped for it.
 
-The forms for people take a `Grid`, cells of text under a heading, whose control characters are
-escaped already; CSV takes values.
+The forms for people take the texts of a Table, whose control characters are escaped already; CSV
+and JSON take values.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.checks import integer
 from ..naming import printable
 
+if TYPE_CHECKING:
+    from .table import Table
+
 DAGGER = "\u2020"
 BEST = "* the best of its column"
-BEST_OF_BLOCK = f"{BEST} among comparable rows"
+BEST_OF_PART = f"{BEST} among comparable rows"
 # A hyphen is a minus before a number, but not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
@@ -45,96 +48,55 @@ _NUMBER = re.compile(
 _PLAIN = {str, int, bool, type(None)}  # JSON holds these as they are.
 
 
-class Grid(NamedTuple):
-    """What people read of a table, as text.
-
-    Attributes
-    ----------
-    columns : sequence of str
-        The heading, one text for each column.
-    rows : sequence of sequences of str
-        The cells of each row, one for each column.
-    best, significant : set of (row, column)
-        The cells that are set in bold (in plain text an asterisk follows them), and those that have
-        a dagger.
-    names : int
-        How many columns, from the left, hold names rather than numbers.
-    before, notes : sequence of str
-        Lines above and below.
-    more : int
-        The number of rows that are left out at the end.
-    legend : str
-        What text says of the meaning of an asterisk; empty where it says nothing.
-    """
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    best: Collection[tuple[int, int]] = frozenset()
-    significant: Collection[tuple[int, int]] = frozenset()
-    names: int = 1
-    before: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    more: int = 0
-    legend: str = ""
-
-    def cells(
-        self, write: Callable[[str], str], bold: str, dagger: str = DAGGER
-    ) -> list[list[str]]:
-        """Escape the cells, and mark those that are the best or significant."""
-        rows = [[write(text) for text in row] for row in self.rows]
-        for i, j in self.best:
-            rows[i][j] = bold.format(rows[i][j])
-        for i, j in self.significant:
-            rows[i][j] += dagger
-        if self.more:
-            rows.append(self._remark(write(f"{self.more:,} more in CSV")))
-        return rows
-
-    def _remark(self, text: str) -> list[str]:
-        """Return a row with a text in its first cell alone."""
-        return [text] + [""] * (len(self.columns) - 1)
+def cells_in(
+    table: Table, write: Callable[[str], str], bold: str, dagger: str = DAGGER
+) -> list[list[str]]:
+    """Return the heading and the rows, escaped by a function, and marked where they are to be."""
+    rows = [[write(text) for text in row] for row in table.texts()]
+    best, differing = table.marks()
+    for i, j in best:
+        rows[i][j] = bold.format(rows[i][j])
+    for i, j in differing:
+        rows[i][j] += dagger
+    heading = [write(column.title) for column in table.shown_columns]
+    if table.more:
+        rows.append([write(f"{table.more:,} more in CSV")] + [""] * (len(heading) - 1))
+    return [heading, *rows]
 
 
 # -- plain text ------------------------------------------------------------------------------------
 
 
-def text(grid: Grid) -> str:
+def text(table: Table) -> str:
     """Write columns of text with two blanks between them, the points of numbers at one place.
 
-    An asterisk stands behind the best cells.
-
-    Examples
-    --------
-    >>> rows = [["A", "7.25", "0.5"], ["B", "12", "0.375"]]
-    >>> print(text(Grid(["model", "mr", "mrr"], rows, {(0, 2)})))
-    model     mr    mrr
-    A       7.25  0.5*
-    B      12     0.375
+    An asterisk stands behind the best cells, and a line below says so.
     """
-    rows = grid.cells(str, "{}*")
+    heading, *rows = cells_in(table, str, "{}*")
     columns = []
-    for j, heading in enumerate(grid.columns):
-        is_name = j < grid.names
+    for j, title in enumerate(heading):
+        is_name = j < table.shown_names
         cells = [row[j] for row in rows]
         if not is_name:
             cells = _with_aligned_points(cells)
-        cells.insert(0, heading)
+        cells.insert(0, title)
         width = max(map(_width, cells))
         padded = []
-        for text in cells:
-            blanks = " " * (width - _width(text))
+        for cell in cells:
+            blanks = " " * (width - _width(cell))
             if is_name:
-                padded.append(text + blanks)
+                padded.append(cell + blanks)
             else:
-                padded.append(blanks + text)
+                padded.append(blanks + cell)
         columns.append(padded)
-    table = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    notes = list(grid.notes)
-    if grid.legend and grid.best:
-        notes.insert(0, grid.legend)
-    above = "\n".join(grid.before)
+    lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    before, notes = table.lines(by_default=True)
+    has_best = bool(table.marks()[0])
+    if has_best and table.has_notes(by_default=True):
+        notes.insert(0, BEST_OF_PART if len(set(table.parts)) > 1 else BEST)
+    above = "\n".join(before)
     below = "\n".join(notes)
-    return "\n\n".join(filter(None, [above, table, below]))
+    return "\n\n".join(filter(None, [above, lines, below]))
 
 
 def _with_aligned_points(cells: list[str]) -> list[str]:
@@ -172,27 +134,16 @@ def markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", plain)
 
 
-def markdown(grid: Grid) -> str:
-    """Write a pipe table, the lines above it as a paragraph and the notes as a list.
-
-    Examples
-    --------
-    >>> print(markdown(Grid(["metric", "value"], [["mr", "4.5"]], notes=["few units"])))
-    | metric | value |
-    | :--- | ---: |
-    | mr | 4.5 |
-    <BLANKLINE>
-    - few units
-    """
-    heading = [markdown_cell(word) for word in grid.columns]
-    alignment = [":---"] * grid.names
-    alignment += ["---:"] * (len(heading) - grid.names)
-    lines = [heading, alignment]
-    lines += grid.cells(markdown_cell, "**{}**")
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines if cells)
-    above = "\n".join(map(markdown_cell, grid.before))
-    below = "\n".join(f"- {markdown_cell(line)}" for line in grid.notes)
-    return "\n\n".join(filter(None, [above, table, below]))
+def markdown(table: Table) -> str:
+    """Write a pipe table, the lines above it as a paragraph and the notes as a list."""
+    heading, *rows = cells_in(table, markdown_cell, "**{}**")
+    alignment = [":---"] * table.shown_names
+    alignment += ["---:"] * (len(heading) - table.shown_names)
+    lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
+    before, notes = table.lines(by_default=True)
+    above = "\n".join(map(markdown_cell, before))
+    below = "\n".join(f"- {markdown_cell(line)}" for line in notes)
+    return "\n\n".join(filter(None, [above, "\n".join(lines), below]))
 
 
 # -- LaTeX -----------------------------------------------------------------------------------------
@@ -225,33 +176,21 @@ def latex_cell(text: str) -> str:
     return _MINUS.sub("$-$", " ".join(text.split()).translate(_LATEX))
 
 
-def latex(grid: Grid) -> str:
+def latex(table: Table) -> str:
     """Write a tabular with the rules of the package booktabs, lines above as comments, and notes.
 
     Daggers take no room, so that the points of numbers stand below each other.
-
-    Examples
-    --------
-    >>> rows = [["R&D", "0.5"], ["B", "0.4"]]
-    >>> print(latex(Grid(["model", "MRR"], rows, {(0, 1)}, {(1, 1)}, before=["2 tasks"])))
-    % 2 tasks
-    \\begin{tabular}{lr}
-    \\toprule
-    model & MRR \\\\
-    \\midrule
-    R\\&D & \\textbf{0.5} \\\\
-    B & 0.4\\rlap{$^{\\dagger}$} \\\\
-    \\bottomrule
-    \\end{tabular}
     """
-    numbers = len(grid.columns) - grid.names
-    rows = grid.cells(latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    lines = [f"% {' '.join(line.split())}" for line in grid.before]
-    lines += [f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}", "\\toprule"]
-    lines += [_latex_row(map(latex_cell, grid.columns)), "\\midrule"]
+    heading, *rows = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
+    before, notes = table.lines(by_default=False)
+    lines = [f"% {' '.join(line.split())}" for line in before]
+    alignment = "l" * table.shown_names
+    alignment += "r" * (len(heading) - table.shown_names)
+    lines += [f"\\begin{{tabular}}{{{alignment}}}", "\\toprule"]
+    lines += [_latex_row(heading), "\\midrule"]
     lines += map(_latex_row, rows)
     lines += ["\\bottomrule", "\\end{tabular}"]
-    lines += [f"\\par{{\\footnotesize {latex_cell(line)}\\par}}" for line in grid.notes]
+    lines += [f"\\par{{\\footnotesize {latex_cell(line)}\\par}}" for line in notes]
     return "\n".join(lines)
 
 
@@ -276,55 +215,27 @@ def html_text(text: str) -> str:
     return escape(printable(text))
 
 
-def html_table(grid: Grid) -> str:
-    """Write a table with headings that screen readers find; all text is escaped.
-
-    Examples
-    --------
-    >>> print(html_table(Grid(["metric", "value"], [["mr", "4.5"]])))
-    <table>
-    <thead><tr><th scope="col" style="text-align: left">metric</th><th scope="col" \
-style="text-align: right">value</th></tr></thead>
-    <tbody>
-    <tr><th scope="row" style="text-align: left">mr</th>\
-<td style="text-align: right">4.5</td></tr>
-    </tbody>
-    </table>
-    """
-    styles = ["text-align: left"] * grid.names
-    styles += ["text-align: right"] * (len(grid.columns) - grid.names)
-    heading = "".join(
-        f'<th scope="col" style="{style}">{escape(word)}</th>'
-        for word, style in zip(grid.columns, styles, strict=True)
-    )
-    lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
+def html(table: Table) -> str:
+    """Write a table with headings that screen readers find, and a paragraph for each line."""
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
-    for cells in grid.cells(escape, "<strong>{}</strong>", dagger):
+    heading, *rows = cells_in(table, escape, "<strong>{}</strong>", dagger)
+    styles = ["text-align: left"] * table.shown_names
+    styles += ["text-align: right"] * (len(heading) - table.shown_names)
+    titles = "".join(
+        f'<th scope="col" style="{style}">{title}</th>'
+        for title, style in zip(heading, styles, strict=True)
+    )
+    before, notes = table.lines(by_default=True)
+    lines = [f"<p>{escape(line)}</p>" for line in before]
+    lines += ["<table>", f"<thead><tr>{titles}</tr></thead>", "<tbody>"]
+    for cells in rows:
         values = "".join(
             f'<td style="{style}">{cell}</td>'
             for cell, style in zip(cells[1:], styles[1:], strict=True)
         )
         lines.append(f'<tr><th scope="row" style="{styles[0]}">{cells[0]}</th>{values}</tr>')
     lines += ["</tbody>", "</table>"]
-    return "\n".join(lines)
-
-
-def html(grid: Grid) -> str:
-    """Write a table with a paragraph for each line above and below it.
-
-    Examples
-    --------
-    >>> print(html(Grid(["metric"], [], notes=["a < b"])))
-    <table>
-    <thead><tr><th scope="col" style="text-align: left">metric</th></tr></thead>
-    <tbody>
-    </tbody>
-    </table>
-    <p>a &lt; b</p>
-    """
-    lines = [f"<p>{escape(line)}</p>" for line in grid.before]
-    lines.append(html_table(grid))
-    lines += [f"<p>{escape(line)}</p>" for line in grid.notes]
+    lines += [f"<p>{escape(line)}</p>" for line in notes]
     return "\n".join(lines)
 
 

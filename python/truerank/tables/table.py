@@ -1,28 +1,25 @@
-"""One class for every result that is printed or saved: columns of cells, marks and notes."""
+"""One class for every result that is printed or saved: columns of cells, and notes."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
 from ..naming import printable, public
-from . import forms
 from .as_table import AsTable, Names
 from .cells import DIGITS, cell, format_count, plain_cells
-from .forms import Grid
 
-MOST_DIGITS = 15
-
-Position = tuple[int, str]  # It is a row, from 0, and the name of a column.
-TextOfRow = dict[int, str]
+_PARTS = ("low", "high", "std")  # The column "mrr low" goes with "mrr".
 
 
 @public("truerank.tables")
-class Column(NamedTuple):
-    """A column of a `Table`: its name, and how its numbers are printed.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a `Table`: its name, and how people read it.
 
     Attributes
     ----------
@@ -38,11 +35,13 @@ class Column(NamedTuple):
         programs read the shares.
     better : {"higher", "lower"} or None
         Which numbers are better; those printed like the best one are set in bold.
-    only : {"print", "data"} or None
-        Whether only people see it, or only programs.
-    around : tuple of str
-        The names of other columns, whose numbers are printed here behind these: of one, which holds
-        deviations, behind a plus-minus sign; of two, the ends of an interval, in brackets.
+    hidden : bool
+        Whether programs alone read it.
+    shown : sequence, optional
+        The cells that people read in place of those that programs read.
+    behind : sequence of tuples of float, optional
+        The numbers that people read behind each cell: the deviation behind a plus-minus sign, or
+        the two ends of an interval in brackets.
     """
 
     name: str
@@ -50,14 +49,40 @@ class Column(NamedTuple):
     decimals: int | Sequence[int | None] | None = None
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
-    only: Literal["print", "data"] | None = None
-    around: tuple[str, ...] = ()
+    hidden: bool = False
+    shown: Sequence[Any] | None = None
+    behind: Sequence[tuple[Any, ...]] | None = None
 
     @property
     def title(self) -> str:
         """What people read above the column."""
         unit = f" ({self.unit})" if self.unit else ""
         return printable((self.heading or self.name) + unit)
+
+    def text(self, value: Any, row: int, digits: int) -> str:
+        """Write a value of a row as people read it."""
+        decimals = self.decimals
+        if decimals is not None and not isinstance(decimals, int):
+            decimals = decimals[row]
+        if decimals is not None:
+            decimals = max(0, decimals + digits - DIGITS)
+        if self.unit == "%" and isinstance(value, float):
+            value *= 100
+        return cell(value, digits + 1, decimals)
+
+    def texts(self, cells: Sequence[Any], rows: Iterable[int], digits: int) -> list[str]:
+        """Write the cells of some rows, and what stands behind them."""
+        texts = []
+        for i in rows:
+            value = cells[i] if self.shown is None else self.shown[i]
+            text = self.text(value, i, digits)
+            if self.behind is not None:
+                ends = [self.text(end, i, digits) for end in self.behind[i]]
+                if not {"", "nan"}.intersection(ends):
+                    sign = " [{}, {}]" if len(ends) == 2 else " \u00b1 {}"
+                    text += sign.format(*ends)
+            texts.append(text)
+        return texts
 
 
 @public("truerank")
@@ -74,8 +99,6 @@ class Table(AsTable):
     rows : sequence of sequences, optional
         A cell for each column: a str, a number, None for an empty cell, or two numbers, the ends of
         a range.
-    names : int
-        How many columns, from the left, hold names rather than numbers.
     notes : iterable of str
         What limits the trust in the numbers, below the table.
     digits : int
@@ -85,6 +108,8 @@ class Table(AsTable):
     ----------
     columns : tuple of Column
     rows : tuple of tuples
+    names : int
+        How many columns, from the left, hold names rather than numbers: 1, unless it is set.
     before, notes : tuple of str
         Lines above the table, and below it.
 
@@ -112,37 +137,36 @@ class Table(AsTable):
         columns: Mapping[Any, Iterable[Any]] | Sequence[str | Column],
         rows: Iterable[Sequence[Any]] | None = None,
         *,
-        names: int = 1,
         notes: Iterable[str] = (),
         digits: int = DIGITS,
     ) -> None:
-        self.columns = _checked_columns(columns)
+        self.columns = _read_columns(columns)
         if isinstance(columns, Mapping):
             if rows is not None:
                 raise InputTypeError("rows", "a mapping of columns has their cells already")
-            cells = _equally_long(self.columns, columns.values())
+            cells = _read_cells(self.columns, columns.values())
         else:
-            cells = _transposed(self.columns, () if rows is None else rows)
+            cells = _transpose(self.columns, () if rows is None else rows)
         self._cells = dict(zip((column.name for column in self.columns), cells, strict=True))
+        self.names = 1
         self.before: tuple[str, ...] = ()
         self.notes = tuple(
             instance("notes", line, str) for line in several("notes", notes, "lines")
         )
-        self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
-        self._digits = integer("digits", digits, least=0, most=MOST_DIGITS)
+        self._digits = check_digits(digits)
         self._notes_shown: bool | None = None
-        # `pivot` sets these: how many rows people read, the cells that have a dagger, the row that
-        # each row is a variant of, and the block of each row, within which the best of a column is
-        # sought.
-        self._shown = len(self)
-        self._significant: Iterable[Position] = ()
-        self._variants: Mapping[int, int] = {}
-        self._blocks: Sequence[Hashable] = ()
+        # Tables of reports set these: the rows that people read, how many are left out at the end,
+        # the cells that have a dagger, by row and column, and what tells apart rows that do not
+        # compare, of which each part has a best.
+        self.shown_rows: Sequence[int] = range(len(self))
+        self.more = 0
+        self.differing: Collection[tuple[int, str]] = ()
+        self.parts: Sequence[Hashable] = ()
 
     @property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
-        """The cells of each row."""
-        return tuple(zip(*(self._cells[column.name] for column in self.columns), strict=True))
+        """The cells of each row, as programs read them."""
+        return tuple(zip(*self.to_dict().values(), strict=True))
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the cells of a column by its name."""
@@ -158,6 +182,16 @@ class Table(AsTable):
         names = ", ".join(column.name for column in self.columns)
         return printable(f"Table({format_count(len(self), 'row')}: {names})")
 
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the cells of each column by its name.
+
+        Examples
+        --------
+        >>> Table(["model", "MRR"], [["TransE", 0.294]]).to_dict()
+        {'model': ['TransE'], 'MRR': [0.294]}
+        """
+        return {column.name: list(self._cells[column.name]) for column in self.columns}
+
     def table(
         self, metrics: Names = None, *, digits: int | None = None, notes: bool | None = None
     ) -> Table:
@@ -172,16 +206,18 @@ class Table(AsTable):
         """
         table = copy.copy(self)
         if digits is not None:
-            table._digits = integer("digits", digits, least=0, most=MOST_DIGITS)
+            table._digits = check_digits(digits)
         if notes is not None:
             table._notes_shown = flag("notes", notes)
-        if metrics is None:
-            return table
-        chosen = list(self.columns[: self._names])
-        chosen += [self._column("metrics", name) for name in unique_keys(metrics)]
-        around = [name for column in chosen for name in column.around]
-        chosen += [self._column("metrics", name) for name in around]
-        table.columns = tuple({column.name: column for column in chosen}.values())
+        if metrics is not None:
+            chosen = {column.name: column for column in self.columns[: self.names]}
+            for name in unique_keys(metrics):
+                chosen[name] = self._column("metrics", name)
+            for column in self.columns:
+                whole, _, part = column.name.rpartition(" ")
+                if whole in chosen and part in _PARTS:
+                    chosen[column.name] = column
+            table.columns = tuple(chosen.values())
         return table
 
     def _column(self, argument: str, name: str) -> Column:
@@ -191,137 +227,81 @@ class Table(AsTable):
             raise UnknownKeyError(argument, "", f"one of {', '.join(columns)}", repr(name))
         return columns[name]
 
-    # -- for people --------------------------------------------------------------------------------
+    # -- for people: what the forms write ----------------------------------------------------------
 
-    def grid(self, *, notes: bool) -> Grid:
-        """Return the texts that people read; `notes` says whether the form has lines by default."""
-        around = {name for column in self.columns for name in column.around}
-        columns = [c for c in self.columns if c.only != "data" and c.name not in around]
-        numbers = {column.name: self._texts(column, range(self._shown)) for column in columns}
-        texts = {column.name: self._full_texts(column, numbers[column.name]) for column in columns}
-        names = [column for column in columns if column in self.columns[: self._names]]
-        rows = list(range(self._shown))
-        if self._variants:
-            of_metrics = [texts[column.name] for column in columns[len(names) :]]
-            rows = self._rows_that_differ(of_metrics)
-            # A name goes if it differs only in rows that were left out.
-            for column in list(names):
-                cells = texts[column.name]
-                if len({cells[i] for i in rows}) < 2 <= len(set(cells.values())):
-                    names.remove(column)
-                    columns.remove(column)
-        best: set[tuple[int, int]] = set()
-        significant: set[tuple[int, int]] = set()
-        for j, column in enumerate(columns):
-            marked = {i for i, name in self._significant if name == column.name}
-            significant.update((place, j) for place, i in enumerate(rows) if i in marked)
-            if column.better is not None:
-                best_rows = self._best_rows(column, numbers[column.name])
-                best.update((place, j) for place, i in enumerate(rows) if i in best_rows)
-        grid = Grid(
-            [column.title for column in columns],
-            [[texts[column.name][i] for column in columns] for i in rows],
-            best,
-            significant,
-            names=len(names),
-            more=len(self) - self._shown,
-        )
-        if self._has_notes(notes):
-            legend = forms.BEST_OF_BLOCK if len(set(self._blocks)) > 1 else forms.BEST
-            before = list(map(printable, self.before))
-            notes_below = list(map(printable, self.notes))
-            grid = grid._replace(before=before, notes=notes_below, legend=legend)
-        return grid
+    @property
+    def shown_columns(self) -> list[Column]:
+        """The columns that people read."""
+        return [column for column in self.columns if not column.hidden]
 
-    def _has_notes(self, by_default: bool) -> bool:
-        """Whether lines and notes are written, in a form that has them or not by default."""
-        shown = self._notes_shown
-        return flag("notes", by_default) if shown is None else shown
+    @property
+    def shown_names(self) -> int:
+        """How many of them hold names."""
+        return sum(not column.hidden for column in self.columns[: self.names])
 
-    def _rows_that_differ(self, texts: Sequence[TextOfRow]) -> list[int]:
-        """Leave out the variants of other rows that print like these."""
-        found = []
-        for i in range(self._shown):
-            other = self._variants.get(i)
-            if other is None or any(cells[i] != cells[other] for cells in texts):
-                found.append(i)
-        return found
+    def texts(self) -> list[list[str]]:
+        """Return the cells of the rows that people read."""
+        columns = []
+        for column in self.shown_columns:
+            columns.append(column.texts(self._cells[column.name], self.shown_rows, self._digits))
+        return [[texts[place] for texts in columns] for place in range(len(self.shown_rows))]
 
-    def _full_texts(self, column: Column, numbers: TextOfRow) -> TextOfRow:
-        """Return the cells of a column with the numbers that are printed behind them."""
-        if not column.around:
-            return numbers
-        others = [self._texts(self._column("around", name), numbers) for name in column.around]
-        cells = dict(numbers)
-        for i in numbers:
-            behind = [texts[i] for texts in others]
-            if not {"", "nan"}.intersection(behind):
-                sign = " [{}, {}]" if len(behind) == 2 else " \u00b1 {}"
-                cells[i] += sign.format(*behind)
-        return cells
+    def marks(self) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+        """Return which of these cells are in bold, and which have a dagger, by row and column."""
+        best = set()
+        differing = set()
+        for j, column in enumerate(self.shown_columns):
+            best_rows = self._best_rows(column)
+            for place, i in enumerate(self.shown_rows):
+                if i in best_rows:
+                    best.add((place, j))
+                if (i, column.name) in self.differing:
+                    differing.add((place, j))
+        return best, differing
 
-    def _texts(self, column: Column, rows: Iterable[int]) -> TextOfRow:
-        """Return the cells of a column as text, by row."""
-        factor = 100 if column.unit == "%" else 1
-        cells = self._cells[column.name]
-        texts = {}
-        for i in rows:
-            decimals = column.decimals
-            if decimals is not None and not isinstance(decimals, int):
-                decimals = decimals[i]
-            if decimals is not None:
-                decimals = max(0, decimals + self._digits - DIGITS)
-            value = cells[i]
-            if isinstance(value, float):
-                value = factor * value
-            texts[i] = cell(value, self._digits + 1, decimals)
-        return texts
-
-    def _best_rows(self, column: Column, texts: TextOfRow) -> set[int]:
-        """Return the rows that are set in bold: those printed like the best number of a block."""
+    def _best_rows(self, column: Column) -> set[int]:
+        """Return the rows that are printed like the best number of their part."""
         best: set[int] = set()
+        if column.better is None:
+            return best
         choose: Any = max if column.better == "higher" else min
         cells = self._cells[column.name]
-        blocks: dict[Hashable, list[int]] = {}
-        for i, block in enumerate(self._blocks or [0] * len(self)):
-            blocks.setdefault(block, []).append(i)
-        for rows in blocks.values():
+        parts: dict[Hashable, list[int]] = {}
+        for i, part in enumerate(self.parts or [0] * len(self)):
+            parts.setdefault(part, []).append(i)
+        for rows in parts.values():
             numbers = {}
             for i in rows:
-                value = cells[i]
-                if isinstance(value, (int, float)) and value == value:  # nan is never the best.
-                    numbers[i] = value
+                if isinstance(cells[i], (int, float)) and cells[i] == cells[i]:  # It is not nan.
+                    numbers[i] = cells[i]
             if numbers and len(rows) > 1:
                 top = choose(numbers, key=numbers.__getitem__)
-                of_top = self._texts(column, [top])[top]
-                best |= {i for i in numbers if texts.get(i) == of_top}
+                text = column.text(cells[top], top, self._digits)
+                best |= {i for i in numbers if column.text(cells[i], i, self._digits) == text}
         return best
 
-    # -- for programs ------------------------------------------------------------------------------
+    def lines(self, *, by_default: bool) -> tuple[list[str], list[str]]:
+        """Return the lines above and below, of a form that has them or not by default."""
+        if not self.has_notes(by_default=by_default):
+            return [], []
+        return list(map(printable, self.before)), list(map(printable, self.notes))
 
-    def data(self) -> Table:
-        """Return the columns that programs read."""
-        table = copy.copy(self)
-        table.columns = tuple(column for column in self.columns if column.only != "print")
-        return table
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return the cells of each column by its name.
-
-        Examples
-        --------
-        >>> Table(["model", "MRR"], [["TransE", 0.294]]).to_dict()
-        {'model': ['TransE'], 'MRR': [0.294]}
-        """
-        return {column.name: list(self._cells[column.name]) for column in self.data().columns}
+    def has_notes(self, *, by_default: bool) -> bool:
+        """Whether lines and notes are written, in a form that has them or not by default."""
+        return by_default if self._notes_shown is None else self._notes_shown
 
 
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
+def check_digits(digits: int) -> int:
+    """Check how precise numbers are to be printed."""
+    return integer("digits", digits, least=0, most=15)
+
+
+def _read_columns(value: Iterable[str | Column]) -> tuple[Column, ...]:
     columns = []
-    for column in several("columns", given, "names"):
+    for column in several("columns", value, "names"):
         if isinstance(column, str):
             columns.append(Column(column))
         else:
@@ -332,16 +312,12 @@ def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
     for column in columns:
         if column.better is not None:
             choice("better", column.better, ("higher", "lower"))
-        if column.only is not None:
-            choice("only", column.only, ("print", "data"))
-        for name in column.around:
-            choice("around", name, tuple(names))
     return tuple(columns)
 
 
-def _transposed(columns: Sequence[Column], given: Iterable[Any]) -> list[list[Any]]:
+def _transpose(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
     """Return the cells of columns from those of rows."""
-    rows = several("rows", given, "rows")
+    rows = several("rows", value, "rows")
     for i, row in enumerate(rows):
         if not isinstance(row, (list, tuple)):
             rows[i] = several("rows", row, "cells")
@@ -353,14 +329,15 @@ def _transposed(columns: Sequence[Column], given: Iterable[Any]) -> list[list[An
     return list(map(plain_cells, zip(*rows, strict=True)))
 
 
-def _equally_long(columns: Sequence[Column], given: Iterable[Any]) -> list[list[Any]]:
+def _read_cells(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
     """Return the cells of columns, which are equally many."""
-    cells = []
-    for column in given:
-        if not isinstance(column, (list, tuple)):
-            column = several("columns", column, "cells")
-        cells.append(plain_cells(column))
-    lengths = {column.name: len(of_it) for column, of_it in zip(columns, cells, strict=True)}
+    lengths = {}
+    every_cell = []
+    for column, cells in zip(columns, value, strict=True):
+        if not isinstance(cells, (list, tuple)):
+            cells = several("columns", cells, "cells")
+        every_cell.append(plain_cells(cells))
+        lengths[column.name] = len(every_cell[-1])
     if len(set(lengths.values())) > 1:
         raise InputValueError("columns", expected="equally many cells in each", got=lengths)
-    return cells
+    return every_cell
