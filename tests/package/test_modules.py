@@ -113,7 +113,7 @@ TESTED_BY = {
         retrieval/trec_runs
     """,
     "records/test_list_forms.py": """
-        records/named_lists
+        records/lists
     """,
     "reporting/test_json_reports.py": """
     """,

@@ -24,9 +24,9 @@ MOST = {
     "public names": 75,  # of functions and classes, which @public decorates
     "options": 93,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 200,
-    "named tuples": 73,
-    "modules": 176,
+    "classes": 197,
+    "named tuples": 71,
+    "modules": 175,
 }
 PUBLIC_MODULES = (
     "link_prediction",

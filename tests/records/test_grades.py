@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
-from truerank.records.judgements import read_grades
+from truerank.records.lists import read_grades
 
 DOCUMENTS = ["a", "b", "c", "d", "e"]
 GRADES = st.lists(

@@ -18,7 +18,7 @@ from oracles import retrieval as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.records.judgements import read_judgements
+from truerank.records.lists import read_judgements
 from truerank.retrieval import Sampled, Task
 from truerank.retrieval.report import MISSES
 

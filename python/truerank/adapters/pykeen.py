@@ -507,7 +507,7 @@ def as_positions(triples: Any) -> Any:
         return list(map(as_positions, ids))
     if isinstance(ids, np.ndarray) and ids.shape[1:] == (3,) and ids.dtype.kind in "iu":
         columns = dict(zip(FACTS.needed_roles, ids.T, strict=True))
-        return IdTable(columns, source="triples", kind="positions")
+        return IdTable(columns, title="triples", kind="positions")
     return ids
 
 

@@ -304,7 +304,7 @@ def _read_lines(path: str, fields: Sequence[str], may_be_empty: bool = False) ->
     if len(table):
         return table
     if not may_be_empty:
-        raise InputValueError(table.source, expected=f"lines of {' and '.join(fields)}", got="none")
+        raise InputValueError(table.title, expected=f"lines of {' and '.join(fields)}", got="none")
     return replace(table, ids={name: np.zeros(0, np.int64) for name in fields})
 
 
@@ -323,18 +323,18 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
         return None
     table = _read_lines(path, ("id", "name"))
     ids, names = (
-        list(map(list(table.names[role].codes).__getitem__, codes.tolist()))
+        list(map(table.names[role].listed().__getitem__, codes.tolist()))
         for role, codes in table.ids.items()
     )
     order = ids if by_id else names
-    return _Labels(table.source, order, tuple(names), _parse_ids(table.source, ids))
+    return _Labels(table.title, order, tuple(names), _parse_ids(table.title, ids))
 
 
 def _list_all(columns: Sequence[_Column], by_id: bool) -> _Labels:
     """List all labels that occur, in ascending order, as numbers if all of them are numbers."""
     labels = sorted(distinct_labels(columns))
     if by_id:
-        _parse_ids(columns[0][0].source, labels)
+        _parse_ids(columns[0][0].title, labels)
     if by_id or all(map(is_integer_text, labels)):
         labels.sort(key=int)
     return _Labels("", labels, tuple(labels))

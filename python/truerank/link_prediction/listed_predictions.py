@@ -21,7 +21,7 @@ from ..inputs.selection import indptr_of
 from ..naming import public
 from ..records.columns import FACTS
 from ..records.id_tables import TableReader
-from ..records.named_lists import refuse_repeats
+from ..records.lists import refuse_repeats
 from ..records.text import read_blocks
 from ..records.vocabularies import Vocabulary
 from .task import Task

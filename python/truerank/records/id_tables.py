@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -30,14 +30,13 @@ from .columns import (
     table_of_rows,
 )
 from .elements import is_id, is_integer_text, is_label, read_elements
-from .judgements import Judgements
 from .text import is_path, line_of, open_rows, read_rows
 from .vocabularies import MAX_IDS, LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays.types import IntArray
     from .elements import Elements
 
     Ids = npt.NDArray[Any]
@@ -61,7 +60,7 @@ class IdTable:
         By role, as "head", "query", or the number of a column without one.
     values : dict of str to ndarray, shapes (n,)
         Numbers by role: "relevance", "score", "rank".
-    source : str
+    title : str
         What messages call it: the argument, and its file.
     names : dict of str to LabelIndex
         What the ids of a role number. Those of other roles are integers as they came.
@@ -72,15 +71,18 @@ class IdTable:
         A file whose lines are the rows.
     has_header : bool
         Whether the first line of the file is none of the rows.
+    source : str
+        What reports say of the file, of its form and of what was left out; "": nothing.
     """
 
     ids: dict[str, Ids]
-    values: dict[str, FloatArray] = field(default_factory=dict)
-    source: str = ""
+    values: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    title: str = ""
     names: dict[str, LabelIndex] = field(default_factory=dict)
     kind: Literal["python", "text", "positions"] = "python"
     path: str = ""
     has_header: bool = False
+    source: str = ""
 
     def __len__(self) -> int:
         return len(next(iter(self.ids.values()), ()))
@@ -94,12 +96,18 @@ class IdTable:
             return column
         return f"{column} of row {row}"
 
+    def select(self, rows: Any) -> Self:
+        """Return some of the rows."""
+        ids = {role: column[rows] for role, column in self.ids.items()}
+        values = {role: column[rows] for role, column in self.values.items()}
+        return replace(self, ids=ids, values=values)
+
     def entry(self, role: str, row: int) -> str | int:
         """Return a label or an integer, for messages."""
         number = int(self.ids[role][row])
         if role not in self.names:
             return number
-        return list(self.names[role].codes)[number]
+        return self.names[role].listed()[number]
 
 
 @dataclass(frozen=True)
@@ -201,7 +209,7 @@ def read_tables(
     for name, table in zip(splits, tables, strict=True):
         start, end = end, end + len(table)
         parts = dict(zip(roles, rows[start:end].T, strict=True))
-        bound[name] = IdTable(parts, source=table.source, kind="positions")
+        bound[name] = IdTable(parts, title=table.title, kind="positions")
     return SplitTables(rows, bound, vocabularies, tuple(reader.notes), tuple(left_out))
 
 
@@ -214,7 +222,7 @@ def _of_one_width(read: Mapping[str, IdTable], splits: Splits, door: Door) -> li
         title, _ = splits[name]
         if not table.ids:
             none = np.zeros(0, np.int64)
-            table = IdTable(dict.fromkeys(roles, none), source=title)
+            table = IdTable(dict.fromkeys(roles, none), title=title)
         if len(table.ids) != width:
             expected = f"{width} columns, as in another split"
             raise InputValueError(title, expected=expected, got=len(table.ids))
@@ -276,8 +284,8 @@ class TableReader:
             For anything but an array of int, a table, a list of tuples, a tuple of columns, a path,
             and an `IdTable`.
         """
-        if isinstance(value, IdTable):
-            return replace(value, source=title)
+        if isinstance(value, IdTable) and list(value.ids) == self.door.needed_roles:
+            return replace(value, title=title)
         if is_path(value):
             path = os.fsdecode(value)
             if not is_npy(path):
@@ -287,25 +295,25 @@ class TableReader:
         columns = self._columns_of(title, value)
         roles = _roles_of_columns(self.door, len(columns))
         parts = [self.column(title, role, each) for role, each in zip(roles, columns, strict=True)]
-        return _joined(parts, source=title)
+        return _joined(parts, title)
 
     def read_lines(self, title: str, path: str) -> IdTable:
         """Read a file of text; one without rows has no columns."""
         rows = open_rows(title, path, self.door, self.header, self._columns)
         if rows is None:
-            return IdTable({}, source=f"{title}: {path}")
+            return IdTable({}, title=f"{title}: {path}")
         order = self._order(rows.title, rows.names, rows.width)
         if rows.note:
             self.notes.append(rows.note)
         roles = _roles_of_columns(self.door, len(order))
 
         def encode(j: int, fields: Sequence[str]) -> IntArray:
-            return self.index(roles[j]).encode(fields)
+            return self.index(roles[j]).add(fields)
 
         ids = dict(zip(roles, read_rows(rows, order, encode), strict=False))
         return IdTable(
             ids,
-            source=rows.title,
+            title=rows.title,
             names={role: self.index(role) for role in ids},
             kind="text",
             path=path,
@@ -361,14 +369,13 @@ class TableReader:
             expected += f", or columns= with {', '.join(roles)} alone"
         elements = read_elements(title, values, expected, "in row {}".format)
         if isinstance(elements, np.ndarray):
-            return IdTable({role: elements}, source=title)
+            return IdTable({role: elements}, title=title)
         index = self.index(role)
-        codes = index.encode(elements)
-        empty = index.codes.get("", -1)
-        if empty >= 0 and role in roles:
-            row = int(np.argmax(codes == empty))
+        codes = index.add(elements)
+        if role in roles and "" in elements:
+            row = list(elements).index("")
             raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-        return IdTable({role: codes}, source=title, names={role: index})
+        return IdTable({role: codes}, title=title, names={role: index})
 
 
 def _roles_of_columns(door: Door, width: int) -> list[str]:
@@ -377,9 +384,9 @@ def _roles_of_columns(door: Door, width: int) -> list[str]:
     return roles[:width] + [f"column {j}" for j in range(len(roles), width)]
 
 
-def _joined(parts: Sequence[IdTable], source: str) -> IdTable:
+def _joined(parts: Sequence[IdTable], title: str) -> IdTable:
     """Return the columns of some tables as one."""
-    table = IdTable({}, source=source)
+    table = IdTable({}, title=title)
     for part in parts:
         table.ids.update(part.ids)
         table.names.update(part.names)
@@ -416,7 +423,7 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
                     return
     ways = "header=True says that it names the columns, header=False that it is a fact"
     expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
-    raise InputValueError(table.source, expected=expected, got=repr("\t".join(fields)))
+    raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
 
 
 def _leave_out(tables: Sequence[IdTable], role: str, name: str) -> str:
@@ -430,7 +437,7 @@ def _leave_out(tables: Sequence[IdTable], role: str, name: str) -> str:
             'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
         )
         got = f"{name}, as {filled[0].entry(role, 0)!r} and others"
-        raise InputValueError(filled[0].source, expected=expected, got=got)
+        raise InputValueError(filled[0].title, expected=expected, got=got)
     return f"all splits: {name}, which has one value"
 
 
@@ -528,7 +535,7 @@ def encode_columns(
     Examples
     --------
     >>> index = LabelIndex()
-    >>> table = IdTable({"head": index.encode(["b", "a", "b"])}, names={"head": index})
+    >>> table = IdTable({"head": index.add(["b", "a", "b"])}, names={"head": index})
     >>> encode_columns("entities", None, [(table, "head")])
     (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
     """
@@ -547,7 +554,7 @@ def encode_columns(
         row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
         if row >= 0:
             got = f"{table.entry(role, row)!r} in {table.where(role, row)}"
-            raise InputValueError(table.source, expected=vocabulary.expected, got=got)
+            raise InputValueError(table.title, expected=vocabulary.expected, got=got)
     if has_ids_alone:
         largest = max((int(values.max(initial=-1)) for values in ids), default=-1)
         vocabulary = Vocabulary(largest + 1, None, argument)
@@ -570,9 +577,9 @@ def _ids_of_columns(
             else:
                 key = index, table.kind
                 if key not in positions_of_names:
-                    labels = list(index.codes)
+                    labels = index.listed()
                     if vocabulary.words is None and table.kind != "text":
-                        labels = [labels[ids[0]]]  # One label is enough, for the first is refused.
+                        labels = (labels[ids[0]],)  # One label is enough, for the first is refused.
                     positions_of_names[key] = find_elements(vocabulary, table, role, labels)
                 ids = positions_of_names[key][ids]
         ids_of_columns.append(ids)
@@ -588,13 +595,13 @@ def find_elements(
         return f"in {table.where(role, row)}"
 
     is_text = table.kind == "text"
-    return vocabulary.find(table.source, elements, is_text=is_text, where=where)
+    return vocabulary.find(table.title, elements, is_text=is_text, where=where)
 
 
 def distinct_labels(columns: Iterable[tuple[IdTable, str]]) -> set[str]:
     """Return the labels of some columns, most of which share theirs."""
     indexes = {table.names[role] for table, role in columns if role in table.names}
-    return set().union(*(index.codes for index in indexes))
+    return set().union(*(index.listed() for index in indexes))
 
 
 def _refuse_ids(columns: Sequence[tuple[IdTable, str]]) -> None:
@@ -602,7 +609,7 @@ def _refuse_ids(columns: Sequence[tuple[IdTable, str]]) -> None:
     for table, role in columns:
         if len(table) and role not in table.names:
             got = f"ids in column {list(table.ids).index(role)}"
-            raise InputValueError(table.source, expected="labels, as other splits have", got=got)
+            raise InputValueError(table.title, expected="labels, as other splits have", got=got)
 
 
 def parse_integers(columns: Sequence[tuple[IdTable, str]]) -> list[IntArray]:
@@ -620,7 +627,7 @@ def _numbers_of(
     Examples
     --------
     >>> index = LabelIndex()
-    >>> table = IdTable({"time": index.encode(["b", "a", "b"])}, names={"time": index})
+    >>> table = IdTable({"time": index.add(["b", "a", "b"])}, names={"time": index})
     >>> _numbers_of([(table, "time")], {"a": -5, "b": 7})
     [array([ 7, -5,  7])]
     """
@@ -631,7 +638,7 @@ def _numbers_of(
         values = table.ids[role]
         if index is not None:
             if index not in numbers_of_labels:
-                listed = [numbers.get(label, _NO_NUMBER) for label in index.codes]
+                listed = [numbers.get(label, _NO_NUMBER) for label in index.listed()]
                 numbers_of_labels[index] = np.array(listed, dtype=np.int64)
             values = numbers_of_labels[index][values]
             is_missing = values == _NO_NUMBER  # Only labels that a row has need a number.
@@ -639,7 +646,7 @@ def _numbers_of(
                 row = int(is_missing.argmax())
                 got = f"{table.entry(role, row)!r} in {table.where(role, row)}"
                 expected = "integers, as no labels are given"
-                raise InputValueError(table.source, expected=expected, got=got)
+                raise InputValueError(table.title, expected=expected, got=got)
         numbers_of_columns.append(values)
     return numbers_of_columns
 
@@ -676,7 +683,7 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    if isinstance(value, (Judgements, IdTable)) or is_path(value):
+    if isinstance(value, IdTable) or is_path(value):
         return True
     has_names = is_frame(value) or isinstance(value, kind_of("pyarrow", "Table"))
     return has_names or getattr(value, "ndim", None) == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
@@ -22,17 +22,20 @@ from ..errors import InputTypeError, InputValueError
 from ..naming import public
 from ..tables.cells import format_count
 from .columns import JUDGEMENTS, LISTS, Door, check_columns, find_roles, name_of_column
-from .judgements import QREL_FORMS, Judgements, read_grades
-from .named_lists import (
+from .id_tables import IdTable
+from .lists import (
     LIST_FORMS,
-    ListEntries,
+    QREL_FORMS,
+    Judgements,
     NamedLists,
     first_of_equal,
     lists_of_entries,
+    read_grades,
     read_named_lists,
     rising_ranks,
 )
 from .text import fields_of, is_path, read_blocks, shown, text_lines
+from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -241,29 +244,42 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
     queries, documents, relevance = read_blocks(argument, path, None, reader.read, form.header)
     if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations(), documents, relevance):
         raise InputValueError(argument, NOT_OF_TREC, place=path)
-    relevance = read_grades(f"{argument}: {path}", relevance)
-    names = reader.documents()
-    asked = np.array(reader.queries(), object)[queries]
-    judged = np.array(names, object)[documents]
-    keys = queries * np.int64(len(names)) + documents
+    title = f"{argument}: {path}"
+    judged = Judgements(
+        {"query": queries, "document": documents},
+        {"relevance": read_grades(title, relevance)},
+        title,
+        names={"query": LabelIndex(), "document": LabelIndex()},
+        kind="text",
+    )
+    judged.names["query"].add(reader.queries())
+    judged.names["document"].add(reader.documents())
+    keys = queries * np.int64(len(reader.documents())) + documents
     repeated = 0
     if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
-        kept, unlike = first_of_equal(keys, relevance)
+        first_rows, unlike = first_of_equal(keys, judged.values["relevance"])
         if unlike is not None:
-            first, second = unlike
-            lines = data_lines(path, path)  # The file is read again for the message alone.
-            line = next(islice(lines, second + (form.header > 0), None))[0]
-            two = f"as {relevance[first]} and as {relevance[second]}"
-            problem = f"{judged[second]!r} is judged twice for {asked[second]!r}, {two}"
-            raise InputValueError(argument, f"line {line}: {problem}", place=path)
-        repeated = len(keys) - len(kept)
-        asked = asked[kept]
-        judged = judged[kept]
-        relevance = relevance[kept]
+            raise _judged_twice(argument, path, judged, unlike, form)
+        repeated = len(keys) - len(first_rows)
+        judged = judged.select(first_rows)
     source = source_of(path, form, reader.comments, repeated)
-    return Judgements(
-        tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True, source=source
-    )
+    asked = IdTable({"query": judged.ids["query"]}, title=title, names=judged.names, kind="text")
+    return replace(judged, source=source, asked=asked)
+
+
+def _judged_twice(
+    argument: str, path: str, judged: Judgements, rows: tuple[int, int], form: LineForm
+) -> InputValueError:
+    """Return the error for two grades of a document; the file is read again for it alone."""
+    first, second = rows
+    lines = data_lines(path, path)
+    number, _ = next(islice(lines, second + (form.header > 0), None))
+    grades = judged.values["relevance"]
+    document = judged.entry("document", second)
+    query = judged.entry("query", second)
+    two = f"as {grades[first]} and as {grades[second]}"
+    problem = f"line {number}: {document!r} is judged twice for {query!r}, {two}"
+    return InputValueError(argument, problem, place=path)
 
 
 def _is_of_trec(
@@ -312,11 +328,11 @@ def lists_of_file(
     form = form_of_file(argument, path, LISTS, said)
     reader = LineReader(form)
     queries, documents, numbers = read_blocks(argument, path, progress, reader.read, form.header)
-    entries = ListEntries(queries, documents)
+    entries = IdTable({"query": queries, "document": documents})
     if form.role == "rank":
-        entries = entries._replace(values=read_grades(argument, numbers), are_ranks=True)
+        entries.values["rank"] = read_grades(argument, numbers)
     elif form.role:
-        entries = entries._replace(values=numbers)
+        entries.values["score"] = numbers
     lists, repeated = lists_of_entries(
         argument, reader.queries(), reader.documents(), entries, place=path
     )

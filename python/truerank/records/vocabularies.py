@@ -55,17 +55,19 @@ _IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
 
 
 class LabelIndex:
-    """The distinct labels that were read, numbered in the order in which they first occur."""
-
-    __slots__ = ("codes",)
+    """Distinct names, numbered in the order in which they first occur."""
 
     def __init__(self) -> None:
-        # The first look-up of a label numbers it: a field takes one look-up and no Python code.
-        self.codes: defaultdict[str, int] = defaultdict(count().__next__)
+        # The first look-up of a name numbers it: a field takes one look-up and no Python code.
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
 
-    def encode(self, labels: Sequence[str]) -> IntArray:
-        """Return the number of each label; new labels are added."""
-        return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
+    def add(self, names: Sequence[str]) -> IntArray:
+        """Return the number of each name; new ones are added."""
+        return np.fromiter(map(self._numbers.__getitem__, names), dtype=np.int64, count=len(names))
+
+    def listed(self) -> tuple[str, ...]:
+        """Return the names in the order of their numbers."""
+        return tuple(self._numbers)
 
 
 def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
@@ -83,8 +85,8 @@ def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
     if names and isinstance(names[0], str):
         return _core.code_names(names)
     index = LabelIndex()
-    codes = index.encode(names)
-    return codes, tuple(index.codes)
+    codes = index.add(names)
+    return codes, index.listed()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.candidate_lists import CandidateLists
     from ..records.elements import Name, Names
-    from ..records.named_lists import NamedLists
+    from ..records.lists import NamedLists
     from ..records.vocabularies import Vocabulary
 
 
@@ -90,7 +90,7 @@ def lists_in_order(
 
     Examples
     --------
-    >>> from truerank.records.named_lists import read_named_lists
+    >>> from truerank.records.lists import read_named_lists
     >>> from truerank.records.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = read_named_lists("ids", {"v": {"c": 0.5, "a": 0.25}})

@@ -9,57 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
-from ..records.columns import Door, is_column
-from ..records.id_tables import (
-    IdTable,
-    TableReader,
-    encode_columns,
-    find_elements,
-    name_splits,
-)
-from ..records.judgements import read_judgements
+from ..records.columns import is_column
+from ..records.id_tables import IdTable, encode_columns, find_elements, name_splits
 from ..records.list_files import qrels_of_file
+from ..records.lists import Judgements, read_judgements
 from ..records.text import is_path
 from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
 
-_PAIRS = Door("right answers", {"query": frozenset(), "entity": frozenset()}, needed=2)
 
-
-@dataclass(frozen=True)
-class JudgedPairs:
-    """Pairs of a query and an entity, with gains; the entity is a right answer if its gain is > 0.
-
-    Attributes
-    ----------
-    table : IdTable
-        The ids of "query" and "entity", and the values of "gain", which are finite. Without them
-        all are 1.
-    asked : IdTable
-        The queries that occur, also those without a pair; some of them perhaps several times.
-    source : str
-        The file and its form, or what was left out; "": nothing, and they are from Python.
-    is_table : bool
-        Whether they are rows or columns, which do not name queries without a pair.
-    rows : int or None
-        Of a sparse matrix: how many it has, a row for each query.
-    """
-
-    table: IdTable
-    asked: IdTable
-    source: str = ""
-    is_table: bool = False
-    rows: int | None = None
-
-
-def read_judged(
-    title: str, value: Any, reader: TableReader, columns: Any, order: Any
-) -> JudgedPairs:
+def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
     """Read qrels.
 
     Parameters
@@ -68,8 +33,6 @@ def read_judged(
         The argument, for messages.
     value : object
         As `read_judgements` takes it, or the path of what `read_qrels` reads.
-    reader : TableReader
-        All that belongs to one task is read by one.
     columns : mapping or None
         As `read_judgements` takes it.
     order : object
@@ -81,37 +44,15 @@ def read_judged(
         For anything else, and for gains that are NaN or infinite.
     """
     if is_path(value):
-        path = os.fsdecode(value)
-        judgements = qrels_of_file(title, path, columns)
-        title = f"{title}: {path}"
-    else:
-        judgements = read_judgements(title, value, columns)
-    matrix = judgements.matrix
-    kind: Any = "python"
-    if judgements.is_text:
-        kind = "text"
-    elif matrix is not None:
-        kind = "positions"
-    asked = replace(reader.column(title, "query", judgements.queries), kind=kind)
-    entities = reader.column(title, "entity", judgements.documents)
-    counts = judgements.counts
-    queries = asked.ids["query"] if counts is None else np.repeat(asked.ids["query"], counts)
-    table = replace(
-        asked,
-        ids={"query": queries, **entities.ids},
-        names={**asked.names, **entities.names},
-    )
-    if judgements.relevance is not None:
-        table.values["gain"] = judgements.relevance.astype(np.float64)
-    rows = None
-    if matrix is not None:
-        rows, width = matrix
+        return qrels_of_file(title, os.fsdecode(value), columns)
+    judged = read_judgements(title, value, columns)
+    if judged.shape is not None:
+        _, width = judged.shape
         size = Vocabulary.read("entities", order).size
         if width > size:
             expected = f"a matrix with a column for each of the {size} entities"
             raise InputValueError(title, expected=expected, got=f"{width} columns")
-    is_table = counts is None and not judgements.is_text
-    return JudgedPairs(table, asked, judgements.source, is_table, rows)
+    return judged
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
@@ -272,41 +213,38 @@ def read_answer_sets(
         answers none of which has a query of the task.
     """
     splits = _name_known_splits(qrels, known, split, exclude)
-    reader = TableReader(_PAIRS)
-    tested = read_judged("qrels", qrels, reader, columns, entities)
-    query_names = _query_names(tested, queries, reader)
-    query_ids, (asked, tasks) = encode_columns(
-        "queries", query_names, [(tested.asked, "query"), (tested.table, "query")]
+    tested = read_judged("qrels", qrels, columns, entities)
+    asked = tested if tested.asked is None else tested.asked
+    query_names = _query_names(tested, queries)
+    query_ids, (ids_of_asked, tasks) = encode_columns(
+        "queries", query_names, [(asked, "query"), (tested, "query")]
     )
     # Rows do not name queries without an answer.
-    number_of_asked = query_ids.size if tested.is_table else len(distinct(asked))
+    number_of_asked = query_ids.size if tested.asked is None else len(distinct(ids_of_asked))
 
-    known_splits = {}
-    for name, (title, value) in splits.items():
-        judged = read_judged(title, value, reader, columns, entities)
-        known_splits[name] = _among_queries(judged, query_ids, queries is None)
-    columns_of_entities = [(tested.table, "entity")]
-    columns_of_entities += [(each.table, "entity") for each in known_splits.values()]
-    names_alone = is_integer(entities) and any(map(_has_names, columns_of_entities))
+    read = {
+        name: read_judged(title, value, columns, entities)
+        for name, (title, value) in splits.items()
+    }
+    known_tables = {
+        name: _among_queries(table, query_ids, queries is None) for name, table in read.items()
+    }
+    tables = [tested, *known_tables.values()]
+    documents = [(table, "document") for table in tables]
+    names_alone = is_integer(entities) and any(map(_has_names, documents))
     if names_alone:
-        named_columns = list(columns_of_entities)
-        if exclude is not None:  # Lists may name the queries themselves.
-            named_columns.append((tested.asked, "query"))
-        entity_ids = _read_names_alone(entities, named_columns)
-        columns_of_ids = [table.ids[role] for table, role in columns_of_entities]
+        # Lists may name the queries themselves.
+        of_queries = [] if exclude is None else [(asked, "query")]
+        entity_ids, ids = _encode_names_alone(entities, documents, of_queries)
     else:
-        entity_ids, columns_of_ids = encode_columns("entities", entities, columns_of_entities)
-    known_pairs = {}
-    given = {}
-    for (name, each), ids in zip(known_splits.items(), columns_of_ids[1:], strict=True):
-        known_pairs[name] = (each.queries, ids)
-        given[name] = each.given
-    audit = _count_strangers("known", given, known_pairs)
-    audit += [
-        f"{name}: {each.no_answers:,} of {each.given:,} rows have a grade of 0 or less: known, too"
-        for name, each in known_splits.items()
-        if each.no_answers
-    ]
+        entity_ids, ids = encode_columns("entities", entities, documents)
+    known_pairs = {
+        name: (table.ids["query"], ids_of_split)
+        for (name, table), ids_of_split in zip(known_tables.items(), ids[1:], strict=True)
+    }
+    audit = _count_strangers("known", {name: len(read[name]) for name in read}, known_pairs)
+    for name, table in read.items():
+        audit += _count_low_grades(name, table)
     if exclude is not None:
         themselves = _queries_themselves(query_ids, entity_ids)
         audit += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
@@ -314,53 +252,46 @@ def read_answer_sets(
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
-        pairs=_as_pairs(tasks, columns_of_ids[0]),
-        gains=tested.table.values.get("gain"),
+        pairs=_as_pairs(tasks, ids[0]),
+        gains=None if tested.relevance is None else tested.relevance.astype(np.float64),
         known=known_pairs,
         asked=number_of_asked,
         names_alone=names_alone,
-        sources=tuple(filter(None, [tested.source, *(e.source for e in known_splits.values())])),
+        sources=tuple(table.source for table in tables if table.source),
         audit=tuple(audit),
     )
     return _distinct_answers(sets)
 
 
-def _query_names(tested: JudgedPairs, queries: Any, reader: TableReader) -> Any:
+def _query_names(tested: Judgements, queries: Any) -> Any:
     """Return the vocabulary of queries: the given one, or what the qrels say of it."""
-    if tested.rows is not None:
+    if tested.shape is not None:
         if queries is None:
-            return tested.rows
+            return tested.shape[0]
         _check_height(tested, Vocabulary.read("queries", queries))
-    if queries is None and tested.asked.names:
-        return tuple(reader.index("query").codes) or None  # The qrels name all queries.
+    if queries is None and "query" in tested.names:
+        return tested.names["query"].listed()  # The qrels name all queries.
     return queries
 
 
-class _KnownSplit(NamedTuple):
-    """What a known split has of the queries of a task, whatever the grades, of how many rows."""
-
-    queries: IntArray
-    table: IdTable
-    given: int
-    no_answers: int
-    source: str
-
-
-def _among_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> _KnownSplit:
-    """Return the rows of a known split whose queries are those of the task.
+def _among_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> Judgements:
+    """Return the rows of a known split whose queries are those of the task, with their ids.
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
-    found = _find_queries(judged, queries, of_qrels)
-    stays = (found >= 0) & (found < queries.size)
-    table = judged.table
-    if not stays.all():
-        table = replace(table, ids={role: ids[stays] for role, ids in table.ids.items()})
-    no_answers = 0
-    if judged.rows is None:  # A matrix stores any values.
-        gains = judged.table.values.get("gain", np.ones(0))
-        no_answers = int(np.count_nonzero(gains <= 0))
-    return _KnownSplit(found[stays], table, len(found), no_answers, judged.source)
+    ids = _find_queries(judged, queries, of_qrels)
+    is_known = (ids >= 0) & (ids < queries.size)
+    return replace(judged, ids={**judged.ids, "query": ids}).select(is_known)
+
+
+def _count_low_grades(name: str, known: Judgements) -> list[str]:
+    """Return a line for a known split of which some rows are no right answers, if any are."""
+    if known.relevance is None or known.shape is not None:  # A matrix stores any values.
+        return []
+    low = np.count_nonzero(known.relevance <= 0)
+    if not low:
+        return []
+    return [f"{name}: {low:,} of {len(known):,} rows have a grade of 0 or less: known, too"]
 
 
 def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
@@ -427,8 +358,12 @@ def _has_names(column: tuple[IdTable, str]) -> bool:
     return role in table.names and len(table) > 0
 
 
-def _read_names_alone(entities: Any, columns: Sequence[tuple[IdTable, str]]) -> Vocabulary:
-    """Return the number of entities, of which columns name some, with these names.
+def _encode_names_alone(
+    entities: Any,
+    columns: Sequence[tuple[IdTable, str]],
+    others: Sequence[tuple[IdTable, str]],
+) -> tuple[Vocabulary, list[IntArray]]:
+    """Return the number of entities, with the names of all columns, and the ids of the first.
 
     Raises
     ------
@@ -439,17 +374,24 @@ def _read_names_alone(entities: Any, columns: Sequence[tuple[IdTable, str]]) -> 
     """
     size = Vocabulary.read("entities", entities).size
     names: dict[str, None] = {}
-    for table, role in columns:
+    for table, role in (*columns, *others):
         if role in table.names:
-            names.update(dict.fromkeys(table.names[role].codes))
+            names.update(dict.fromkeys(table.names[role].listed()))
         elif len(table):
             named, _ = next(filter(_has_names, columns))
-            expected = f"names that are str, as {named.source} has "
+            expected = f"names that are str, as {named.title} has "
             expected += f"(entities={size} gives no positions)"
             got = f"{table.entry(role, 0)!r} in {table.where(role, 0)}"
-            raise InputTypeError(table.source, expected=expected, got=got)
+            raise InputTypeError(table.title, expected=expected, got=got)
     check_number_of_names(size, len(names))
-    return Vocabulary(size, tuple(names))
+    words = tuple(names)
+    ids = []
+    for table, role in columns:
+        column = table.ids[role]
+        if role in table.names:
+            column = _core.codes_among(table.names[role].listed(), words)[column]
+        ids.append(column)
+    return Vocabulary(size, words), ids
 
 
 def check_number_of_names(size: int, names: int) -> None:
@@ -459,36 +401,36 @@ def check_number_of_names(size: int, names: int) -> None:
         raise InputValueError("entities", expected=expected, got=size)
 
 
-def _find_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> IntArray:
+def _find_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> IntArray:
     """Return the ids of known queries, -1 for those that are not in the task.
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
-    table = judged.table
     _check_height(judged, queries)
-    values = table.ids["query"]
+    values = judged.ids["query"]
     if not len(values):
         return values
-    if "query" in table.names:
-        names = tuple(table.names["query"].codes)
-        return queries.find(table.source, names, is_text=table.kind == "text")[values]
+    if "query" in judged.names:
+        names = judged.names["query"].listed()
+        return queries.find(judged.title, names, is_text=judged.kind == "text")[values]
     if of_qrels and queries.words is not None:
         expected = "labels of queries, as qrels have, whose order nobody gave"
-        got = f"{table.entry('query', 0)!r} in {table.where('query', 0)}"
-        raise InputValueError(table.source, expected=expected, got=got)
+        got = f"{judged.entry('query', 0)!r} in {judged.where('query', 0)}"
+        raise InputValueError(judged.title, expected=expected, got=got)
     if queries.names is None and values.min() < 0:
-        raise InputValueError(table.source, expected="query ids from 0 on", got=values.min())
-    if table.kind == "positions":
+        raise InputValueError(judged.title, expected="query ids from 0 on", got=values.min())
+    if judged.kind == "positions":
         return values
-    return find_elements(queries, table, "query", values)
+    return find_elements(queries, judged, "query", values)
 
 
-def _check_height(judged: JudgedPairs, queries: Vocabulary) -> None:
+def _check_height(judged: Judgements, queries: Vocabulary) -> None:
     """Refuse a matrix that has more rows than there are queries."""
-    if judged.rows is not None and judged.rows > queries.size:
+    if judged.shape is not None and judged.shape[0] > queries.size:
+        rows, _ = judged.shape
         expected = f"a matrix with a row for each of the {queries.size} queries"
-        got = f"{judged.rows} rows (queries={judged.rows} says that there are so many)"
-        raise InputValueError(judged.table.source, expected=expected, got=got)
+        got = f"{rows} rows (queries={rows} says that there are so many)"
+        raise InputValueError(judged.title, expected=expected, got=got)
 
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:

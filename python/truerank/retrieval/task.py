@@ -34,7 +34,7 @@ from .side import ALL, SIDE, make_side, read_candidates
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.candidate_lists import CandidateLists
-    from ..records.named_lists import NamedLists
+    from ..records.lists import NamedLists
     from ..records.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
 

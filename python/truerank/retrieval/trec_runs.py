@@ -17,7 +17,7 @@ from ..inputs.scores import widen_bfloat16
 from ..naming import public
 from ..records.elements import checked_names
 from ..records.list_files import read_lists
-from ..records.named_lists import refuse_repeats
+from ..records.lists import refuse_repeats
 
 if TYPE_CHECKING:
     import numpy.typing as npt

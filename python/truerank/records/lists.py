@@ -1,26 +1,38 @@
-"""Lists of scored candidates by name."""
+"""Lists and judgements by name: candidates with scores, and documents with grades, of each query.
+
+Both are tables with the columns query and document. What has names is read here; `list_files` reads
+text.
+"""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import codes_of, distinct
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, read_only
-from ..inputs.checks import is_number
+from ..inputs.checks import is_number, is_sparse
 from ..inputs.frames import without_index
 from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
-from .columns import LISTS, check_columns, is_column, read_named_table
+from .columns import (
+    JUDGEMENTS,
+    LISTS,
+    check_columns,
+    is_column,
+    read_named_table,
+    table_of_columns,
+)
 from .elements import checked_names, joined_rows
+from .id_tables import IdTable, TableReader
 from .vocabularies import code_names
 
 if TYPE_CHECKING:
@@ -29,10 +41,211 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from .elements import Name, Names
 
+QREL_FORMS = (
+    "a path, a table with named columns, {query: {document: grade}}, {query: [documents]}, a tuple "
+    "of columns (queries, documents, grades), or a sparse matrix of grades"
+)
+_LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 LIST_FORMS = (
     "a path, a table with named columns, {query: {id: score}}, {query: [ids, the best first]}, or "
     "TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping"
 )
+
+
+# -- judgements ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgements(IdTable):
+    """The grades of documents for queries: a table with "query", "document" and "relevance".
+
+    Without grades, all documents are right answers; those of grades above 0 are otherwise.
+
+    Attributes
+    ----------
+    asked : IdTable, or None
+        The queries that occur, also those without a document; None: rows do not name these.
+    shape : (int, int), or None
+        That of a matrix, whose rows are queries and whose columns are documents, as positions.
+    """
+
+    asked: IdTable | None = None
+    shape: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        queries = len(distinct(self.ids["query"]))
+        return f"{len(self):,} judgements of {queries:,} queries, from {self.source}"
+
+    @property
+    def queries(self) -> Names:
+        """The query of each judgement."""
+        return self._listed("query")
+
+    @property
+    def documents(self) -> Names:
+        """The document of each judgement."""
+        return self._listed("document")
+
+    @property
+    def relevance(self) -> npt.NDArray[Any] | None:
+        """The grade of each judgement; None: they have none."""
+        return self.values.get("relevance")
+
+    def _listed(self, role: str) -> Names:
+        """Return the names of a column, or its ids."""
+        ids = self.ids[role].tolist()
+        if role not in self.names:
+            return tuple(ids)
+        return tuple(map(self.names[role].listed().__getitem__, ids))
+
+
+def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgements:
+    """Read judgements in any form that Python has; `read_qrels` reads files.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        What `read_qrels` returned; ``{query: {document: grade}}``, ``{query: [documents]}``; a
+        frame of pandas or polars, a table of pyarrow, a structured array, whose columns are found
+        by their names; a tuple of columns; a sparse matrix of scipy.
+    columns : mapping of str to (str or int), optional
+        As `check_columns` takes it, for what has columns.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> read_judgements("qrels", (["ann"], ["tea"], [2])).relevance
+    array([2])
+    >>> read_judgements("qrels", [("ann", "tea")])
+    Traceback (most recent call last):
+    truerank.errors.InputTypeError: qrels: expected a path, a table with named columns, \
+{query: {document: grade}}, {query: [documents]}, a tuple of columns (queries, documents, grades), \
+or a sparse matrix of grades, got a list
+    """
+    said = check_columns(columns, JUDGEMENTS)
+    if isinstance(value, Judgements):
+        return replace(value, title=argument)
+    if isinstance(value, Mapping):
+        return _judgements_of_mapping(argument, value)
+    if is_sparse(value):
+        return _judgements_of_matrix(argument, value)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        table = table_of_columns(argument, list(value))
+    else:
+        table = read_named_table(argument, value, QREL_FORMS, said)
+    by_role, source = table.by_role(argument, JUDGEMENTS, said)
+    grades = by_role.get("relevance")
+    relevance = None if grades is None else read_grades(argument, grades)
+    judgements = _make_judgements(argument, by_role["query"], by_role["document"], relevance)
+    return replace(judgements, source=source)
+
+
+def _make_judgements(
+    argument: str,
+    queries: Any,
+    documents: Any,
+    relevance: npt.NDArray[Any] | None,
+    counts: IntArray | None = None,
+) -> Judgements:
+    """Return judgements of a query and a document each; or with counts, of each query so many."""
+    reader = TableReader(JUDGEMENTS)
+    asked = reader.column(argument, "query", queries)
+    judged = reader.column(argument, "document", documents)
+    ids = asked.ids["query"] if counts is None else np.repeat(asked.ids["query"], counts)
+    return Judgements(
+        {"query": ids, **judged.ids},
+        {} if relevance is None else {"relevance": relevance},
+        argument,
+        names={**asked.names, **judged.names},
+        asked=None if counts is None else asked,
+    )
+
+
+def _judgements_of_mapping(argument: str, value: Mapping[Any, Any]) -> Judgements:
+    """Read {query: {document: grade}}, or {query: [documents]}."""
+    judged = list(value.values())
+    are_graded = {isinstance(each, Mapping) for each in judged}
+    for query, each in value.items():
+        if len(are_graded) > 1 or not (isinstance(each, Mapping) or is_column(each)):
+            expected = "{query: {document: grade}}, or {query: [documents]} for all queries"
+            raise InputTypeError(argument, expected=expected, got=f"{query!r}: {each!r}")
+    queries = list(value)
+    if True in are_graded:
+        counts = np.array(list(map(len, judged)), np.int64)
+        grades = list(chain.from_iterable(each.values() for each in judged))
+        documents = list(chain.from_iterable(judged))
+        return _make_judgements(argument, queries, documents, read_grades(argument, grades), counts)
+    counts, listed = joined_rows(argument, judged, "documents of each query")
+    return _make_judgements(argument, queries, listed, None, counts)
+
+
+def _judgements_of_matrix(argument: str, value: Any) -> Judgements:
+    """Read a sparse matrix: stored entries are judged, and their values are grades."""
+    csr = value.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    queries = np.arange(csr.shape[0])
+    grades = read_grades(argument, csr.data)
+    judgements = _make_judgements(argument, queries, csr.indices, grades, np.diff(csr.indptr))
+    asked = IdTable({"query": queries}, title=argument, kind="positions")
+    return replace(judgements, kind="positions", asked=asked, shape=csr.shape)
+
+
+def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
+    """Return grades, which are finite numbers of any kind and sign, whatever has them.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    values : sequence of numbers, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of int64 where all are whole, of float64 otherwise.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For what is no number, and for NaN and infinite ones.
+
+    Examples
+    --------
+    >>> read_grades("qrels", [2.0, -1]), read_grades("qrels", np.array([1, 0.1]))
+    (array([ 2, -1]), array([1. , 0.1]))
+    """
+    expected = "grades that are finite numbers"
+    array = as_array(without_index(values), argument, expected)
+    if array.dtype.kind == "O":  # Such a column holds Python's numbers.
+        array = as_array(array.tolist(), argument, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        odd = [(value, row) for row, value in enumerate(values) if not is_number(value)]
+        value, row = odd[0]
+        raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+    if array.dtype.kind in "bi":
+        return array.astype(np.int64, copy=False)
+    grades = array.astype(np.float64)
+    is_odd = ~np.isfinite(grades)
+    if is_odd.any():
+        row = int(is_odd.argmax())
+        raise InputValueError(argument, expected=expected, got=f"{array[row]} in row {row}")
+    is_whole = (grades == np.floor(grades)) & (np.abs(grades) < _LARGEST_WHOLE)
+    if is_whole.all():
+        return grades.astype(np.int64)
+    return grades
+
+
+# -- lists -----------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
@@ -119,30 +332,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         return ids, (self.indptr, self.scores)
 
 
-class ListEntries(NamedTuple):
-    """Entries of lists in long form, by codes of names.
-
-    Attributes
-    ----------
-    queries, documents : ndarray of int, shape (n,)
-    values : ndarray, shape (n,), or None
-        Scores, or the ranks that say the order of each list; None: that of the entries says it.
-    are_ranks : bool
-    """
-
-    queries: npt.NDArray[Any]
-    documents: npt.NDArray[Any]
-    values: npt.NDArray[Any] | None = None
-    are_ranks: bool = False
-
-    def of(self, rows: IntArray) -> ListEntries:
-        """Return some of the entries."""
-        values = None if self.values is None else self.values[rows]
-        return ListEntries(self.queries[rows], self.documents[rows], values, self.are_ranks)
-
-
 def lists_of_entries(
-    argument: str, queries: Names, names: Names, entries: ListEntries, place: str = ""
+    argument: str, queries: Names, names: Names, entries: IdTable, place: str = ""
 ) -> tuple[NamedLists, int]:
     """Make lists of entries in any order, each once; and say how many were repeats.
 
@@ -152,8 +343,9 @@ def lists_of_entries(
         For messages.
     queries, names : tuple of str, or of int
         By the codes of queries and documents, each once.
-    entries : ListEntries
-        Those that say the same of a document count once.
+    entries : IdTable
+        With "score", or "rank", which says the order alone, or neither: that of the entries says
+        it. Those that say the same of a document count once.
     place : str, optional
         The file that has them.
 
@@ -165,43 +357,45 @@ def lists_of_entries(
 
     Examples
     --------
-    >>> rows = ListEntries(np.array([0, 0, 0]), np.array([1, 0, 1]), np.array([0.5, 0.25, 0.5]))
+    >>> ids = {"query": np.array([0, 0, 0]), "document": np.array([1, 0, 1])}
+    >>> rows = IdTable(ids, {"score": np.array([0.5, 0.25, 0.5])})
     >>> lists, repeated = lists_of_entries("ids", ("q1",), ("d3", "d7"), rows)
     >>> lists["q1"], repeated
     ({'d7': 0.5, 'd3': 0.25}, 1)
     """
-    number = len(entries.queries)
-    if entries.are_ranks and entries.values is not None:
-        entries = entries.of(np.lexsort((entries.values, entries.queries)))
-    elif (entries.queries[1:] < entries.queries[:-1]).any():
-        entries = entries.of(np.argsort(entries.queries, kind="stable"))
-    indptr = indptr_of(np.bincount(entries.queries, minlength=len(queries)))
-    values = entries.values
-    if values is None:
-        refuse_repeats(argument, queries.__getitem__, names, indptr, entries.documents, place)
-    elif _first_repeated(indptr, entries.documents, len(names)) is not None:
-        keys = entries.queries * np.int64(len(names)) + entries.documents
-        kept, unlike = first_of_equal(keys, values)
+    number = len(entries)
+    ranks = entries.values.get("rank")
+    if ranks is not None:
+        entries = entries.select(np.lexsort((ranks, entries.ids["query"])))
+    elif (np.diff(entries.ids["query"]) < 0).any():
+        entries = entries.select(np.argsort(entries.ids["query"], kind="stable"))
+    indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
+    documents = entries.ids["document"]
+    if not entries.values:
+        refuse_repeats(argument, queries.__getitem__, names, indptr, documents, place)
+    elif _first_repeated(indptr, documents, len(names)) is not None:
+        (values,) = entries.values.values()
+        keys = entries.ids["query"] * np.int64(len(names)) + documents
+        first_rows, unlike = first_of_equal(keys, values)
         if unlike is not None:
             first, second = unlike
-            query = queries[entries.queries[first]]
-            name = names[entries.documents[first]]
+            query = queries[entries.ids["query"][first]]
             two = f"with {values[first]} and {values[second]}"
-            problem = f"the list of {query!r} has {name!r} twice, {two}"
+            problem = f"the list of {query!r} has {names[documents[first]]!r} twice, {two}"
             raise InputValueError(argument, problem, place=place)
-        entries = entries.of(kept)
-        indptr = indptr_of(np.bincount(entries.queries, minlength=len(queries)))
-    if entries.are_ranks:
+        entries = entries.select(first_rows)
+        indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
+    if ranks is not None:
         _refuse_equal_ranks(argument, queries, entries, place)
-    scores = None if entries.are_ranks else entries.values
-    lists = NamedLists(queries, names, indptr, entries.documents, scores, place)
-    return lists, number - len(entries.queries)
+    scores = entries.values.get("score")
+    lists = NamedLists(queries, names, indptr, entries.ids["document"], scores, place)
+    return lists, number - len(entries)
 
 
-def _refuse_equal_ranks(argument: str, names: Names, entries: ListEntries, place: str) -> None:
+def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable, place: str) -> None:
     """Refuse two documents at one rank where ranks are all that says the order."""
-    ranks: Any = entries.values
-    queries = entries.queries
+    ranks = entries.values["rank"]
+    queries = entries.ids["query"]
     is_equal = (queries[1:] == queries[:-1]) & (ranks[1:] == ranks[:-1])
     if is_equal.any():
         i = int(is_equal.argmax())
@@ -307,19 +501,17 @@ def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
     return NamedLists(queries, names, indptr, codes, scores)
 
 
-def _entries_of_columns(
-    argument: str, columns: Mapping[str, Any]
-) -> tuple[Names, Names, ListEntries]:
+def _entries_of_columns(argument: str, columns: Mapping[str, Any]) -> tuple[Names, Names, IdTable]:
     """Return the names of queries and of documents, and the entries, of columns by their roles."""
-    values = None
-    are_ranks = "rank" in columns and "score" not in columns
-    if are_ranks:
-        values = _numbers(argument, columns["rank"], "iu", "integers as ranks").astype(np.int64)
-    elif "score" in columns:
-        values = _numbers(argument, columns["score"], "iuf", "numbers as scores")
+    values: dict[str, npt.NDArray[Any]] = {}
+    if "score" in columns:
+        values["score"] = _numbers(argument, columns["score"], "iuf", "numbers as scores")
+    elif "rank" in columns:
+        ranks = _numbers(argument, columns["rank"], "iu", "integers as ranks")
+        values["rank"] = ranks.astype(np.int64)
     queries, query_names = code_names(checked_names(argument, columns["query"]))
     documents, names = code_names(checked_names(argument, columns["document"]))
-    return query_names, names, ListEntries(queries, documents, values, are_ranks)
+    return query_names, names, IdTable({"query": queries, "document": documents}, values)
 
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
@@ -338,23 +530,24 @@ def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[A
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
-def rising_ranks(entries: ListEntries, ranks: npt.NDArray[Any]) -> str:
+def rising_ranks(entries: IdTable, ranks: npt.NDArray[Any]) -> str:
     """Say in how many queries ranks rise with the scores, if in nearly all; else "".
 
     Ranks that are no numbers say nothing.
 
     Examples
     --------
-    >>> entries = ListEntries(np.array([0, 0]), np.array([3, 7]), np.array([0.25, 0.5]))
+    >>> ids = {"query": np.array([0, 0]), "document": np.array([3, 7])}
+    >>> entries = IdTable(ids, {"score": np.array([0.25, 0.5])})
     >>> rising_ranks(entries, np.array([1, 2])), rising_ranks(entries, np.array([2, 1]))
     ('ranks rise with the scores in 1 of 1 queries', '')
     """
     if ranks.dtype.kind not in "iuf":
         return ""
-    order = np.lexsort((ranks, entries.queries))
+    order = np.lexsort((ranks, entries.ids["query"]))
     ranks = ranks[order]
-    ordered: Any = entries.of(order)
-    queries, scores = ordered.queries, ordered.values
+    queries = entries.ids["query"][order]
+    scores = entries.values["score"][order]
     is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
     rises, falls = (
         np.bincount(queries[1:], is_later & is_so) > 0
