@@ -114,8 +114,8 @@ def trained(source: Source, name: str) -> VectorProblem:
     entities = stored["entities"]
     graph = wordnet(source.data / "wn18rr")
     task, vectors = task_of(model, graph, entities, stored["relations"])
-    indptr, indices = task.tail.filter
-    more, others = task.head.filter
+    indptr, indices, _ = task.tail.filter
+    more, others, _ = task.head.filter
     rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors["tail"])])
     targets = np.concatenate([task.tail.targets, task.head.targets])
     both_indptr = np.concatenate([indptr, more[1:] + indptr[-1]])

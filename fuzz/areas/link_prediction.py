@@ -13,7 +13,7 @@ TESTS = (
 FAULTS = [
     Fault(
         "an off-by-one in a filter",
-        "python/truerank/tasks/side_tasks.py",
+        "python/truerank/tasks/side.py",
         "distinct_rows(list(pairs[:, :end]))",
         "distinct_rows(list(pairs[:, : end - 1]))",
     ),

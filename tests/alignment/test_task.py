@@ -32,7 +32,7 @@ RIGHT = ("w", "x", "y", "z")
 
 
 def lists(selection: Any) -> list[list[int]]:
-    indptr, indices = selection
+    indptr, indices, _ = selection
     bounds = zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
     return [indices[start:stop].tolist() for start, stop in bounds]
 
@@ -43,14 +43,13 @@ def check_side(tasks: Any, expected: oracle.Side, drawn: Alignment) -> None:
     assert tasks.queries.tolist() == [[query] for query in sorted(set(expected.queries))]
     assert tasks.queries[tasks.rows, 0].tolist() == expected.queries
     assert tasks.targets.tolist() == expected.targets
-    assert tasks.test_rows.tolist() == drawn.chosen
-    assert tasks.height == len(drawn.test)
+    assert tasks.units.tolist() == drawn.chosen
     assert tasks.filter is not None
     answers = lists(tasks.filter)
     each = zip(tasks.rows.tolist(), expected.others, expected.targets, strict=True)
     for row, others, target in each:
         assert answers[row] == sorted(set(others) | {target})
-    among = list(range(tasks.columns))
+    among = list(range(tasks.n_candidates))
     if tasks.candidates is not None:
         among = tasks.candidates.tolist()
     assert among == expected.candidates
@@ -78,8 +77,9 @@ def test_the_definition(drawn: Alignment) -> None:
     assert len(caught) == sum(map(bool, noted))
     assert task.pairs.tolist() == [list(drawn.test[i]) for i in drawn.chosen]
     assert list(task.sides) == list(SIDES)
+    assert task.height == len(drawn.test)
     for j, name in enumerate(SIDES):
-        assert task.sides[name].columns == drawn.sizes[1 - j]
+        assert task.sides[name].n_candidates == drawn.sizes[1 - j]
         check_side(task.sides[name], drawn.sides[name], drawn)
     audit = task.audit
     assert (audit.given, audit.kept) == (len(drawn.test), len(drawn.chosen))
@@ -129,8 +129,6 @@ def test_forms_of_pairs(form: str, tmp_path: Path) -> None:
     task = Task(given_pairs, left=LEFT, right={label: i for i, label in enumerate(RIGHT)})
     assert task.pairs.tolist() == IDS.tolist()
     assert (task.left, task.right) == (LEFT, RIGHT)
-    assert task.left_to_right.names == RIGHT
-    assert task.right_to_left.names == LEFT
     with_known = Task([("d", "w")], left=LEFT, right=RIGHT, known={"train": given_pairs})
     assert with_known.audit.known == {"train": 3}
 
@@ -163,7 +161,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
         arrays = list(each.candidates)
         arrays.append(each.pairs)
         for side in each.sides.values():
-            arrays += [side.rows, side.targets, side.test_rows, side.candidates]
+            arrays += [side.rows, side.targets, side.units, side.candidates]
             arrays += side.filter
         assert each is not task or not any(array.flags.writeable for array in arrays)
         assert (each.protocol, each.audit) == (task.protocol, task.audit)

@@ -35,16 +35,14 @@ def values(labels: Any) -> list[Any]:
 
 def check_side(tasks: Any, given: Given) -> None:
     """Check queries, filter, candidates and labels, and their documented layout."""
-    expected = given.side(tasks.side)
-    names = WORDS if tasks.side == "relation" else NAMES
+    expected = given.side(tasks.name)
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
     assert queries == sorted(set(expected.queries))
     assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
     assert tasks.targets.tolist() == expected.targets
-    assert tasks.test_rows.tolist() == given.chosen
-    assert (tasks.height, tasks.columns) == (len(given.test), given.columns(tasks.side))
-    assert tasks.names == (tuple(names) if given.labelled else None)
+    assert tasks.units.tolist() == given.chosen
+    assert tasks.n_candidates == given.columns(tasks.name)
     for name in ("category", "head_degree", "tail_degree", "degree"):
         assert values(tasks.labels[name]) == getattr(expected, name), name
     relations: list[Any] = [given.test[i][1] for i in given.chosen]
@@ -55,17 +53,17 @@ def check_side(tasks: Any, given: Given) -> None:
     assert values(tasks.labels["targets"]) == expected.targets
     assert (tasks.filter is None) == (given.rule == "none")
     if given.rule == "query":
-        of_query = lists_of(tasks.filter)
-        assert [of_query[row] for row in tasks.rows] == list(map(sorted, expected.answers))
+        assert lists_of(tasks.filter) == list(map(sorted, expected.answers))
+        assert tasks.filter.lists.tolist() == tasks.rows.tolist()
     check_candidates(tasks, given, expected.answers)
 
 
 def check_candidates(tasks: Any, given: Given, answers: list[set[int]]) -> None:
     """Check that they are their pool, or a sample of it without known answers."""
-    pool = given.pool(tasks.side)
+    pool = given.pool(tasks.name)
     among = tasks.candidates
     if not isinstance(given.candidates, Sampled):
-        whole = set(range(tasks.columns))
+        whole = set(range(tasks.n_candidates))
         assert (among is None) == (given.candidates in (None, "all"))
         if isinstance(among, np.ndarray):
             assert [sorted(among.tolist())] * len(pool) == list(map(sorted, pool))
@@ -230,7 +228,7 @@ def test_audit_in_words() -> None:
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
     ]
-    assert task.head.test_rows.tolist() == [0, 1, 2, 4, 5]
+    assert task.head.units.tolist() == [0, 1, 2, 4, 5]
     plain = task.audit.to_dict()
     assert plain["leaks"]["train"] == {"count": 1, "examples": [["a", "likes", "b"]]}
     assert plain["unseen_entities"] == {"count": 1, "examples": ["e"]}
@@ -324,7 +322,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
-        arrays = [side.rows, side.targets, side.test_rows]
+        arrays = [side.rows, side.targets, side.units]
         arrays.extend(side.filter)
         arrays.extend(side.candidates)
         assert each is not task or not any(array.flags.writeable for array in arrays)
@@ -362,6 +360,6 @@ def test_memory_does_not_grow_with_ids() -> None:
     known = [(0, large, 1), (large, 0, 1), (0, 0, 1)]
     test = [(0, large, 0), (large, large, 0)]
     task = Task(test, known=known, sides=["tail", "relation"])
-    assert task.tail.columns == task.relation.columns == large + 1
+    assert task.tail.n_candidates == task.relation.n_candidates == large + 1
     assert task.tail.labels["head_degree"].values.tolist() == [2, 1]
     assert task.relation.labels["degree"].values.tolist() == ["1", "1"]

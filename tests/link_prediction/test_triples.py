@@ -55,7 +55,7 @@ def test_frames_as_splits(library: str) -> None:
     for known in (lambda split: split, lambda split: [split], lambda split: {"known_0": split}):
         assert Task(ROWS[:1], known(frame[1:])).protocol.filter == ("known_0", "test")
         found = Retrieval({"q": ["b"]}, entities=["a", "b"], known=known(pairs))
-        assert found.answers.selections()[0][1].tolist() == [0]
+        assert found.answers.filter.indices.tolist() == [0]
 
 
 @pytest.mark.parametrize("dtype", ["int8", ">i4", "uint64"])

@@ -160,8 +160,8 @@ TESTED_BY = {
         ranks/origins
     """,
     "tasks/test_task.py": """
-        tasks/batches tasks/query_rows tasks/score_evaluation tasks/side_tasks
-        tasks/task_lists
+        tasks/batches tasks/evaluation tasks/query_rows tasks/score_evaluation
+        tasks/side
     """,
     "test_errors.py": """
         inputs/checks

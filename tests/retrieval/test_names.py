@@ -189,7 +189,7 @@ def test_columns_of_frames_and_categoricals() -> None:
         known = (read(["u", "w"]), read(["d", "a"]))
         task = Task(columns, entities=list("abcd"), known=known, queries=["u", "v"])
         assert task.answers.targets.tolist() == [1, 2, 0]
-        assert [each.tolist() for each in task.answers.filter or ()] == [[0, 1, 1], [3]]
+        assert [each.tolist() for each in task.answers.filter or ()] == [[0, 1, 1], [3], [0, 0, 1]]
         graded = Task((*columns, read([1, 2, 3])), entities=list("abcd"))
         assert np.asarray(graded.gains).tolist() == [1, 3, 2]
     numbers = (pandas.Series([7, 9], dtype="category"), pandas.Series([20, 10], dtype="category"))

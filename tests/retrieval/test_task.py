@@ -132,9 +132,9 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     for form in forms:
         task = Task(form, entities=5)
         assert task.gains is None
-        assert task.answers.height == 3
+        assert task.height == 3
         assert task.answers.targets.tolist() == [1, 3, 0]
-        assert task.answers.test_rows.tolist() == [0, 0, 2]
+        assert task.answers.units.tolist() == [0, 0, 2]
     (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
     assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
 
@@ -178,7 +178,7 @@ def test_training_items_are_left_out(known: Any) -> None:
     """Those of users who are not tested are ignored."""
     task = Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, known=known, queries=UV)
     assert task.answers.filter is not None
-    assert [array.tolist() for array in task.answers.filter] == [[0, 1, 1], [2]]
+    assert [array.tolist() for array in task.answers.filter] == [[0, 1, 1], [2], [0, 1]]
     found = task.evaluate_scores([[0, 1, 2, 3, 0.5], [5, 4, 3, 2, 1]])
     assert found.candidates.tolist() == [4, 5]
     assert found.per_query("mrr").tolist() == [0.5, 1]
@@ -626,7 +626,7 @@ def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
     users = np.arange(20).repeat(6)
     train = {"train": (users, known.ravel())}
     task = Task((users, test.ravel()), entities=200, queries=20, known=train)
-    right = tr.topk_embeddings(scores, np.eye(200), 10, filter=task.answers.filter)
+    right = tr.topk_embeddings(scores, np.eye(200), 10, filter=task.answers.filter[:2])
     wrong = tr.topk_embeddings(scores, np.eye(200), 10)
     of_right = task.evaluate_lists(right)
     of_wrong = task.evaluate_lists(wrong)

@@ -87,7 +87,7 @@ class Problem:
 
     def among(self, side: str, i: int) -> set[int]:
         """Return the candidates of a task, as the side has them."""
-        selection = self.task.sides[side].selections()[1]
+        selection = self.task.sides[side].candidates
         if selection is None:
             return set(range(ENTITIES))
         if not isinstance(selection, tuple):
@@ -246,8 +246,8 @@ def test_labels_and_ids_name_the_same_candidates(test: list[Triple], data: st.Da
         assert task.protocol == tasks[0].protocol
         assert not task.protocol.sampled
         assert "selection of" in task.protocol.candidates
-        found = task.tail.selections()[1]
-        first = tasks[0].tail.selections()[1]
+        found = task.tail.candidates
+        first = tasks[0].tail.candidates
         assert all(map(np.array_equal, found, first))
 
 
@@ -398,7 +398,7 @@ def test_samples_of_answers(qrels: dict[int, set[int]], negatives: int, seed: in
     assert tasks["answer"].protocol.candidates == f"uniform-{negatives} per answer seed {seed}"
     assert tasks["query"].protocol == tasks[None].protocol
     for per, task in tasks.items():
-        indptr, indices, lists = task.answers.selections()[1]
+        indptr, indices, lists = task.answers.candidates
         for i, (row, target) in enumerate(
             zip(task.answers.rows, task.answers.targets, strict=True)
         ):
@@ -414,7 +414,7 @@ def test_samples_of_answers(qrels: dict[int, set[int]], negatives: int, seed: in
 def test_samples_of_answers_are_all_used() -> None:
     """Of many entities, draws of two answers are nearly always unlike."""
     task = retrieval.Task({0: [1, 2, 3]}, entities=10**6, candidates=Sampled(100, per="answer"))
-    assert len(task.answers.selections()[1][1]) == 303
+    assert len(task.answers.candidates[1]) == 303
     in_link_prediction = link_prediction.Task(
         [(0, 0, 1)], {}, entities=9, candidates=Sampled(3, per="answer")
     )

@@ -87,8 +87,8 @@ def link_prediction(rng: np.random.Generator) -> Case:
         unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
         matrices = {}
         for side, matrix in unique.items():
-            matrices[side] = np.zeros((part.sides[side].height, matrix.shape[1]), np.float32)
-            matrices[side][part.sides[side].test_rows] = matrix[part.sides[side].rows]
+            matrices[side] = np.zeros((part.height, matrix.shape[1]), np.float32)
+            matrices[side][part._rows_of(part.sides[side])] = matrix[part.sides[side].rows]
         return part.evaluate_scores(**matrices)
 
     def by_unique_matrices(part: Any) -> Any:
@@ -196,8 +196,8 @@ def retrieval(rng: np.random.Generator) -> Case:
     scores = few_values(rng, len(users), ENTITIES)
 
     def by_matrix(part: Any) -> Any:
-        rows = np.zeros((part.answers.height, ENTITIES), np.float32)
-        rows[part.answers.test_rows] = scores[part.answers.labels["unit"].codes]
+        rows = np.zeros((part.height, ENTITIES), np.float32)
+        rows[part._rows_of(part.answers)] = scores[part.answers.units]
         return part.evaluate_scores(rows)
 
     ways: dict[str, Callable[[Any], Any]] = {"lists": lambda part: part.evaluate_lists(runs)}
@@ -301,7 +301,7 @@ def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
 
     def count(part: Any) -> tr.Ranks:
         side = part.tail
-        filtered, _ = side.selections()
+        filtered = side.filter
         return tr.rank_embeddings(
             vectors[side.queries[:, 0]],
             vectors,
@@ -329,7 +329,7 @@ def test_a_part_has_the_tests_of_its_units() -> None:
     assert len(task) == 3
     part = task[[2, 0]]
     assert part.test.tolist() == [[2, 0, 0], [0, 0, 1]]
-    assert part.tail.labels["unit"].codes.tolist() == [3, 0]
+    assert part.tail.units.tolist() == [3, 0]
     assert part.protocol == task.protocol
     pairs = tr.alignment.Task([(0, 1), (1, 0), (2, 2)], left=3, right=3)
     assert pairs[1:].pairs.tolist() == [[1, 0], [2, 2]]

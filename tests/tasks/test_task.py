@@ -17,8 +17,10 @@ from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
 from truerank.link_prediction import Sampled, Task
+from truerank.records.vocabularies import Vocabulary
 from truerank.tasks import query_rows
-from truerank.tasks.side_tasks import SideTasks
+from truerank.tasks.evaluation import rank_callables, rank_scores
+from truerank.tasks.side import Side
 from truerank.tasks.task import Task as BaseTask
 
 # of duplicates, of leaks, and of rows of one query
@@ -36,7 +38,7 @@ def expected_counts(given: Given, task: Task, tables: dict[str, Array]) -> Count
         pools = given.pool(side)
         if isinstance(given.candidates, Sampled):
             pools = list(map(set, lists_of(tasks.candidates)))
-        rows = tables[side][tasks.test_rows].tolist()
+        rows = tables[side][tasks.units].tolist()
         columns = rows, tasks.targets.tolist(), pools, given.left_out(side)
         found += [oracle.rank(*column) for column in zip(*columns, strict=True)]
     return found
@@ -49,7 +51,7 @@ def counts_of(report: tr.Report) -> Counts:
 
 def evaluated(task: Task, tables: dict[str, Any], **options: Any) -> tr.Report:
     """Evaluate scores as vectors: products with unit vectors are the scores."""
-    units = {name: np.eye(side.columns, dtype=np.float32) for name, side in task.sides.items()}
+    units = {name: np.eye(side.n_candidates, dtype=np.float32) for name, side in task.sides.items()}
     entities = next((units[side] for side in ("tail", "head") if side in units), None)
     relations = units.get("relation")
     return task.evaluate_embeddings(**tables, entities=entities, relations=relations, **options)
@@ -59,7 +61,7 @@ def tables_of(draw: Callable[[Any], Any], given: Given, task: Task) -> dict[str,
     """Draw scores with ties for every distinct query."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     return {
-        name: rng.integers(0, 3, (len(side.queries), side.columns)).astype(np.float32)
+        name: rng.integers(0, 3, (len(side.queries), side.n_candidates)).astype(np.float32)
         for name, side in task.sides.items()
     }
 
@@ -68,8 +70,8 @@ def by_triple(task: Task, tables: dict[str, Array]) -> dict[str, Array]:
     """Repeat the rows of queries for the test triples; dropped ones have rows of zeros."""
     found = {}
     for name, side in task.sides.items():
-        found[name] = np.zeros((side.height, side.columns), np.float32)
-        found[name][side.test_rows] = tables[name][side.rows]
+        found[name] = np.zeros((task.height, side.n_candidates), np.float32)
+        found[name][side.units] = tables[name][side.rows]
     return found
 
 
@@ -138,7 +140,7 @@ def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.Da
     mismatched = []
     for side, tasks in task.sides.items():
         first: dict[int, bytes] = {}
-        for query, i in zip(tasks.rows.tolist(), tasks.test_rows.tolist(), strict=True):
+        for query, i in zip(tasks.rows.tolist(), tasks.units.tolist(), strict=True):
             row = rows[side][i].tobytes()
             mismatched.append(int(first.setdefault(query, row) != row))
     stored = {side: tr.open_scores(table) for side, table in rows.items()}
@@ -268,11 +270,21 @@ def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
 
 def test_no_tasks_make_an_empty_report() -> None:
     nothing = np.zeros(0, np.int64)
-    side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
-    task = BaseTask[tr.Report]({"tail": side}, tr.Protocol())
-    assert len(task._evaluate({"tail": never}).ranks) == 0
-    assert len(task._evaluate({"tail": never}, nan="omit").ranks) == 0
-    assert len(task._evaluate_scores({"tail": np.zeros((0, 3))}, audit=True).ranks) == 0
+    side = Side("tail", 3, np.zeros((0, 2), np.int64), nothing, nothing, nothing)
+    roles = {"tail": ("head", "relation", "tail")}
+    names = {"tail": Vocabulary(3, None)}
+    task = BaseTask(
+        {"tail": side},
+        roles=roles,
+        names=names,
+        protocol=tr.Protocol(),
+        facts=[],
+        test_rows=nothing,
+        height=0,
+    )
+    assert len(task._join(rank_callables(task, {"tail": never}))) == 0
+    assert len(task._join(rank_callables(task, {"tail": never}, nan="omit"))) == 0
+    assert len(task._join(rank_scores(task, {"tail": np.zeros((0, 3))}, audit=True))) == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
 from ..tasks.batches import rank_batches
-from ..tasks.side_tasks import SideTasks
-from ..tasks.task import split_progress
+from ..tasks.evaluation import split_progress
+from ..tasks.side import Side, selection_of_tasks
 
 import_extra("pykeen", "truerank.adapters.pykeen")
 
@@ -182,9 +182,9 @@ class Vectors(NamedTuple):
             return Distance(form.back)
         return Distance(form.tail, form.head, form.shift)
 
-    def rank(self, side: SideTasks, **options: Any) -> Ranks:
+    def rank(self, side: Side, **options: Any) -> Ranks:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
-        relations = side.queries[side.rows, self.columns[1]]
+        relations = side.query_ids[side.rows, self.columns[1]]
         if self.distance is None or self.distance.tail is entity:
             relations[:] = 0  # Candidates have the same vectors for all relations.
         order = np.argsort(relations, kind="stable")
@@ -193,13 +193,14 @@ class Vectors(NamedTuple):
         parts = []
         for relation, tasks in zip(names, np.split(order, codes.first()[1:]), strict=True):
             queries, rows = codes_of(side.rows[tasks])
-            if len(names) == 1:
-                left_out, let_in = side.selections()
-            else:
-                left_out, let_in = side.selections(tasks)
+            left_out: Any = side.filter
+            let_in: Any = side.candidates
+            if len(names) > 1:
+                left_out = selection_of_tasks(left_out, tasks)
+                let_in = selection_of_tasks(let_in, tasks)
             vectors, scoring = self.candidate_vectors(relation)
             ranks = rank_embeddings(
-                self.queries(side.queries[queries]),
+                self.queries(side.query_ids[queries]),
                 vectors,
                 side.targets[tasks],
                 rows=rows,
@@ -259,14 +260,14 @@ class Vectors(NamedTuple):
             scoring["bias"] = biases[0]
         return joined([vectors]), scoring
 
-    def has_scores_of(self, model: Any, side: SideTasks) -> bool:
+    def has_scores_of(self, model: Any, side: Side) -> bool:
         """Whether some vectors score as a model does, which a hook or a later PyKEEN may change."""
-        relations = side.queries[:, self.columns[1]]
-        queries = side.queries[relations == relations[0]][:4]
-        ids = torch.linspace(0, side.columns - 1, 100, dtype=torch.float64).long().unique()
+        relations = side.query_ids[:, self.columns[1]]
+        queries = side.query_ids[relations == relations[0]][:4]
+        ids = torch.linspace(0, side.n_candidates - 1, 100, dtype=torch.float64).long().unique()
         options = {"full_batch": False, "ids": ids.to(model.device)}
         pairs = torch.from_numpy(queries).to(model.device)
-        theirs = joined([model.predict(pairs, target=side.side, **options)]).cpu().numpy()
+        theirs = joined([model.predict(pairs, target=side.name, **options)]).cpu().numpy()
         sample = self._replace(candidates=[x[ids] for x in self.candidates])
         vectors, scoring = sample.candidate_vectors(relations[0])
         ours = score_embeddings(sample.queries(queries), vectors, **scoring)
@@ -290,7 +291,7 @@ def obstacle_of(model: Any, mode: Any) -> str | None:
     return None
 
 
-def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
+def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     """Return a side of a model as vectors, or the reason why no vectors give its scores."""
     obstacle = obstacle_of(model, mode)
     if obstacle is not None:
@@ -298,8 +299,8 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
     interaction = model.interaction
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
         interaction = interaction.base  # PyKEEN wraps SimplE so.
-    is_inverse = side.side == "head" and model.use_inverse_triples
-    asked = "t" if side.side == "tail" or is_inverse else "h"
+    is_inverse = side.name == "head" and model.use_inverse_triples
+    asked = "t" if side.name == "tail" or is_inverse else "h"
     if similarity_of(interaction, asked) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
@@ -317,7 +318,7 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
     ids = torch.arange(model.num_real_relations, device=model.device)[:, None]
     if model.use_inverse_triples:
         ids = model.relation_inverter.map(batch=ids, index=0, invert=is_inverse)
-    columns = COLUMNS[side.side]
+    columns = COLUMNS[side.name]
     relations = model.relation_representations
     vectors = Vectors(interaction, asked, columns, entities, relations, ids[:, 0], candidates)
     if not vectors.has_scores_of(model, side):
@@ -352,11 +353,11 @@ class Predicting(NamedTuple):
 
 
 def rank_own_scores(
-    model: Any, side: SideTasks, tell: Callable[[int], None], predicting: Predicting, rules: Any
+    model: Any, side: Side, tell: Callable[[int], None], predicting: Predicting, rules: Any
 ) -> Ranks:
     """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
-    most = determine_maximum_batch_size(predicting.batch_size, model.device, len(side.queries))
-    options = {"target": side.side, "full_batch": False, "mode": predicting.mode}
+    most = determine_maximum_batch_size(predicting.batch_size, model.device, len(side.query_ids))
+    options = {"target": side.name, "full_batch": False, "mode": predicting.mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
         batches = copy_to_device(queries.numpy(), model.device).split(batch_size)
@@ -371,7 +372,7 @@ def rank_own_scores(
         return halve(
             torch.from_numpy(queries),
             batch_size=min(most, len(queries)),
-            slice_size=predicting.slice_size or side.columns,
+            slice_size=predicting.slice_size or side.n_candidates,
         )
 
     # By default there are as many queries as `rank_batches` asks for.
@@ -446,7 +447,7 @@ def evaluate_model(
     task = Task(as_positions(triples), as_positions(known), **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
-    heights = [len(side.queries) for side in task.sides.values()]
+    heights = [len(side.query_ids) for side in task.sides.values()]
     reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "progress": None}
     predicting = Predicting(batch_size, slice_size, mode)
@@ -463,20 +464,20 @@ def evaluate_model(
             if vectors is not None:
                 tell(0)
                 ranks = vectors.rank(side, **rules)
-                tell(len(side.queries))
+                tell(len(side.query_ids))
             else:
                 ranks = rank_own_scores(model, side, tell, predicting, rules)
             counted.append(ranks)
-    return task._make_report(counted)
+    return Report(task._join(counted))
 
 
-def find_vectors(model: Any, side: SideTasks, mode: Any, *, is_needed: bool) -> Vectors | None:
+def find_vectors(model: Any, side: Side, mode: Any, *, is_needed: bool) -> Vectors | None:
     """Return a side of a model as vectors, or None; an error where they are needed."""
     vectors = vectors_of(model, side, mode)
     if isinstance(vectors, Vectors):
         return vectors
     if is_needed:
-        predicted = {"head": "heads", "tail": "tails"}[side.side]
+        predicted = {"head": "heads", "tail": "tails"}[side.name]
         expected = f"a model whose {predicted} can be scored by vectors, but {vectors}"
         raise InputValueError("fused", expected=expected)
     return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..counting.job import Job
     from ..embeddings.watching import Watch
     from ..ranks.container import Ranks
-    from ..tasks.side_tasks import SideTasks
+    from ..tasks.side import Side
 
 
 # Up to this many pairs of one entity are counted jointly, and up to this many known answers per
@@ -43,7 +43,7 @@ _MAX_KNOWN_PER_TASK = 32
 
 def rank_both(
     similarities: Store | Embeddings,
-    sides: Mapping[str, SideTasks],
+    sides: Mapping[str, Side],
     rules: Rules = PLAIN,
     *,
     block: int | None = None,
@@ -60,7 +60,7 @@ def rank_both(
     ----------
     similarities : Embeddings or Store, shape (left entities, right entities)
         The open embeddings of both graphs, or a matrix.
-    sides : mapping of str to SideTasks
+    sides : mapping of str to Side
         "left_to_right" and "right_to_left", whose queries are entities.
     rules : Rules
         With `audit`, or on a device, each direction of embeddings is counted by itself.
@@ -104,7 +104,7 @@ def rank_both(
 
 def _rank_vectors_jointly(
     similarities: Embeddings,
-    both: Sequence[SideTasks],
+    both: Sequence[Side],
     rules: Rules,
     block: int | None,
     watch: Watch | None,
@@ -113,8 +113,8 @@ def _rank_vectors_jointly(
     block_size = 0 if block is None else positive_integer("block", block)
     forward, backward = both
     forward_job, backward_job = _prepare_jobs(similarities.shape, both, rules)
-    left_ids = as_ids("candidates", backward.candidates, backward.columns)
-    right_ids = as_ids("candidates", forward.candidates, forward.columns)
+    left_ids = as_ids("candidates", backward.candidates, backward.n_candidates)
+    right_ids = as_ids("candidates", forward.candidates, forward.n_candidates)
     counts = _core.rank_grid(
         _core.Grid(similarities.core(), left_ids, right_ids),
         # Each pair has its left entity first, and then the right one.
@@ -134,11 +134,13 @@ def _rank_vectors_jointly(
     return ranks
 
 
-def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
+def _joint_count_is_cheaper(forward: Side, backward: Side) -> bool:
     """Whether scoring all candidates of both graphs once is cheaper than each direction."""
     right_candidates = _count_candidates(forward)
     left_candidates = _count_candidates(backward)
-    scores_apart = len(forward.queries) * right_candidates + len(backward.queries) * left_candidates
+    scores_apart = (
+        len(forward.query_ids) * right_candidates + len(backward.query_ids) * left_candidates
+    )
     if scores_apart < left_candidates * right_candidates:
         return False
     most_pairs = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
@@ -146,24 +148,23 @@ def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
         return False
     if backward.filter is None:
         return True
-    (indptr, _, lists), _ = backward.selections()
-    known = np.diff(indptr)[lists]
+    known = np.diff(backward.filter.indptr)[backward.filter.lists]
     return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
-def _count_candidates(side: SideTasks) -> int:
+def _count_candidates(side: Side) -> int:
     if side.candidates is None:
-        return side.columns
+        return side.n_candidates
     return len(side.candidates)
 
 
-def _tasks_of(side: SideTasks) -> dict[str, Any]:
+def _tasks_of(side: Side) -> dict[str, Any]:
     """Return rows and selections of one direction, with a row for each entity of its queries."""
-    without, candidates = side.selections()
-    return {"rows": side.queries[side.rows, 0], "filter": without, "candidates": candidates}
+    rows = side.query_ids[side.rows, 0]
+    return {"rows": rows, "filter": side.filter, "candidates": side.candidates}
 
 
-def _prepare_jobs(shape: tuple[int, int], both: Sequence[SideTasks], rules: Rules) -> list[Job]:
+def _prepare_jobs(shape: tuple[int, int], both: Sequence[Side], rules: Rules) -> list[Job]:
     """Check the tasks of both directions, for scores with a row for each entity of queries."""
     forward, backward = both
     forward_job = prepare_job(shape, forward.targets, **_tasks_of(forward), rules=rules)
@@ -172,7 +173,7 @@ def _prepare_jobs(shape: tuple[int, int], both: Sequence[SideTasks], rules: Rule
 
 
 def _rank_matrix(
-    store: Store, both: Sequence[SideTasks], rules: Rules, io: str, watch: Watch | None
+    store: Store, both: Sequence[Side], rules: Rules, io: str, watch: Watch | None
 ) -> list[Ranks]:
     """Count every tile of a matrix as it is, and transposed."""
     jobs = _prepare_jobs(store.shape, both, rules)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -29,8 +30,9 @@ from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
-from ..tasks.side_tasks import SideTasks, make_queries
-from .aligned_pairs import PairAudit, as_candidates, read_pair_splits
+from ..tasks.evaluation import rank_callables
+from ..tasks.side import Side, make_side
+from .aligned_pairs import GRAPHS, PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import with_means
 
@@ -43,9 +45,8 @@ if TYPE_CHECKING:
     from .aligned_pairs import Candidates, PairSplits
 
 
-# A side has its column of queries in a pair and its column of answers; sides are in the order of
-# the tasks.
-SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
+# The roles of the query and of the answer of each side, in the order of the tasks.
+SIDES = {"left_to_right": ("left", "right"), "right_to_left": ("right", "left")}
 SAME_VECTORS = (
     "left and right are the same vectors: pairs are rows of each, and every entity is most similar "
     "to itself; if one matrix has both graphs, pass each graph's rows"
@@ -53,7 +54,7 @@ SAME_VECTORS = (
 
 
 @public("truerank.alignment")
-class Task(tasks.Task[Report]):
+class Task(tasks.Task):
     """Entity alignment: rank the counterpart of every test entity, in both directions.
 
     Parameters
@@ -97,7 +98,7 @@ class Task(tasks.Task[Report]):
 
     Attributes
     ----------
-    sides : dict of str to SideTasks
+    sides : dict of str to Side
         Also as `left_to_right` and `right_to_left`. Their queries are entities, (m, 1).
     protocol : Protocol
     audit : PairAudit
@@ -142,8 +143,8 @@ class Task(tasks.Task[Report]):
     split test, filtered by train + test, all candidates, nan raise
     """
 
-    left_to_right: SideTasks
-    right_to_left: SideTasks
+    left_to_right: Side
+    right_to_left: Side
     audit: PairAudit
     pairs: IntArray
     left: Names
@@ -180,8 +181,7 @@ class Task(tasks.Task[Report]):
         )
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = read_only(np.ascontiguousarray(splits.pairs[kept]))
-        self._units = kept
-        name, self.candidates = as_candidates(candidates, splits, self.pairs)
+        name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs)
         if self.candidates is not None:
             for ids in self.candidates:
                 read_only(ids)
@@ -189,12 +189,18 @@ class Task(tasks.Task[Report]):
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.pairs), dtype=bool)
-        sides = {side: _make_side(side, splits, kept, self.candidates, is_asked) for side in SIDES}
+        sides = _make_sides(splits, kept, self.candidates, is_asked)
         self.audit = self.audit.with_meeting(is_asked)
         super().__init__(
             sides,
-            Protocol(filter=tuple(filtered_by), candidates=name, split=split),
+            roles=SIDES,
+            names=dict(zip(GRAPHS, splits.graphs, strict=True)),
+            protocol=Protocol(
+                filter=tuple(filtered_by), candidates=name_of_candidates, split=split
+            ),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
+            test_rows=kept,
+            height=splits.sizes[split],
         )
         for text in notes:
             warn_user(text)
@@ -207,7 +213,7 @@ class Task(tasks.Task[Report]):
     @property
     def _sizes(self) -> tuple[int, int]:
         """How many left and how many right entities there are."""
-        return self.right_to_left.columns, self.left_to_right.columns
+        return self.right_to_left.n_candidates, self.left_to_right.n_candidates
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         self.pairs = read_only(source.pairs[positions])
@@ -302,7 +308,7 @@ class Task(tasks.Task[Report]):
             watch_of_ranks = watch_of_part(watch, bytes_of_passes, len(bytes_of_passes) - 1)
             scaled = with_means(vectors, csls, self.candidates, rules, watch_of_means)
             ranks = rank_both(scaled, self.sides, rules, block=block, watch=watch_of_ranks)
-        return self._make_report(ranks)
+        return Report(self._join(ranks))
 
     @with_options(RuleOptions)
     def evaluate_scores(
@@ -354,7 +360,7 @@ class Task(tasks.Task[Report]):
             if watch is not None:
                 watch(0, opened.nbytes)
             ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
-        return self._make_report(ranks)
+        return Report(self._join(ranks))
 
     @with_options(BatchOptions)
     def evaluate(
@@ -395,7 +401,7 @@ class Task(tasks.Task[Report]):
         (2.0, 1.0)
         """
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
-        return self._evaluate(scorers, **options)
+        return Report(self._join(rank_callables(self, scorers, **options)))
 
     def __repr__(self) -> str:
         left_count, right_count = self._sizes
@@ -415,43 +421,34 @@ def _are_alike(vectors: Embeddings) -> bool:
     return bool((left == right).all())
 
 
-def _make_side(
-    side: str,
+def _make_sides(
     splits: PairSplits,
     kept: IntArray,
     candidates: Candidates | None,
     is_asked: npt.NDArray[np.bool_],
-) -> SideTasks:
-    """Make the tasks of one direction, and mark the pairs of its queries."""
-    query_column, answer_column = SIDES[side]
-    queries, rows, targets, answers = make_queries(
-        splits.pairs, kept, (query_column,), answer_column, is_asked
-    )
+) -> dict[str, Side]:
+    """Make the tasks of both directions, and mark the pairs of their queries."""
+    facts = dict(zip(GRAPHS, splits.pairs.T, strict=True))
+    graphs = dict(zip(GRAPHS, splits.graphs, strict=True))
     left, right = splits.graphs
     # Labels of one direction are joined with those of the other, so that all of them are of one
     # kind.
     have_names = left.names is not None and right.names is not None
     have_names = have_names and left.holds_ints == right.holds_ints
     labels = {}
-    for name, column in (("queries", query_column), ("targets", answer_column)):
-        ids = np.ascontiguousarray(splits.pairs[kept, column])
+    for graph, ids in facts.items():
+        labels[graph] = labels_of_codes(ids[kept])
         if have_names:
-            labels[name] = splits.graphs[column].labels(ids)
-        else:
-            labels[name] = labels_of_codes(ids)
-    candidates_of_side = None if candidates is None else candidates[answer_column]
-    graph = splits.graphs[answer_column]
-    return SideTasks(
-        side=side,
-        queries=queries,
-        rows=rows,
-        targets=targets,
-        columns=graph.size,
-        filter=answers,
-        candidates=candidates_of_side,
-        labels=labels,
-        test_rows=kept,
-        # The evaluated split comes first.
-        height=next(iter(splits.sizes.values())),
-        names=graph.names,
-    )
+            labels[graph] = graphs[graph].labels(ids[kept])
+    sides = {}
+    for name, (query, answer) in SIDES.items():
+        size = graphs[answer].size
+        side = make_side(
+            name, facts, kept, query=[query], answer=answer, n_candidates=size, is_asked=is_asked
+        )
+        sides[name] = replace(
+            side,
+            candidates=None if candidates is None else candidates[GRAPHS.index(answer)],
+            labels={"queries": labels[query], "targets": labels[answer]},
+        )
+    return sides

@@ -13,13 +13,13 @@ from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
-from ..tasks.sampling import check_among, check_sample, draw_candidates
-from ..tasks.side_tasks import Sampled
+from ..tasks.sampling import Sampled, check_among, check_sample, draw_candidates
+from ..tasks.side import TaskLists
 from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..tasks.side_tasks import SideQueries
+    from ..tasks.side import Side
     from .triples import TripleSplits
 
 # Any other str is the name of a known split.
@@ -198,31 +198,21 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: TripleSpli
     return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists, by_row=True)
 
 
-def candidates_of(
-    side: str,
-    candidates: CandidateSet,
-    queries: SideQueries,
-    kept: IntArray,
-    splits: TripleSplits,
-) -> Any:
-    """Make the candidates of one side, in the form that `SideTasks` takes.
+def candidates_of(candidates: CandidateSet, side: Side, splits: TripleSplits) -> Any:
+    """Make the candidates of one side, in the form that `Side` takes.
 
     Parameters
     ----------
-    side : str
-        The side, whose answers are ranked.
     candidates : CandidateSet
         The candidate set.
-    queries : SideQueries
-        The side's queries.
-    kept : ndarray of int64
-        The triples of the evaluated split that are ranked.
+    side : Side
+        The side, whose filter has all known answers.
     splits : TripleSplits
         The evaluated split and the known ones.
 
     Returns
     -------
-    None, ndarray, or (indptr, indices[, lists])
+    None, ndarray, or TaskLists
 
     Raises
     ------
@@ -230,35 +220,34 @@ def candidates_of(
         If an answer is not among its candidates.
     """
     if candidates.by_side is not None:
-        candidates = candidates.by_side[side]
-    pool = _read_pool(side, candidates, queries, kept, splits)
+        candidates = candidates.by_side[side.name]
+    pool = _read_pool(candidates, side, splits)
     if candidates.sampled is None:
         return pool
     if pool is None:
-        pool = np.arange(splits.vocabulary_of(side).size)
-    if not isinstance(pool, tuple):  # All tasks draw from the same list.
-        pool = (np.array([0, len(pool)]), pool, np.zeros(len(kept), dtype=np.int64))
+        pool = np.arange(side.n_candidates)
+    if not isinstance(pool, TaskLists):  # All tasks draw from the same list.
+        pool = TaskLists(np.array([0, len(pool)]), pool, np.zeros(len(side), dtype=np.int64))
     # The sample of a side does not depend on the other sides of the task.
-    rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side)])
-    right = (np.arange(len(kept)), queries.targets)
+    rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
+    assert side.filter is not None
+    known = side.filter.indptr, side.filter.indices
+    tasks = np.arange(len(side))
+    right = tasks, side.targets
     number = candidates.sampled.negatives
-    return draw_candidates(queries.answers, queries.rows, pool, right, number, rng)
+    indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
+    return TaskLists(indptr, indices, tasks)
 
 
-def _read_pool(
-    side: str,
-    candidates: CandidateSet,
-    queries: SideQueries,
-    kept: IntArray,
-    splits: TripleSplits,
-) -> Any:
+def _read_pool(candidates: CandidateSet, side: Side, splits: TripleSplits) -> Any:
     """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
     pool = candidates.pool
+    vocabulary = splits.vocabulary_of(side.name)
     if isinstance(pool, KeyedLists):
-        keys, of_keys = splits.triples[kept, 1], splits.relations
+        keys, of_keys = splits.triples[side.units, 1], splits.relations
         if candidates.by_row:
-            keys, of_keys = kept, Vocabulary(splits.tested, None, "rows of the test")
-        pool.check(keys, queries.targets, of_keys, splits.vocabulary_of(side))
+            keys, of_keys = side.units, Vocabulary(splits.tested, None, "rows of the test")
+        pool.check(keys, side.targets, of_keys, vocabulary)
         if pool.one_set is not None:
             return pool.one_set
         return pool.lists_of(keys)
@@ -266,11 +255,11 @@ def _read_pool(
         if pool == ALL:
             return None
         if pool == TYPED:  # Each relation has a list.
-            _, answer = SIDES[side]
+            _, answer = SIDES[side.name]
             answers = splits.triples[:, answer]
             relation, entities = distinct_rows([splits.triples[:, 1], answers])
             indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
-            return indptr, entities, splits.triples[kept, 1]
-        pool = splits.ids_of(side, pool)
-    check_among(pool, queries.targets, splits.vocabulary_of(side), f"answers of the side {side}")
+            return TaskLists(indptr, entities, splits.triples[side.units, 1])
+        pool = splits.ids_of(side.name, pool)
+    check_among(pool, side.targets, vocabulary, f"answers of the side {side.name}")
     return pool

@@ -24,12 +24,12 @@ from ..records.id_tables import TableReader
 from ..records.lists import refuse_repeats
 from ..records.text import read_blocks
 from ..records.vocabularies import Vocabulary
+from ..reporting import Report
 from .task import Task
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.progress_listeners import Progress
-    from ..reporting import Report
 
 _SIDES = ("head", "tail")
 _LINES = 3  # A triple has a line of its own, one of its heads and one of its tails.
@@ -145,7 +145,7 @@ class Predictions:
             sides=sides,
             split=split,
         )
-        columns = next(iter(task.sides.values())).columns
+        columns = next(iter(task.sides.values())).n_candidates
         vocabulary = Vocabulary(columns, task.entities)
         if entities is not None:
             ids = vocabulary.ids_of("entities", self.entities, is_text=True)
@@ -159,18 +159,17 @@ class Predictions:
         scores = None if self.scores is None else (self.indptr, self.scores)
         ranks_of_sides = []
         for name, side in task.sides.items():
-            known_answers, _ = side.selections()
             ranks = rank_lists(
                 listed,
                 scores,
                 side.targets,
                 candidates=number,
-                rows=self.lists[side.test_rows, _SIDES.index(name)],
-                filter=known_answers,
+                rows=self.lists[side.units, _SIDES.index(name)],
+                filter=side.filter,
                 **options,
             )
             ranks_of_sides.append(ranks)
-        return task._make_report(ranks_of_sides)
+        return Report(task._join(ranks_of_sides))
 
 
 @public("truerank.link_prediction")

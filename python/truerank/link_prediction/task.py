@@ -15,22 +15,38 @@ from ..ranks.protocol import Protocol
 from ..records.id_tables import name_splits
 from ..records.split_audit import check_rules
 from ..reporting import Report
-from ..tasks.task import ScoreOptions, VectorOptions
+from ..tasks.evaluation import (
+    ScoreOptions,
+    VectorOptions,
+    rank_callables,
+    rank_lists,
+    rank_scores,
+    rank_vectors,
+)
 from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
 from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import FACT, FILTERS, NONE, QUERY, TRIPLE, make_sides
+from .triple_sides import (
+    FACT,
+    FILTERS,
+    NONE,
+    QUERY,
+    TRIPLE,
+    make_sides,
+    roles_by_side,
+    vocabularies_by_role,
+)
 from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.vocabularies import Names
-    from ..tasks.side_tasks import SideTasks
+    from ..tasks.side import Side
     from .triples import TripleSplits
 
 
 @public("truerank.link_prediction")
-class Task(SidedTask[Report]):
+class Task(SidedTask):
     """Link prediction: rank head, tail or relation of every test triple among candidates.
 
     Parameters
@@ -98,7 +114,7 @@ class Task(SidedTask[Report]):
 
     Attributes
     ----------
-    sides : dict of str to SideTasks
+    sides : dict of str to Side
         Each is an attribute, too: `head`, `tail`, `relation`. Queries of a tail are rows (head,
         relation, ...), of a head (relation, tail, ...), those of a relation (head, tail, ...).
     protocol : Protocol
@@ -162,9 +178,9 @@ class Task(SidedTask[Report]):
     (array([0, 2, 5]), array([1, 3, 2, 3, 4]), array([0, 1]))
     """
 
-    head: SideTasks
-    tail: SideTasks
-    relation: SideTasks
+    head: Side
+    tail: Side
+    relation: Side
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
@@ -200,20 +216,11 @@ class Task(SidedTask[Report]):
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
         for note in notes:
             warn_user(note)
-        self._units = kept
         self.qualifiers = splits.qualifiers
-        self._entities = splits.entities.names
-        self._relations = splits.relations.names
         self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
         is_asked = np.zeros(len(splits.triples), dtype=bool)
         sides_of_task = make_sides(
-            chosen_sides,
-            splits,
-            kept=kept,
-            keys=key_columns,
-            filter=filter_name,
-            candidates=chosen,
-            is_asked=is_asked,
+            chosen_sides, splits, kept, key_columns, filter_name, chosen, is_asked=is_asked
         )
         self.audit = self.audit.with_meeting(is_asked)
         self.test = np.ascontiguousarray(splits.triples[kept])
@@ -225,7 +232,15 @@ class Task(SidedTask[Report]):
             sampled=chosen.are_sampled,
             split=split,
         )
-        super().__init__(sides_of_task, protocol, splits.columns_of(self.test))
+        super().__init__(
+            sides_of_task,
+            roles=roles_by_side(chosen_sides, key_columns),
+            names=vocabularies_by_role(splits),
+            protocol=protocol,
+            facts=splits.columns_of(self.test),
+            test_rows=kept,
+            height=splits.tested,
+        )
 
     _numbers_queries = True
 
@@ -233,35 +248,32 @@ class Task(SidedTask[Report]):
     def entities(self) -> Names:
         """The labels of entities in the order of their ids, which is that of columns of scores."""
         self._unread_orders.discard("entities")
-        return self._entities
+        return self.names["head"].names
 
     @property
     def relations(self) -> Names:
         """The labels of relations in the order of their ids."""
         self._unread_orders.discard("relations")
-        return self._relations
+        return self.names["relation"].names
 
-    def _check_columns(self) -> None:
-        for note in self._take_notes_on_columns():
-            warn_user(note)
-
-    def _take_notes_on_columns(self) -> list[str]:
-        """Return, once, that labels are in an order of our own, unless the user has read it."""
-        needed = {side.candidate_kind for side in self.sides.values()} & self._unread_orders
+    def _warn_of_orders(self) -> None:
+        """Warn, once, that labels are in an order of our own, unless the user has read it."""
+        needed = {self._vocabulary(side).of for side in self.sides} & self._unread_orders
         self._unread_orders.clear()
         order = (
             "columns are taken in ascending order of the labels, since no list gives their order"
         )
-        return [f"{name}: {order}" for name in sorted(needed)]
+        for name in sorted(needed):
+            warn_user(f"{name}: {order}")
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         self.test = source.test[positions]
 
     def __repr__(self) -> str:
         sides = ", ".join(
-            f"{side} {len(tasks):,} of {len(tasks.queries):,} queries among {tasks.columns:,} "
-            f"{tasks.candidate_kind}"
-            for side, tasks in self.sides.items()
+            f"{name} {len(side):,} of {len(side.query_ids):,} queries among "
+            f"{side.n_candidates:,} {self._vocabulary(name).of}"
+            for name, side in self.sides.items()
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
@@ -303,8 +315,10 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
-        scorers = _by_side(tail, head, relation)
-        return self._evaluate(scorers, **options)
+        scorers = {"tail": tail, "head": head, "relation": relation}
+        ranks = self._join(rank_callables(self, scorers, **options))
+        self._warn_of_orders()  # A callable may have read the order.
+        return Report(ranks)
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
@@ -363,9 +377,10 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        queries = _by_side(tail, head, relation)
+        queries = {"tail": tail, "head": head, "relation": relation}
         candidates = {"entities": entities, "relations": relations}
-        return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
+        self._warn_of_orders()
+        return Report(self._join(rank_vectors(self, queries, candidates, unique=unique, **options)))
 
     @with_options(ScoreOptions)
     def evaluate_scores(
@@ -405,8 +420,9 @@ class Task(SidedTask[Report]):
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
-        scores = _by_side(tail, head, relation)
-        return self._evaluate_scores(scores, unique=unique, **options)
+        scores = {"tail": tail, "head": head, "relation": relation}
+        self._warn_of_orders()
+        return Report(self._join(rank_scores(self, scores, unique=unique, **options)))
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -454,13 +470,8 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        lists = _by_side(tail, head, relation)
-        return self._make_report(self._rank_lists(lists, unique=unique, **options))
-
-
-def _by_side(tail: Any, head: Any, relation: Any) -> dict[str, Any]:
-    """Return what belongs to each side, by its name."""
-    return {"tail": tail, "head": head, "relation": relation}
+        lists = {"tail": tail, "head": head, "relation": relation}
+        return Report(self._join(rank_lists(self, lists, unique=unique, **options)))
 
 
 def _read_sides(sides: Any) -> list[str]:

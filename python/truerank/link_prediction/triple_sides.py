@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays.row_keys import DistinctRows, Occurrences, occurrences_of
 from ..ranks.labels import Labels, labels_of_codes
-from ..tasks.side_tasks import SideQueries, SideTasks, make_queries
+from ..records.vocabularies import Vocabulary
+from ..tasks.side import Side, TaskLists, make_side
 from .candidate_sets import CandidateSet, candidates_of
-from .triples import SIDES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,18 +27,13 @@ TRIPLE = "triple"
 FACT = "fact"
 NONE = "none"
 FILTERS = (QUERY, TRIPLE, FACT, NONE)
+# The roles that make the queries of a side; the side has the name of the role of its answers.
+QUERY_ROLES: dict[str, tuple[str, ...]] = {
+    "head": ("relation", "tail"),
+    "tail": ("head", "relation"),
+    "relation": ("head", "tail"),
+}
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
-# Files and messages list the labels of tasks in this order.
-LABELS = (
-    "relation",
-    "queries",
-    "targets",
-    "unit",
-    "category",
-    "head_degree",
-    "tail_degree",
-    "degree",
-)
 
 
 def _count_known(splits: TripleSplits) -> tuple[Occurrences, Occurrences]:
@@ -91,13 +87,13 @@ def degree_buckets(numbers: IntArray) -> Labels:
 def make_sides(
     sides: Sequence[str],
     splits: TripleSplits,
-    *,
     kept: IntArray,
-    keys: tuple[int, ...],
+    keys: Sequence[int],
     filter: str,
     candidates: CandidateSet,
+    *,
     is_asked: npt.NDArray[np.bool_],
-) -> dict[str, SideTasks]:
+) -> dict[str, Side]:
     """Make the tasks of some sides.
 
     Parameters
@@ -108,7 +104,7 @@ def make_sides(
         The evaluated split, which comes first, and the known ones.
     kept : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
-    keys : tuple of int
+    keys : sequence of int
         The further columns that are part of a query.
     filter : str
         The rule by which known answers are left out: a word of `FILTERS`.
@@ -117,73 +113,61 @@ def make_sides(
     is_asked : ndarray of bool
         The triples of all splits that share a query of the task are marked in it.
     """
+    facts = dict(zip(vocabularies_by_role(splits), splits.triples.T, strict=True))
     of_entities, of_relations = _count_known(splits)
-    labels = _labels_of_triples(splits, kept, of_entities)
+    relations = facts["relation"][kept]
+    labels_of_triples = {
+        "relation": splits.relations.labels(relations),
+        "category": labels_of_codes(_categories(splits.triples, relations), CATEGORIES),
+        "head_degree": labels_of_codes(of_entities.of(facts["head"][kept])),
+        "tail_degree": labels_of_codes(of_entities.of(facts["tail"][kept])),
+    }
     del of_entities
     made = {}
-    for side in sides:
-        query, answer = SIDES[side]
-        queries = make_queries(splits.triples, kept, query + keys, answer, is_asked)
-        vocabulary = splits.vocabulary_of(side)
-        made[side] = SideTasks(
-            side,
-            queries=queries.queries,
-            rows=queries.rows,
-            targets=queries.targets,
-            columns=vocabulary.size,
-            filter=_make_filter(filter, side, queries, splits.triples, kept),
-            candidates=candidates_of(side, candidates, queries, kept, splits),
-            labels=_labels_of_side(side, queries, of_relations, labels),
-            test_rows=kept,
-            height=splits.tested,
-            names=vocabulary.names,
-            candidate_kind=vocabulary.of,
+    for name, (*query, answer) in roles_by_side(sides, keys).items():
+        size = splits.vocabulary_of(name).size
+        side = make_side(
+            name, facts, kept, query=query, answer=answer, n_candidates=size, is_asked=is_asked
+        )
+        known_answers: TaskLists | None = side.filter
+        if filter == NONE:
+            known_answers = None
+        elif filter != QUERY:
+            agreeing = QUERY_ROLES[name]
+            if filter == FACT:
+                agreeing = tuple(role for role in facts if role != name)
+            known_answers = make_side(
+                name, facts, kept, query=agreeing, answer=answer, n_candidates=size
+            ).filter
+        degrees = of_relations.of(side.targets)
+        if name != "relation":
+            degrees = labels_of_triples[f"{name}_degree"].codes
+        labels = labels_of_triples | {
+            "queries": labels_of_codes(side.rows),
+            "targets": labels_of_codes(side.targets),
+            "degree": degree_buckets(degrees),
+        }
+        candidates_of_side = candidates_of(candidates, side, splits)
+        made[name] = replace(
+            side, filter=known_answers, candidates=candidates_of_side, labels=labels
         )
     return made
 
 
-def _make_filter(
-    name: str, side: str, queries: SideQueries, triples: IntArray, kept: IntArray
-) -> Any:
-    """Make the filter that a word of `FILTERS` stands for, as `SideTasks` takes it."""
-    if name == NONE:
-        return None
-    if name == QUERY:
-        return queries.answers
-    agreeing, answer = SIDES[side]
-    if name == FACT:
-        agreeing = tuple(j for j in range(triples.shape[1]) if j != answer)
-    known = make_queries(triples, kept, agreeing, answer)
-    return *known.answers, known.rows
+def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:
+    """Return the roles of each side: of its queries, with their further columns, and its answers.
+
+    Examples
+    --------
+    >>> roles_by_side(["tail"], [4])
+    {'tail': ('head', 'relation', '4', 'tail')}
+    """
+    return {side: (*QUERY_ROLES[side], *map(str, keys), side) for side in sides}
 
 
-def _labels_of_triples(
-    splits: TripleSplits, kept: IntArray, of_entities: Occurrences
-) -> dict[str, Labels]:
-    """Make the labels that the tasks of all sides have, one for each triple that is ranked."""
-    triples = splits.triples
-    relations = triples[kept, 1]
-    categories = _categories(triples, relations)
-    labels = {
-        "relation": splits.relations.labels(relations),
-        "unit": labels_of_codes(kept),
-        "category": labels_of_codes(categories, CATEGORIES),
-        "head_degree": labels_of_codes(of_entities.of(triples[kept, 0])),
-        "tail_degree": labels_of_codes(of_entities.of(triples[kept, 2])),
-    }
-    return labels
-
-
-def _labels_of_side(
-    side: str, queries: SideQueries, of_relations: Occurrences, of_triples: Mapping[str, Labels]
-) -> dict[str, Labels]:
-    """Add the labels of the tasks of one side to those of their triples."""
-    labels = dict(of_triples)
-    labels["queries"] = labels_of_codes(queries.rows)
-    labels["targets"] = labels_of_codes(queries.targets)
-    if side == "relation":
-        degrees = of_relations.of(queries.targets)
-    else:
-        degrees = labels[f"{side}_degree"].codes
-    labels["degree"] = degree_buckets(degrees)
-    return {name: labels[name] for name in LABELS if name in labels}
+def vocabularies_by_role(splits: TripleSplits) -> dict[str, Vocabulary]:
+    """Return what elements of each column name; further columns have their numbers as roles."""
+    names = {"head": splits.entities, "relation": splits.relations, "tail": splits.entities}
+    for number, labels in enumerate(splits.qualifiers, 3):
+        names[str(number)] = Vocabulary(0, labels)
+    return names

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import distinct, distinct_in_place, distinct_rows, look_up
+from ..arrays.row_keys import distinct, distinct_rows
 from ..errors import InputValueError
 from ..inputs.frames import Axis, by_position
 from ..inputs.selection import indptr_of
@@ -15,9 +16,9 @@ from ..inputs.words import LISTED
 from ..ranks.labels import Labels, as_labels
 from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
-from ..tasks.sampling import check_among, check_sample, draw_candidates
-from ..tasks.side_tasks import Sampled, SideTasks
-from .sets import AnswerSets, PairCodes
+from ..tasks.sampling import Sampled, check_among, check_sample, draw_candidates
+from ..tasks.side import Side, TaskLists, make_side
+from .sets import AnswerSets
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -145,65 +146,56 @@ def draw_for_queries(
 SIDE = "answers"
 
 
-def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> SideTasks:
+def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Side:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     size = sets.entities.size
-    codes, right = sets.codes()
-    queries = codes.queries
-    targets = np.ascontiguousarray(sets.pairs[:, 1])
-    rows = right // size
-    known = _known_alone(codes, sets, right)
+    columns = [sets.pairs.T, *sets.known.values()]
+    facts = dict(
+        zip(("query", "entity"), map(np.concatenate, zip(*columns, strict=True)), strict=True)
+    )
+    ranked = np.arange(len(sets.pairs))
+    side = make_side(SIDE, facts, ranked, query=["query"], answer="entity", n_candidates=size)
+    del facts  # There may be millions of rows.
+    assert side.filter is not None
+    queries = side.query_ids[:, 0]
     among: Any = candidates.pool
     if isinstance(among, KeyedLists):
-        indptr, indices, _ = among.lists_of(queries)
-        among = indptr, indices
+        among = among.lists_of(queries)._replace(lists=side.rows)
     if candidates.sampled is not None:
-        never_drawn = codes.lists(np.sort(np.append(right, known)))
-        among = draw_for_queries(candidates, never_drawn, (rows, targets), size)
-    if isinstance(among, tuple):
-        indptr, indices = among
-        among = indptr, indices, rows
-    query = queries[rows]
-
-    labels = {"queries": sets.queries.labels(query), "targets": sets.entities.labels(targets)}
-    without_answers = np.zeros(len(rows), np.int64)
+        known = side.filter.indptr, side.filter.indices
+        lists = draw_for_queries(candidates, known, (side.rows, side.targets), size)
+        among = TaskLists(*lists, side.rows)
+    query = queries[side.rows]
+    labels = {
+        "queries": sets.queries.labels(query),
+        "targets": sets.entities.labels(side.targets),
+    }
+    if groups is not None:
+        labels["group"] = _read_groups(groups, sets.queries, queries)[side.rows]
+    without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = sets.asked - len(queries)
-    arrays: dict[str, Any] = {"without_answers": without_answers}
-    if sets.gains is not None:
-        arrays["gains"] = sets.gains
-    if groups is not None:
-        labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
-
-    filter = codes.lists(known) if sets.known else None
-    names = None if sets.names_alone else sets.entities.names
-    return SideTasks(
-        side=SIDE,
-        queries=queries.reshape(-1, 1),
-        rows=rows,
-        targets=targets,
-        columns=size,
-        filter=filter,
+    return replace(
+        side,
+        units=query,
+        filter=_without_right(side, side.filter) if sets.known else None,
         candidates=among,
+        gains=sets.gains,
         labels=labels,
-        arrays=arrays,
-        test_rows=query,
-        height=sets.queries.size,
-        names=names,
-        row_axis=Axis(sets.queries.names, "task.queries"),
+        without_answers=without_answers,
     )
 
 
-def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArray:
-    """Return the codes of what known splits have and the test does not, ascending."""
-    known = np.zeros(0, dtype=np.int64)
-    if sets.known:
-        encoded = [codes.encode(*columns) for columns in sets.known.values()]
-        known = distinct_in_place(np.concatenate(encoded))
-    leaked, _ = look_up(right, known)
-    if not len(leaked):
-        return known
-    return np.delete(known, leaked)
+def _without_right(side: Side, known: TaskLists) -> TaskLists:
+    """Return what is known without the right answers of a side, which are among it."""
+    indptr, indices, lists = known
+    size = side.n_candidates
+    numbers = np.diff(indptr)
+    codes = np.repeat(np.arange(len(numbers)) * size, numbers)
+    codes += indices  # They ascend, and a query has each of its right answers once.
+    places = np.searchsorted(codes, side.rows * size + side.targets)
+    numbers -= np.bincount(side.rows, minlength=len(numbers))
+    return TaskLists(indptr_of(numbers), np.delete(indices, places), lists)
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:

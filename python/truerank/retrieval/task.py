@@ -13,6 +13,7 @@ from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice
+from ..inputs.frames import Axis
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
 from ..metrics.answers import GAINS, counted_gains
@@ -23,24 +24,31 @@ from ..records.elements import read_elements
 from ..records.list_files import read_lists
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
-from ..tasks.task import ScoreOptions, VectorOptions
+from ..tasks.evaluation import (
+    ScoreOptions,
+    VectorOptions,
+    rank_callables,
+    rank_lists,
+    rank_scores,
+    rank_vectors,
+)
 from ..tasks.task import Task as SidedTask
 from .answered_queries import Rules, check_level, check_misses
 from .lists import ListUse, lists_in_order
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
-from .side import ALL, SIDE, make_side, read_candidates
+from .side import ALL, SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.candidate_lists import CandidateLists
     from ..records.lists import NamedLists
     from ..records.vocabularies import Names
-    from ..tasks.side_tasks import SideTasks
+    from ..tasks.side import Side
 
 
 @public("truerank.retrieval")
-class Task(SidedTask[RetrievalReport]):
+class Task(SidedTask):
     """Retrieval or recommendation: rank all right answers of each query among all candidates.
 
     Every right answer is a task; the other right answers of its query stay among the candidates.
@@ -109,7 +117,7 @@ class Task(SidedTask[RetrievalReport]):
 
     Attributes
     ----------
-    sides : dict of str to SideTasks
+    sides : dict of str to Side
         The one side, also as `answers`.
     protocol : Protocol
     gains : ndarray of float64, shape (n,), or None
@@ -158,7 +166,7 @@ class Task(SidedTask[RetrievalReport]):
     1.0
     """
 
-    answers: SideTasks
+    answers: Side
     queries: Names
     entities: Names
     leaked: int
@@ -198,9 +206,9 @@ class Task(SidedTask[RetrievalReport]):
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
-        side = make_side(sets, groups, chosen)
-        self.entities = side.names
-        self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
+        side = make_answers(sets, groups, chosen)
+        entity_names = None if sets.names_alone else sets.entities.names
+        self.entities = entity_names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
         self._has_groups = groups is not None
         protocol = Protocol(
@@ -212,7 +220,21 @@ class Task(SidedTask[RetrievalReport]):
             **Rules(gain, relevance_level=level).fields(),
         )
         names = (sets.queries.names, sets.entities.names)
-        super().__init__({SIDE: side}, protocol, facts=zip(sets.pairs.T, names, strict=True))
+        super().__init__(
+            {SIDE: side},
+            roles={SIDE: ("query", "entity")},
+            names={
+                "query": Vocabulary(sets.queries.size, self.queries, "queries"),
+                "entity": Vocabulary(sets.entities.size, entity_names),
+            },
+            protocol=protocol,
+            facts=zip(sets.pairs.T, names, strict=True),
+            test_rows=side.query_ids[:, 0],
+            height=sets.queries.size,
+        )
+        self._row_axis = Axis(self.queries, "task.queries")
+
+    _row_noun = "query (queries= says how many there are)"
 
     @property
     def gains(self) -> FloatArray | None:
@@ -223,7 +245,7 @@ class Task(SidedTask[RetrievalReport]):
         >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
         array([1., 7.])
         """
-        gains = self.answers.arrays.get("gains")
+        gains = self.answers.gains
         if gains is None:
             return None
         return counted_gains(gains, Rules.of(self.protocol).gain)
@@ -238,12 +260,13 @@ class Task(SidedTask[RetrievalReport]):
         1
         """
         answers = self.answers
-        number = int(answers.arrays["without_answers"].sum())
-        gains = answers.arrays.get("gains")
+        assert answers.without_answers is not None
+        number = int(answers.without_answers.sum())
+        gains = answers.gains
         level = Rules.of(self.protocol).relevance_level
         if level and gains is not None:
             with_right = distinct(answers.rows[gains >= level])
-            number += len(answers.queries) - len(with_right)
+            number += len(answers.query_ids) - len(with_right)
         return number
 
     @with_options(BatchOptions)
@@ -274,7 +297,9 @@ class Task(SidedTask[RetrievalReport]):
         >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
         0.75
         """
-        return self._evaluate({"answers": scorer}, "scorer", **options)
+        self._check_lists_are_not_needed("scorer")
+        self._check_columns_of("scorer")
+        return self._report(rank_callables(self, {SIDE: scorer}, "scorer", **options))
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
@@ -307,8 +332,9 @@ class Task(SidedTask[RetrievalReport]):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333334
         """
+        self._check_rows("queries")
         candidates = {"entities": entities}
-        return self._evaluate_embeddings({"answers": queries}, candidates, "queries", **options)
+        return self._report(rank_vectors(self, {SIDE: queries}, candidates, "queries", **options))
 
     @with_options(ScoreOptions)
     def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> RetrievalReport:
@@ -335,7 +361,8 @@ class Task(SidedTask[RetrievalReport]):
         >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
         {'mrr': 1.0, 'recall@1': 0.5}
         """
-        return self._evaluate_scores({"answers": scores}, "scores", **options)
+        self._check_rows("scores")
+        return self._report(rank_scores(self, {SIDE: scores}, "scores", **options))
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -413,14 +440,14 @@ class Task(SidedTask[RetrievalReport]):
             lists, use = self._lists_by_query(named, dtype)
             source = named.source
             self._warn_of_names(named, lists, options.get("order"))
-        counted = self._rank_lists({SIDE: lists}, "ids", **options)
-        report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
+        counted = rank_lists(self, {SIDE: lists}, "ids", **options)
+        report = self._report(counted, misses, source)
         if use is not None:
             use.warn(lists.name)
         lengths: Any = np.diff(lists.indptr)
         longest = int(lengths.max(initial=0)) if self.protocol.candidates == ALL else None
         known = 0
-        names = int(lengths[self.answers.test_rows].sum())
+        names = int(lengths[self._rows_of(self.answers)].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = counted[0].lengths  # They are without what is known.
             known = names - int(counted_lengths.sum())
@@ -429,22 +456,22 @@ class Task(SidedTask[RetrievalReport]):
 
     def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
         """Return named lists in the order of the rows of this task, or of this part of one."""
-        if self._query_vocabulary.words is not None and len(named):
+        if self.names["query"].words is not None and len(named):
             first = named.queries[:1]
             # Positions mean something only where somebody gave the order.
             if not isinstance(first[0], str):
-                self._query_vocabulary.ids_of("ids", first)
+                self.names["query"].ids_of("ids", first)
                 self._check_order_of_queries("ids")
-        asked = self.answers.queries[:, 0]
-        order = np.arange(self.answers.height)
+        asked = self.answers.query_ids[:, 0]
+        order = np.arange(self.height)
         asked_in_other_parts = np.zeros(0, np.int64)
         if self._asked_by_whole is not None:
-            order[self.answers.test_rows] = self.answers.labels["unit"].codes
+            order = self.test_rows
             of_whole = self._asked_by_whole  # It has each query once, in ascending order.
             asked_in_other_parts = of_whole[~are_among(of_whole, asked)]
         return lists_in_order(
             named,
-            self._query_vocabulary,
+            self.names["query"],
             order=order,
             asked=asked,
             all_known=self._all_queries_known,
@@ -467,26 +494,19 @@ class Task(SidedTask[RetrievalReport]):
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
-            self._asked_by_whole = source.answers.queries[:, 0]
+            self._asked_by_whole = source.answers.query_ids[:, 0]
 
     def _ids_of_names(self, title: str, names: Any, is_text: bool) -> IntArray:
         """Return the ids of distinct names, any of which may be new where names are alone."""
         if self._names_alone is not None:
             return _ids_of_names_alone(self._names_alone, names)
-        entities = self.answers.vocabulary
+        entities = self.names["entity"]
         if is_text and entities.names is None and len(names):
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"
             expected += f" ({advice}, whose digits are names)"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         return entities.ids_of(title, names, is_text=is_text)
-
-    def _evaluate(
-        self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
-    ) -> RetrievalReport:
-        self._check_lists_are_not_needed(name)
-        self._check_columns_of(name)
-        return super()._evaluate(scorers, name, **options)
 
     def _check_rows(self, name: str) -> None:
         """Refuse columns where entities have no order, and rows where queries have none."""
@@ -517,12 +537,11 @@ class Task(SidedTask[RetrievalReport]):
             advice = "give Task(..., queries=...) the names in the order of the rows"
             raise InputValueError(name, f"{problem}: {advice}")
 
-    def _report(self, ranks: Ranks) -> RetrievalReport:
-        return self._report_lists(ranks, "zero", "")
-
-    def _report_lists(self, ranks: Ranks, misses: str, source: str) -> RetrievalReport:
-        """Report the ranks of all sides, of lists with their rule of misses and their file."""
-        ranks = ranks.with_labels(side=None)
+    def _report(
+        self, ranks_of_sides: list[Ranks], misses: str = "zero", source: str = ""
+    ) -> RetrievalReport:
+        """Report the ranks, of lists with their rule of misses and their file."""
+        ranks = self._join(ranks_of_sides).with_labels(side=None)
         if source:
             files = list(ranks.protocol.files)
             files.append(source)
@@ -534,8 +553,8 @@ class Task(SidedTask[RetrievalReport]):
         side = self.answers
         right = len(side)
         return (
-            f"Task({right:,} right answers of {len(side.queries):,} queries among "
-            f"{side.columns:,} entities; {self.protocol})"
+            f"Task({right:,} right answers of {len(side.query_ids):,} queries among "
+            f"{side.n_candidates:,} entities; {self.protocol})"
         )
 
 

@@ -18,6 +18,7 @@ from ..inputs.rules import read_rules
 from ..naming import import_extra
 from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
+from .side import selection_of_tasks
 
 if TYPE_CHECKING:
     from .._core import Scores
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
     from ..stores import Store
-    from .side_tasks import SideTasks
+    from .side import Side
 
 # The float32 scores of a batch take so much memory, and two batches are in memory at a time.
 BATCH_BYTES = 64 << 20
@@ -33,7 +34,7 @@ BATCH_BYTES = 64 << 20
 
 def rank_batches(
     scorer: Callable[[Any], Any],
-    side: SideTasks,
+    side: Side,
     report_progress: Callable[[int], object] = lambda queries: None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
@@ -49,7 +50,7 @@ def rank_batches(
         Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
         that `rank` takes. The scores must not change afterwards; if they are read-only, the same
         array may be returned for all batches.
-    side : SideTasks
+    side : Side
         The tasks.
     report_progress : callable
         Called with the number of queries that are done.
@@ -71,14 +72,13 @@ def rank_batches(
 
     Examples
     --------
-    >>> from truerank.tasks.side_tasks import SideTasks
-    >>> queries, rows = np.array([[0], [1]]), np.array([1, 0, 1])
-    >>> side = SideTasks("tail", queries, rows, np.array([2, 2, 0]), 3)
+    >>> from truerank.tasks.side import Side
+    >>> queries, rows, targets = np.array([[0], [1]]), np.array([1, 0, 1]), np.array([2, 2, 0])
+    >>> side = Side("tail", 3, queries, rows, targets, np.arange(3))
     >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
     array([3, 1, 1])
     """
-    queries_of_side = side.queries  # The attribute makes a copy each time.
-    height, columns = len(queries_of_side), side.columns
+    height, columns = len(side.query_ids), side.n_candidates
     others = dict(options)
     size = others.pop("batch_size", None)
     if size is None:
@@ -93,26 +93,26 @@ def rank_batches(
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
-    whole_filter = side.filter_of()
-    kept_filter = cache(lambda: devices.KeptLists(*whole_filter))  # A device has it once.
+    filter: Any = side.filter
+    kept_filter = cache(lambda: devices.KeptLists(*filter))  # A device has it once.
     read = read_rules(rules)
 
     def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
         for start in starts:
-            queries = queries_of_side[start : start + size].copy()
+            queries = side.query_ids[start : start + size].copy()
             scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
             check_score_shape(shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
-            if whole_filter is not None and is_counted_in_order(scores, read):
+            if filter is not None and is_counted_in_order(scores, read):
                 filter_lists = kept_filter().of_tasks(tasks)
             else:
-                filter_lists = side.filter_of(tasks)
+                filter_lists = selection_of_tasks(filter, tasks)
             arguments = {
                 "targets": side.targets[tasks],
                 "rows": side.rows[tasks] - start,
                 "filter": filter_lists,
-                "candidates": side.candidates_of(tasks),
+                "candidates": selection_of_tasks(side.candidates, tasks),
             }
             yield scores, arguments
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, codes_of, distinct, distinct_rows
+from ..arrays.row_keys import are_among, distinct, distinct_rows
 from ..errors import InputValueError
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import indptr_of
 from ..records.elements import first_names, joined_rows
 from ..records.vocabularies import Vocabulary
 from ..tables.cells import format_count
+from .side import TaskLists
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -57,30 +58,17 @@ class KeyedLists:
         first: IntArray = table[0]
         return first
 
-    def lists_of(self, keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the lists of distinct keys, and for each of some keys the number of its list.
-
-        Parameters
-        ----------
-        keys : ndarray of int64, shape (n,)
-            All of which have a list.
-
-        Returns
-        -------
-        indptr, indices, lists : ndarray
-            As `SideTasks.candidates` takes them.
+    def lists_of(self, keys: IntArray) -> TaskLists:
+        """Return the lists of tasks by their keys, all of which have a list.
 
         Examples
         --------
         >>> lists = KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7]))
         >>> lists.lists_of(np.array([8, 8]))
-        (array([0, 2]), array([5, 7]), array([0, 0]))
+        TaskLists(indptr=array([0, 2]), indices=array([5, 7]), lists=array([0, 0]))
         """
-        used, lists = codes_of(keys)
-        places = np.searchsorted(self.keys, used)
-        lengths = np.diff(self.indptr)[places]
-        indices = self.indices[join_ranges(self.indptr[places], lengths)]
-        return indptr_of(lengths), indices, lists
+        lists = TaskLists(self.indptr, self.indices, np.searchsorted(self.keys, keys))
+        return lists.of_tasks(np.arange(len(keys)))
 
     def check(
         self, keys: IntArray, answers: IntArray, of_keys: Vocabulary, of_answers: Vocabulary

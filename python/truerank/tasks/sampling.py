@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..arrays.row_keys import are_among, distinct, look_up
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import indptr_of
+from ..naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,12 +20,63 @@ if TYPE_CHECKING:
     from ..records.vocabularies import Vocabulary
 
 _NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
-
-
 PER = ("answer", "query")  # Candidates are drawn for each of these.
 
 
-def check_sample(sampled: Any, default: str) -> Any:
+@public("truerank.link_prediction")
+class Sampled(NamedTuple):
+    """Sampled candidates: right answers and some entities that are no known answers of the query.
+
+    Attributes
+    ----------
+    negatives : int
+        The number of distinct ones for each draw, as `per` says; all of them if fewer are allowed.
+    typed : bool
+        Whether to draw only from the entities that occur in that position of that relation (in any
+        split); in link prediction alone.
+    seed : int
+        With one version of truerank and of NumPy, a seed gives the same sample on every platform.
+    among : str, optional
+        The known split from whose entities to draw, as the graph on which an inductive model
+        infers. Default: all entities.
+    per : {"answer", "query"}, optional
+        What is drawn for. "answer": each right answer of its own. In retrieval a query is one
+        ranking, of all its right answers and what was drawn for any of them, as RecBole's "uni100"
+        has it; a task of link prediction is an answer. "query": in retrieval, a query once.
+        Default: a query in retrieval, an answer in link prediction.
+
+    Notes
+    -----
+    Metrics of sampled candidates are too good and cannot be compared with those of all candidates;
+    the protocol of the ranks names the sample. The known answers of all splits, the test included,
+    are never drawn, even if nothing is filtered (``known=None``).
+
+    Examples
+    --------
+    >>> Sampled(500).name, Sampled(50, among="inference").name
+    ('uniform-500 seed 0', 'uniform-50 of inference seed 0')
+    >>> Sampled(100, per="answer").name
+    'uniform-100 per answer seed 0'
+    """
+
+    negatives: int = 100
+    typed: bool = False
+    seed: int = 0
+    among: str | None = None
+    per: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the sample in the protocol."""
+        name = f"typed-{self.negatives}" if self.typed else f"uniform-{self.negatives}"
+        if self.among is not None:
+            name += f" of {self.among}"
+        if self.per is not None:
+            name += f" per {self.per}"
+        return f"{name} seed {self.seed}"
+
+
+def check_sample(sampled: Sampled, default: str) -> Sampled:
     """Check the fields of a sample; return it without a `per` that is the default."""
     for name, least in (("negatives", 1), ("seed", 0)):
         value = getattr(sampled, name)

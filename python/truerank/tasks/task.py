@@ -1,124 +1,92 @@
-"""One task for every protocol: its sides, evaluated by callables, vectors, scores or lists.
+"""A task is data: its sides, how their lists and rows are read, and the protocol of its ranks.
 
-A protocol (link prediction, alignment, retrieval) makes sides from its facts: for each the distinct
-queries, the query of each task, the right answers, and what is left out. What comes after that is
-here, once for all of them. A protocol names an argument for each side, and hands them over by
-side.
+A protocol (link prediction, alignment, retrieval) makes it from facts, names an argument for each
+side, and hands over by side what a model gives. How that is ranked is in `evaluation`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .. import counting
-from ..arrays.row_keys import distinct, first_equals
-from ..counting.driver import count_source
-from ..counting.job import prepare_job
-from ..counting.sources import StoreSource
-from ..embeddings.scoring import TopK, rank_open_embeddings
-from ..embeddings.vectors import Embeddings
-from ..embeddings.watching import watch_of_part, watching
-from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.candidate_lists import CandidateLists, as_lists
-from ..inputs.frames import by_position
-from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import (
-    BatchOptions,
-    EmbeddingOptions,
-    ListOptions,
-    RuleOptions,
-    read_rules,
-)
-from ..inputs.words import LISTED
-from ..ranks.container import Ranks
+from ..arrays.row_keys import look_up
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array
+from ..inputs.checks import check_shape, is_iterable
+from ..inputs.frames import NUMBERED, Axis
 from ..ranks.joining import join_ranks
+from ..ranks.labels import LABELS, Labels, labels_of_codes
 from ..ranks.origins import Origin
-from ..reporting import Report
-from ..stores import Store, read_scores, shape_of
-from .batches import check_score_shape, rank_batches
-from .listed_candidates import candidates_of_lists
-from .query_rows import (
-    look_at_stored_rows,
-    mismatched_stored_rows,
-    mismatched_vectors,
-    with_mismatched,
-)
-from .side_tasks import SideTasks, chosen_positions
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..inputs.rules import Rules
-    from ..inputs.words import IoMode, Similarity
+    from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
-
-AnyReport = TypeVar("AnyReport")  # A protocol makes such a report of its ranks.
-BySide = Mapping[str, Any]
-
-
-class ScoreOptions(RuleOptions, total=False):
-    """Options of evaluating scores: those, and how files are read.
-
-    Parameters
-    ----------
-    order, nan, dtype, threads, audit, io, progress : optional
-        As in `truerank.rank`; `progress` counts the bytes of all scores.
-    """
-
-    io: IoMode | None
-
-
-class VectorOptions(EmbeddingOptions, total=False):
-    """Options of evaluating vectors: those, and how vectors make scores."""
-
-    similarity: Similarity
-    bias: Any
-    block: int | None
-
+    from ..records.vocabularies import Vocabulary
+    from .side import Side
 
 # What the task knows of the protocol of its ranks; counting knows the rest.
 _FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "relevance_level")
 
 
-class Task(Generic[AnyReport]):
+class Task:
     """The tasks of a protocol by side, and the protocol that their ranks carry.
-
-    The four ways to evaluate take what a user handed over by side: what a side of the task needs is
-    required, and what belongs to another side is refused. Messages have the side's name, or `name`,
-    where an argument is not named after its side.
 
     Parameters
     ----------
-    sides : mapping of str to SideTasks
+    sides : mapping of str to Side
         By name, in the order of their tasks in Ranks; they are attributes, too.
+    roles : mapping of str to tuple of str
+        For each side the roles of the columns of its queries, and then that of its answers.
+    names : mapping of str to Vocabulary
+        What elements name, by role.
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
-    facts : iterable of (ndarray of int64, names), optional
+    facts : iterable of (ndarray of int64, names)
         The columns of the facts that are ranked, whatever the sides are, as `fingerprint_of` takes
-        them. Default: the tasks of all sides.
+        them.
+    test_rows : ndarray of int64, shape (k,)
+        The rows of the test that are ranked, which are its units; those of a part in its own order.
+    height : int
+        How many rows the test has, as it was given.
     """
 
-    sides: dict[str, SideTasks]
+    sides: dict[str, Side]
+    roles: dict[str, tuple[str, ...]]
+    names: dict[str, Vocabulary]
     protocol: Protocol
+    test_rows: IntArray
+    height: int
+    # The labels of the rows that a user hands over, and what a row is for.
+    _row_axis = NUMBERED
+    _row_noun = "query of the test as given"
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
 
     def __init__(
         self,
-        sides: Mapping[str, SideTasks],
+        sides: Mapping[str, Side],
+        *,
+        roles: Mapping[str, tuple[str, ...]],
+        names: Mapping[str, Vocabulary],
         protocol: Protocol,
-        facts: Iterable[tuple[IntArray, Any]] | None = None,
+        facts: Iterable[tuple[IntArray, Any]],
+        test_rows: IntArray,
+        height: int,
     ) -> None:
         self.sides = dict(sides)
+        self.roles = dict(roles)
+        self.names = dict(names)
         self.protocol = protocol
-        vars(self).update(self.sides)
-        if facts is None:
-            facts = [(each, None) for side in sides.values() for each in (side.rows, side.targets)]
+        self.test_rows = test_rows
+        self.height = height
+        self._is_part = False
         self._facts = tuple(facts)
+        vars(self).update(self.sides)
 
     @cached_property
     def _origin(self) -> Origin:
@@ -126,23 +94,23 @@ class Task(Generic[AnyReport]):
         numbers = []
         if self._numbers_queries:
             numbers = [side.labels["queries"].codes for side in self.sides.values()]
-        return Origin.of(self._units, self._facts, numbers)
+        return Origin.of(self.test_rows, self._facts, numbers)
 
-    def _report(self, ranks: Ranks) -> AnyReport:
-        """Report the ranks of all sides; a protocol may weight or group them."""
-        return cast("AnyReport", Report(ranks))
+    def _vocabulary(self, side: str) -> Vocabulary:
+        """Return what elements name in the columns of a side."""
+        return self.names[self.roles[side][-1]]
 
-    def _check_columns(self) -> None:
-        """Say what a user should know before columns are taken for candidates."""
-
-    def _check_rows(self, name: str) -> None:
-        """Refuse rows that nobody can tell the queries of."""
+    def _rows_of(self, side: Side) -> IntArray:
+        """Return the row of each task of a side, where a user hands over a row for each unit."""
+        if not self._is_part:
+            return side.units
+        return look_up(self.test_rows, side.units)[1]
 
     # -- parts -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """The number of units: test triples, pairs, or queries with right answers."""
-        return len(self._units)
+        return len(self.test_rows)
 
     def __getitem__(self, index: Any) -> Self:
         """Return a part of the task: some of its units, each with the tasks of all its sides.
@@ -186,23 +154,35 @@ class Task(Generic[AnyReport]):
         >>> truerank.concatenate(ranks) == task.evaluate(model).ranks
         True
         """
-        positions = chosen_positions(len(self), index)
+        positions = _chosen_positions(len(self), index)
         origin = self._origin
         part = copy.copy(self)  # It has no reference to the whole, so that a part is cheap to send.
         part._facts = ()
         part._origin = origin
-        part._units = self._units[positions]
-        part.sides = {}
-        for name, side in self.sides.items():
-            part.sides[name] = side.part(part._units)
+        part._is_part = True
+        part.test_rows = self.test_rows[positions]
+        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows)
+        part._row_noun = Task._row_noun
+        part.height = len(positions)
+        part.sides = {name: side.part(part.test_rows) for name, side in self.sides.items()}
         vars(part).update(part.sides)
         part._become_part(self, positions)
         return part
 
-    @cached_property
-    def _units(self) -> IntArray:
-        """The units in the order of the test set; those of a part in its own order."""
-        return distinct(np.concatenate([side.labels["unit"].codes for side in self.sides.values()]))
+    @property
+    def row_labels(self) -> tuple[str, ...] | tuple[int, ...] | None:
+        """What the index of a frame with a row for each unit has: of a part, those of its units.
+
+        None: the rows are numbered 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3, sides=["tail"])
+        >>> task.row_labels, task[[2, 0]].row_labels
+        (None, (2, 0))
+        """
+        return self._row_axis.labels
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         """Make what a protocol keeps beside its sides that of some units of the source.
@@ -210,251 +190,61 @@ class Task(Generic[AnyReport]):
         `self` is a copy of the source, whose sides are those of the part already.
         """
 
-    # -- four ways to evaluate ---------------------------------------------------------------------
+    # -- from ranks of sides to those of the task --------------------------------------------------
 
-    def _evaluate(
-        self, scorers: BySide, name: str = "", **options: Unpack[BatchOptions]
-    ) -> AnyReport:
-        """Evaluate callables f(queries (b, c)) -> scores (b, columns).
-
-        `progress` counts the queries of all sides.
-        """
-        progress = read_rules(options, BatchOptions).progress
-        scorer_of_side = self._by_side(scorers, "a callable", name)
-        for key, scorer in scorer_of_side.items():
-            if not callable(scorer):
-                got = type(scorer).__name__
-                raise InputTypeError(name or key, expected="a callable", got=got)
-        sizes = [len(side.queries) for side in self.sides.values()]
-        tellers = split_progress(reporter(progress, sum(sizes), "queries"), sizes)
-        counted = []
-        for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
-            with argument_names(scores=name or key):
-                counted.append(rank_batches(scorer, self.sides[key], tell, **options))
-        self._check_columns()  # This comes after the loop, because a callable may read the order.
-        return self._make_report(counted)
-
-    def _evaluate_embeddings(
-        self,
-        queries: BySide,
-        candidates: BySide,
-        name: str = "",
-        unique: bool = False,
-        **options: Unpack[VectorOptions],
-    ) -> AnyReport:
-        """Evaluate vectors of queries against those of their candidates, by `candidate_kind`.
-
-        `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
-        none). `progress` counts the bytes of all sides.
-        """
-        rules = read_rules(options, VectorOptions)
-        queries_of_side = self._by_side(queries, "vectors", name)
-        kinds = {key: side.candidate_kind for key, side in self.sides.items()}
-        candidates_of_side = self._by_side(candidates, "vectors", arguments=kinds)
-        biases = self._bias_by_side(options.get("bias"))
-        self._check_rows(name)
-        self._check_columns()
-        opened: dict[str, Embeddings] = {}  # All arguments are checked before a side is ranked.
-        for key, side in self.sides.items():
-            given = side.rows_of(unique)
-            with argument_names(queries=name or key, entities=side.candidate_kind):
-                embeddings = Embeddings(
-                    queries_of_side[key],
-                    candidates_of_side[key],
-                    options.get("similarity", "dot"),
-                    biases.get(key),
-                    rules.dtype,
-                    query_rows=given.axis,
-                    entity_rows=side.column_axis,
-                    layout=rules.layout,
-                )
-                embeddings.check_shape((given.height, side.columns), (given.each, "candidate"))
-            opened[key] = embeddings
-        sizes = [embeddings.nbytes for embeddings in opened.values()]
-        counted = []
-        with watching(rules.progress, sum(sizes)) as watch:
-            for i, (key, embeddings) in enumerate(opened.items()):
-                side = self.sides[key]
-                rows = side.rows_of(unique).rows
-                first_rows = rows[first_equals(side.rows)]
-                title = name or key
-                mismatched = mismatched_vectors(title, embeddings, rows, first_rows, side.targets)
-                filter_lists, candidate_lists = side.selections()
-                with argument_names(scores=title):
-                    ranks = rank_open_embeddings(
-                        embeddings,
-                        side.targets,
-                        rules,
-                        rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
-                        filter=filter_lists,
-                        candidates=candidate_lists,
-                        block=options.get("block"),
-                        watch=watch_of_part(watch, sizes, i),
-                    )
-                if rules.audit:
-                    ranks = with_mismatched(ranks, mismatched)
-                counted.append(ranks)
-        return self._make_report(counted)
-
-    def _bias_by_side(self, bias: Any) -> Mapping[str, Any]:
-        """Return the bias of each side that has one: the same for all, or one by side."""
-        if not isinstance(bias, Mapping):
-            return dict.fromkeys(self.sides, bias)
-        for key in bias:
-            if key not in self.sides:
-                expected = f"sides of the task ({', '.join(self.sides)})"
-                raise InputValueError("bias", expected=expected, got=repr(key))
-        return bias
-
-    def _evaluate_scores(
-        self, scores: BySide, name: str = "", unique: bool = False, **options: Unpack[ScoreOptions]
-    ) -> AnyReport:
-        """Evaluate score matrices, in memory or in files; `progress` counts the bytes of all."""
-        rules = read_rules(options, ScoreOptions)
-        io = options.get("io")
-        listener = as_listener(rules.progress)
-        scores_of_side = self._by_side(scores, "scores", name)
-        self._check_rows(name)
-        self._check_columns()
-        counted = []
-        opened: dict[str, Store] = {}
-        # All sides are opened first, so that a missing one is reported before the others are
-        # counted.
-        for key, value in scores_of_side.items():
-            side = self.sides[key]
-            given = side.rows_of(unique)
-            with argument_names(scores=name or key):
-                table = by_position("scores", value, given.axis, side.column_axis)
-                store = cast("Store", read_scores(table, rules.dtype, tiled=True))
-                check_score_shape(shape_of(store), (given.height, side.columns), given.each)
-            opened[key] = store
-        sizes = [store.nbytes for store in opened.values()]
-        tellers = split_progress(reporter(listener, sum(sizes)), sizes)
-        for (key, store), tell in zip(opened.items(), tellers, strict=True):
-            side = self.sides[key]
-            ranks = _rank_stored(store, side, name or key, rules, unique=unique, io=io, tell=tell)
-            counted.append(ranks)
-        return self._make_report(counted)
-
-    def _rank_lists(
-        self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
-    ) -> list[Ranks]:
-        """Rank the tasks of each side by lists of the top candidates."""
-        rules = read_rules(options, ListOptions)
-        counted = []
-        for key, value in self._by_side(lists, "lists", name).items():
-            side = self.sides[key]
-            title = name or key
-            lists_of_ids = value
-            if isinstance(value, TopK):  # The ids of a TopK are positions.
-                lists_of_ids = as_lists(value.ids, value.scores, rules.dtype, title)
-            elif not isinstance(value, CandidateLists):
-                lists_of_ids = side.vocabulary.lists_of(title, value)
-            given = side.rows_of(unique)
-            number = len(lists_of_ids.indptr) - 1
-            if number != given.height:
-                expected = f"{given.height} lists, one for each {given.each}"
-                raise InputValueError(title, expected=expected, got=number)
-            filter_lists, candidates = side.selections()
-            sizes: Any = None
-            if self.protocol.candidates == LISTED:
-                sizes = LISTED
-            elif candidates is not None:
-                filter_lists, sizes = candidates_of_lists(lists_of_ids, given.rows, side)
-            ranks = counting.lists.rank_open_lists(
-                lists_of_ids,
-                side.targets,
-                side.columns,
-                rules,
-                rows=given.rows,
-                filter=filter_lists,
-                sizes=sizes,
-            )
-            counted.append(ranks)
-        return counted
-
-    # -- arguments by side -------------------------------------------------------------------------
-
-    def _by_side(
-        self,
-        values: BySide,
-        what: str,
-        name: str = "",
-        arguments: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Return what was handed over for the sides: all are required, no others allowed.
-
-        `arguments` says by side under which name it was handed over. Default: that of the side.
-        """
-        if arguments is None:
-            arguments = {key: key for key in self.sides}
-        for key, argument in arguments.items():
-            if values.get(argument) is None:
-                expected = f"{what} for the side {key!r}"
-                raise InputTypeError(name or argument, expected=expected, got="None")
-        for argument, value in values.items():
-            if argument not in arguments.values() and value is not None:
-                expected = f"None, as the sides of the task are {', '.join(self.sides)}"
-                raise InputTypeError(argument, expected=expected)
-        return {key: values[argument] for key, argument in arguments.items()}
-
-    # -- from ranks to a report --------------------------------------------------------------------
-
-    def _make_report(
-        self, counted: Iterable[Ranks], report_of: Callable[[Ranks], AnyReport] | None = None
-    ) -> AnyReport:
-        """Report the ranks of the sides.
-
-        `report_of` makes it of the ranks of all sides. Default: as all of the task's reports.
-        """
-        if report_of is None:
-            report_of = self._report
+    def _join(self, ranks_of_sides: Iterable[Ranks]) -> Ranks:
+        """Return the ranks of all sides together, with their labels and the task's protocol."""
         protocol = self.protocol
         fields = {field: getattr(protocol, field) for field in _FIELDS}
-        labelled = map(SideTasks.labelled, self.sides.values(), counted)
-        joined = join_ranks([each.with_protocol(**fields) for each in labelled])
-        joined = joined._with(origins=(self._origin,))
+        parts = []
+        for side, ranks in zip(self.sides.values(), ranks_of_sides, strict=True):
+            labels = {
+                "side": labels_of_codes(np.zeros(len(side), np.int64), (side.name,)),
+                "unit": Labels._trusted(side.units, None),
+                **side.labels,
+            }
+            # Attributes of Ranks come first, as everywhere in Ranks.
+            order = [name for name in LABELS if name in labels]
+            order.extend(name for name in labels if name not in LABELS)
+            arrays: dict[str, Any] = {}
+            if side.without_answers is not None:
+                arrays["without_answers"] = side.without_answers
+            if side.gains is not None:
+                arrays["gains"] = side.gains
+            labelled = ranks._with(arrays, labels={name: labels[name] for name in order})
+            parts.append(labelled.with_protocol(**fields))
+        joined = join_ranks(parts)._with(origins=(self._origin,))
         if protocol.files:  # Files of the task come before those of its scores.
             joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
-        return report_of(joined)
+        return joined
 
 
-def _rank_stored(
-    store: Store,
-    side: SideTasks,
-    argument: str,
-    rules: Rules,
-    *,
-    unique: bool,
-    io: IoMode | None,
-    tell: Callable[[int], None],
-) -> Ranks:
-    """Rank the tasks of a side by scores in a store, which tells how many bytes are done."""
-    rows = side.rows_of(unique).rows
-    filter_lists, candidates = side.selections()
-    tasks = (side.targets, rows, filter_lists, candidates)
-    with argument_names(scores=argument):
-        job = prepare_job(store.shape, *tasks, rules)
-        counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
-    ranks = job.ranks(counts, store.dtype, store.files, device)
-    first_rows = rows[first_equals(side.rows)]
-    look_at_stored_rows(argument, store, rows, first_rows, side.targets)
-    if rules.audit:
-        mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
-        ranks = with_mismatched(ranks, mismatched)
-    return ranks
-
-
-def split_progress(
-    report_progress: Callable[..., None], sizes: Sequence[int]
-) -> list[Callable[[int], None]]:
-    """Make what each of several counts of some sizes calls with how much of it is done.
+def _chosen_positions(number: int, index: Any) -> IntArray:
+    """Return the positions of some of the units, in the order of an index, which names none twice.
 
     Examples
     --------
-    >>> first, second = split_progress(print, [100, 300])
-    >>> second(60)
-    160
+    >>> _chosen_positions(4, slice(1, None, 2))
+    array([1, 3])
+    >>> _chosen_positions(4, [2, -4])
+    array([2, 0])
     """
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [lambda done, *_, start=start: report_progress(start + done) for start in starts]
+    if isinstance(index, slice):
+        return np.arange(number)[index]
+    expected = "a slice or positions of triples, pairs or queries, as task[0::4] or task[[7, 3]]"
+    is_one = isinstance(index, (str, bytes, int, np.integer)) or not is_iterable(index)
+    if is_one or isinstance(index, Mapping) or np.asarray(index).dtype.kind == "b":
+        raise InputTypeError("index", expected=expected, got=repr(index))
+    indices = index_array("index", index)
+    check_shape("index", indices.shape, 1, expected)
+    is_outside = (indices < -number) | (indices >= number)
+    if is_outside.any():
+        first = indices[is_outside][0]
+        raise IndexError(f"index: {first} is out of range for a task of length {number:,}")
+    positions = np.where(indices < 0, indices + number, indices)
+    counts = np.bincount(positions, minlength=number)
+    if len(positions) and counts.max() > 1:
+        again = int(np.flatnonzero(positions == counts.argmax())[1])
+        got = f"{indices[again]} again at position {again}"
+        raise InputValueError("index", expected="each position at most once", got=got)
+    return positions

@@ -1,0 +1,236 @@
+"""The tasks of one side: its queries, their known answers, and the query of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..arrays.row_keys import RowKeys, codes_of, distinct_in_place, find_by_block
+from ..inputs.selection import indptr_of, join_ranges
+from ..naming import public
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays.types import FloatArray, IntArray
+    from ..ranks.labels import Labels
+
+
+class TaskLists(NamedTuple):
+    """Lists of columns, and the list of each task, as `rank` takes a selection.
+
+    Attributes
+    ----------
+    indptr, indices : ndarray of int
+        List i is ``indices[indptr[i] : indptr[i + 1]]``.
+    lists : ndarray of int64, shape (tasks,)
+        The list of each task.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    lists: IntArray
+
+    def of_tasks(self, tasks: IntArray) -> TaskLists:
+        """Return the lists of some tasks alone.
+
+        Without this, every batch of tasks would search the lists of all other tasks too.
+
+        Examples
+        --------
+        >>> lists = TaskLists(np.array([0, 1, 3]), np.array([5, 2, 7]), np.array([0, 1, 1]))
+        >>> lists.of_tasks(np.array([2, 1]))
+        TaskLists(indptr=array([0, 2]), indices=array([2, 7]), lists=array([0, 0]))
+        """
+        used, lists = codes_of(self.lists[tasks])
+        lengths = np.diff(self.indptr)[used]
+        indices = self.indices[join_ranges(self.indptr[used], lengths)]
+        return TaskLists(indptr_of(lengths), indices, lists)
+
+
+@public("truerank.tasks")
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a task: a ranking for each of its test triples, pairs or right answers.
+
+    Task i belongs to query ``rows[i]``; its right answer is column ``targets[i]`` of the scores.
+    Arrays are read-only. What `truerank.rank` needs beside scores, a row for each query, is
+    ``rank(scores, side.targets, rows=side.rows, filter=side.filter, candidates=side.candidates)``.
+
+    Attributes
+    ----------
+    name : str
+        "head", "tail", "relation", or that of another protocol.
+    n_candidates : int
+        The number of columns of scores: one for each entity (or relation).
+    queries : ndarray of int64, shape (m, c)
+        The distinct queries, each a row of ids, in lexicographic order. A copy, so that
+        ``torch.from_numpy`` takes it.
+    rows : ndarray of int64, shape (n,)
+        The query of each task.
+    targets : ndarray of int64, shape (n,)
+        The column of each task's right answer.
+    units : ndarray of int64, shape (n,)
+        The row of each task's triple (or pair) in the test split as it was given; in retrieval the
+        query of each task.
+    filter : (indptr, indices, lists), or None
+        Lists of known answers, sorted and distinct, and the list of each task; ``filter[:2]`` has
+        those of the queries, unless a task says another filter. None: unfiltered.
+    candidates : None, array of int, or (indptr, indices, lists)
+        The only columns to let in: all (None), one list for all tasks, or lists, and that of each.
+    gains : ndarray of float64, shape (n,), or None
+        What each right answer counts for, in retrieval. None: all the same.
+    labels : dict of str to Labels
+        "relation", "queries", "targets" and perhaps others, n labels each.
+    without_answers : ndarray of int64, shape (n,), or None
+        In retrieval, how many queries without a right answer are counted with a task.
+    """
+
+    name: str
+    n_candidates: int
+    query_ids: IntArray
+    rows: IntArray
+    targets: IntArray
+    units: IntArray
+    filter: TaskLists | None = None
+    candidates: TaskLists | IntArray | None = None
+    gains: FloatArray | None = None
+    labels: dict[str, Labels] = field(default_factory=dict)
+    without_answers: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        arrays: list[Any] = [self.query_ids, self.rows, self.targets, self.units]
+        arrays.extend([self.gains, self.without_answers])
+        for selection in (self.filter, self.candidates):
+            arrays.extend(selection if isinstance(selection, TaskLists) else [selection])
+        for array in arrays:
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def queries(self) -> IntArray:
+        """A copy of the distinct queries, which may be changed."""
+        return self.query_ids.copy()
+
+    def __len__(self) -> int:
+        """The number of tasks."""
+        return len(self.targets)
+
+    def part(self, units: IntArray) -> Side:
+        """Return the tasks of some units, each given once, unit after unit, and their queries.
+
+        Examples
+        --------
+        >>> facts = {"left": np.array([4, 3]), "right": np.array([0, 1])}
+        >>> side = make_side(
+        ...     "right", facts, np.arange(2), query=["left"], answer="right", n_candidates=2
+        ... )
+        >>> side.part(np.array([1])).queries
+        array([[3]])
+        """
+        order = np.argsort(self.units, kind="stable")
+        ordered = self.units[order]
+        starts = np.searchsorted(ordered, units, side="left")
+        counts = np.searchsorted(ordered, units, side="right") - starts
+        tasks = order[join_ranges(starts, counts)]
+        asked = codes_of(self.rows[tasks])
+        return replace(
+            self,
+            query_ids=self.query_ids[asked.distinct],
+            rows=asked.codes,
+            targets=self.targets[tasks],
+            units=self.units[tasks],
+            filter=selection_of_tasks(self.filter, tasks),
+            candidates=selection_of_tasks(self.candidates, tasks),
+            gains=_entries(self.gains, tasks),
+            labels={name: labels[tasks] for name, labels in self.labels.items()},
+            without_answers=_entries(self.without_answers, tasks),
+        )
+
+
+def selection_of_tasks(selection: Any, tasks: IntArray) -> Any:
+    """Return the selection of some tasks: one list for all tasks, and none, stay as they are."""
+    if isinstance(selection, TaskLists):
+        return selection.of_tasks(tasks)
+    return selection
+
+
+def _entries(values: Any, tasks: IntArray) -> Any:
+    """Return the entries of some tasks, where there are any."""
+    return None if values is None else values[tasks]
+
+
+def make_side(
+    name: str,
+    facts: Mapping[str, IntArray],
+    ranked: IntArray,
+    *,
+    query: Sequence[str],
+    answer: str,
+    n_candidates: int,
+    is_asked: npt.NDArray[np.bool_] | None = None,
+) -> Side:
+    """Make the tasks of one side: each ranked fact asks for its answer, given its query.
+
+    Parameters
+    ----------
+    name : str
+    facts : mapping of str to ndarray of int64, shape (n,)
+        The columns of all known facts by role, those of the test first.
+    ranked : ndarray of int64
+        The rows of `facts` that become tasks, and their units.
+    query : sequence of str
+        The roles of the columns that make a query.
+    answer : str
+        The role of the answers.
+    n_candidates : int
+    is_asked : ndarray of bool, shape (n,), optional
+        The facts of these queries are marked in it.
+
+    Returns
+    -------
+    Side
+        Its filter has all known answers of each query, the targets among them.
+
+    Examples
+    --------
+    >>> facts = {"head": np.array([0, 0, 3]), "tail": np.array([1, 2, 1])}
+    >>> side = make_side(
+    ...     "tail", facts, np.array([1]), query=["head"], answer="tail", n_candidates=4
+    ... )
+    >>> side.queries, side.filter.indices
+    (array([[0]]), array([1, 2]))
+    """
+    keys = RowKeys([facts[role] for role in query])
+    asked = codes_of(keys.of(ranked))
+    answers = facts[answer]
+    # An answer of a query is one integer: `MAX_IDS` leaves room for those of all queries.
+    width = 1 + int(answers.max(initial=0))
+    # Only facts of these queries are kept: others are ruled out before they take memory.
+    codes = np.empty(len(answers), dtype=np.int64)  # What is not written takes no memory.
+    end = 0
+    for block, where, row in find_by_block(asked.distinct, len(answers), keys.of):
+        row *= width
+        row += answers[block][where]
+        codes[end : end + len(row)] = row
+        end += len(row)
+        if is_asked is not None:
+            is_asked[block][where] = True
+    del keys
+    codes = distinct_in_place(codes[:end])
+    starts = np.arange(len(asked.distinct) + 1) * width
+    indptr = np.searchsorted(codes, starts).astype(np.int64)
+    first_codes = np.repeat(starts[:-1], np.diff(indptr))
+    owners = ranked[asked.first()]
+    return Side(
+        name,
+        n_candidates,
+        query_ids=np.stack([facts[role][owners] for role in query], axis=1),
+        rows=asked.codes,
+        targets=answers[ranked],
+        units=ranked,
+        filter=TaskLists(indptr, np.subtract(codes, first_codes, out=first_codes), asked.codes),
+    )
