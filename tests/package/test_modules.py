@@ -94,9 +94,6 @@ TESTED_BY = {
     "package/test_types.py": """
         inputs/words
     """,
-    "page/test_report_page.py": """
-        page/pictures
-    """,
     "plot/test_plots.py": """
         plot/curves plot/drawing plot/rows
     """,

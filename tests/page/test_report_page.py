@@ -25,7 +25,7 @@ from truerank import Protocol, Ranks, Report, compare, report
 pytest.importorskip("matplotlib", reason="pages have plots")
 
 from truerank.page import save
-from truerank.page.pictures import picture
+from truerank.page.report_page import picture
 from truerank.plot.drawing import COLOURS
 
 EVIL = (

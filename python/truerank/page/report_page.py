@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from string import Template
@@ -19,9 +21,9 @@ from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
-from ..naming import public
+from ..naming import import_extra, public
 from ..plot import groups, hits_curve, rank_distribution
-from ..plot.drawing import check_named
+from ..plot.drawing import COLOURS, check_named
 from ..reporting.base_report import BaseReport
 from ..reporting.columns import AUTO, is_auto
 from ..reporting.model_table import table
@@ -29,7 +31,6 @@ from ..reporting.report_table import GROUPS_SHOWN, table_of_report
 from ..reporting.reports import Report
 from ..tables import Table
 from ..tables.forms import html_text
-from .pictures import picture
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
@@ -64,6 +65,18 @@ FACTS = {
     "files": "Files",
     "fingerprint": "Fingerprint",
 }
+
+
+# The same settings for everybody give the same bytes for the same report. Words stay words: a
+# reader can select them. Figures fit half a page, and their words can be read on a phone, too.
+SETTINGS: dict[str, Any] = {"svg.fonttype": "none", "font.size": 11, "figure.figsize": (5, 3.6)}
+# The style sheet has what changes between light and dark: the ink and the colours of the data.
+THEME = {"#000000": "currentColor"}
+THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(COLOURS)}
+
+_TAG = re.compile("<[^>]*>")  # Text between tags has no "<" of its own.
+_COLOUR = re.compile("#[0-9a-f]{6}")
+_LEFT_OUT = re.compile(r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->")
 
 
 @public("truerank.page")
@@ -262,6 +275,27 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
         of_groups = partial(groups, first, str(key))
         pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
     return "".join(pictures)
+
+
+def picture(name: str, caption: str, draw: Callable[[], Any]) -> str:
+    """Draw a plot and return a figure of HTML, whose ids are made from its name."""
+    style = import_extra("matplotlib.style", "an HTML page", "plot")
+    settings = SETTINGS | {"svg.hashsalt": name}
+    text = io.StringIO()
+    with style.context(["default", settings]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
+        figure = draw().figure
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = _TAG.sub(_for_page, _LEFT_OUT.sub("", svg[svg.index("<svg") :]))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{html_text(caption)}"', 1).strip()
+    return f"<figure>\n<figcaption>{html_text(caption)}</figcaption>\n{svg}\n</figure>\n"
+
+
+def _for_page(tag: re.Match[str]) -> str:
+    """Return a tag without the id of a group, which other pictures have too, and in colours."""
+    bare = re.sub('^<g id="[^"]*"', "<g", tag[0])
+    return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)
 
 
 def _findings(models: Mapping[str, BaseReport]) -> str:

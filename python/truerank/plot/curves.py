@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -53,7 +54,8 @@ class RankedQueries(Protocol):
         """Return success@k at many k, under an order of ties or of all candidates."""
 
 
-class Steps(NamedTuple):
+@dataclass(frozen=True)
+class Steps:
     """The curves of one model over the common cutoffs: arrays of float64, shape (m,).
 
     Attributes
