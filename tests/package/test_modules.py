@@ -153,9 +153,6 @@ TESTED_BY = {
     "tasks/test_candidates.py": """
         tasks/keyed_candidates tasks/listed_candidates
     """,
-    "tasks/test_parts.py": """
-        ranks/origins
-    """,
     "tasks/test_task.py": """
         tasks/batches tasks/evaluation tasks/query_rows tasks/score_evaluation
         tasks/side

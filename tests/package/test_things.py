@@ -24,9 +24,9 @@ MOST = {
     "public names": 75,  # of functions and classes, which @public decorates
     "options": 92,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 193,
-    "named tuples": 67,
-    "modules": 174,
+    "classes": 192,
+    "named tuples": 66,
+    "modules": 173,
 }
 PUBLIC_MODULES = (
     "link_prediction",

@@ -23,8 +23,7 @@ from ..inference import compare
 from ..metrics.contributions import UNIT, describe_units, unit_codes
 from ..page import save as save_page
 from ..ranks import storage
-from ..ranks.joining import REPEAT_RULES
-from ..ranks.origins import numbered_apart
+from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..retrieval import RetrievalReport, Task
 from ..tables.cells import format_count
 from .options import (

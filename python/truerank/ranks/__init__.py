@@ -3,7 +3,6 @@
 from .container import Ranks, load
 from .counts import Audit
 from .labels import Labels
-from .origins import Origin
-from .protocol import Protocol
+from .protocol import Origin, Protocol
 
 __all__ = ["Audit", "Labels", "Origin", "Protocol", "Ranks", "load"]

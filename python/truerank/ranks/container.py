@@ -29,9 +29,17 @@ from .counts import (
     ties_of,
 )
 from .labels import LABELS, Immutable, Labels, named_labels
-from .origins import Origin
-from .protocol import Protocol
-from .storage import KIND, MEMBERS, archived, open_archive, unarchived, write_archive
+from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
+from .storage import (
+    FIELDS,
+    KIND,
+    MEMBERS,
+    checked_fields,
+    open_archive,
+    read_origins,
+    read_protocol,
+    write_archive,
+)
 
 if TYPE_CHECKING:
     import os
@@ -475,8 +483,17 @@ class Ranks(Immutable):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        _, parts = self.__reduce__()
-        write_archive(path, KIND, *archived(*parts))
+        protocol = self.protocol
+        header = {
+            "protocol": {
+                "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
+                "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
+            },
+            "labels": {name: labels.vocabulary for name, labels in self._labels.items()},
+            "origins": self.origins,
+        }
+        codes = {f"labels.{name}": labels.codes for name, labels in self._labels.items()}
+        write_archive(path, KIND, header, self._arrays | codes)
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each task.
@@ -545,14 +562,26 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    with open_archive("path", path, KIND, MEMBERS) as content:
-        saved = unarchived(*content)
-        ranks = Ranks(**saved.arguments)
-        arrays = checked_answers(saved.arrays, len(ranks))
-        if saved.weights is not None:
+    with open_archive("path", path, KIND, MEMBERS) as (header, members):
+        types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
+        checked_fields("header", header, types)
+        arguments: dict[str, Any] = {"protocol": read_protocol(header["protocol"]), "labels": {}}
+        for name, vocabulary in header["labels"].items():
+            arguments["labels"][name] = (members.pop(f"labels.{name}"), vocabulary)
+        for name in COUNTS:
+            arguments[name] = members.pop(name)
+        for name in ("listed", "audit"):
+            arguments[name] = members.pop(name, None)
+        weights = members.pop("weights", None)
+        fields = {name: members.pop(name) for name in FIELDS if name in members}
+        if members:
+            raise ValueError(f"expected no member {min(members)[:80]!r}")
+        ranks = Ranks(**arguments)
+        arrays = checked_answers(fields, len(ranks))
+        if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
-            arrays["weights"] = checked_weights(saved.weights, length=len(ranks))
-        return ranks._with(arrays, origins=saved.origins)
+            arrays["weights"] = checked_weights(weights, length=len(ranks))
+        return ranks._with(arrays, origins=read_origins(header["origins"], ranks.unit))
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +10,17 @@ import numpy as np
 from ..arrays.row_keys import distinct, first_equals, row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, several
+from ..inputs.selection import indptr_of
 from ..naming import public
 from .container import Ranks
 from .counts import COUNTS, DEFAULTS
-from .labels import describe_task, join_labels
-from .origins import join_origins, numbered_apart, origin_of
+from .labels import Labels, describe_task, join_labels
+from .protocol import Origin
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
+    from ..arrays.types import IntArray
     from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
@@ -104,29 +106,20 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     origins = join_origins(part.origins for part in parts)
     if origins:
         _refuse_other_units(parts)
-    labels_of_parts = [numbered_apart(part._labels, part.origins, origins) for part in parts]
-    labels = {
-        name: join_labels(name, of_parts)
-        for name, of_parts in _in_all_parts(labels_of_parts).items()
-    }
-    joined = _in_all_parts(_fields_of(parts))
-    arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
-    return Ranks._of(arrays, labels, protocol, origins)
-
-
-def _fields_of(parts: Sequence[Ranks]) -> list[dict[str, Any]]:
-    """The arrays of each part, and what it does not say of its tasks, but another part does."""
-    fields_of_parts: list[dict[str, Any]] = []
+    names = {name for part in parts for name in part._arrays}
+    labels_of_parts: list[dict[str, Labels]] = []
+    arrays_of_parts: list[dict[str, Any]] = []
     for part in parts:
-        fields_of_parts.append(dict(part._arrays))
-    for name in (*DEFAULTS, "lengths"):
-        if any(name in fields for fields in fields_of_parts):
-            for part, fields in zip(parts, fields_of_parts, strict=True):
-                # A list without a length of its own leaves no candidate out.
-                is_length = name not in DEFAULTS
-                values = part.candidates if is_length else np.full(len(part), DEFAULTS[name])
-                fields.setdefault(name, values)
-    return fields_of_parts
+        labels_of_parts.append(numbered_apart(part._labels, part.origins, origins))
+        # What a part does not say of its tasks has a usual value. A list without a length of its
+        # own leaves no candidate out.
+        arrays = {name: np.full(len(part), DEFAULTS[name]) for name in names & DEFAULTS.keys()}
+        if "lengths" in names:
+            arrays["lengths"] = part.candidates
+        arrays_of_parts.append(arrays | part._arrays)
+    labels = {name: join_labels(name, each) for name, each in _by_name(labels_of_parts).items()}
+    arrays = {name: np.concatenate(each, -1) for name, each in _by_name(arrays_of_parts).items()}
+    return Ranks._of(arrays, labels, protocol, origins)
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
@@ -201,7 +194,7 @@ def _in_order_of_tasks(ranks: Ranks) -> Ranks:
     return ranks[np.argsort(keys, kind="stable")]
 
 
-def _in_all_parts(parts: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the values of each name, which every part must have if one has it."""
     values = {}
     for name in dict.fromkeys(name for part in parts for name in part):
@@ -211,3 +204,56 @@ def _in_all_parts(parts: list[dict[str, Any]]) -> dict[str, list[Any]]:
             raise InputValueError("parts", problem)
         values[name] = [part[name] for part in parts]
     return values
+
+
+def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
+    """Return the tasks of several ranks, each once; of one fingerprint the larger numbers count.
+
+    Examples
+    --------
+    >>> list(map(tuple, join_origins([[Origin("a", 3, 2, 5)], [Origin("a", 3, 3, 2)]])))
+    [('a', 3, 3, 5)]
+    """
+    joined: dict[str, Origin] = {}
+    for origins in parts:
+        for origin in origins:
+            known = joined.get(origin.fingerprint, origin)
+            joined[origin.fingerprint] = Origin._make(map(max, known, origin))
+    return tuple(joined.values())
+
+
+def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
+    """Return the task of each unit, as a position among those of its ranks.
+
+    Examples
+    --------
+    >>> origin_of(np.array([0, 2, 3]), [Origin("a", 3, 3), Origin("b", 4, 4)])
+    array([0, 0, 1])
+    """
+    return np.searchsorted(np.cumsum([origin.rows for origin in origins]), unit, side="right")
+
+
+def numbered_apart(
+    labels: Mapping[str, Labels], origins: Sequence[Origin], joined: Sequence[Origin]
+) -> dict[str, Labels]:
+    """Return labels of ranks of some tasks, with the numbers of units that they have among others.
+
+    Examples
+    --------
+    >>> one, two = Origin("a", 3, 3), Origin("b", 4, 4)
+    >>> numbered_apart({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
+    array([3, 5])
+    """
+    renumbered = dict(labels)
+    if tuple(origins) == tuple(joined):
+        return renumbered
+    places = [origin.fingerprint for origin in joined]
+    among = [places.index(origin.fingerprint) for origin in origins]
+    of_task = origin_of(labels["unit"].codes, origins)
+    for name, field in (("unit", "rows"), ("queries", "queries")):
+        before = indptr_of([getattr(origin, field) for origin in origins])[:-1]
+        after = indptr_of([getattr(origin, field) for origin in joined])[among]
+        if (before != after).any():
+            shifted = labels[name].codes + (after - before)[of_task]
+            renumbered[name] = Labels._trusted(shifted, labels[name].vocabulary)
+    return renumbered

@@ -36,18 +36,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.input_files import path_name, report_damage
 from ..arrays.npy_files import read_npz
 from ..errors import InputValueError
-from ..inputs.array_likes import integers
 from ..inputs.checks import check_range
 from .counts import COUNTS
-from .origins import Origin
-from .protocol import COMPARABLE, PROVENANCE, Protocol
+from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,8 +55,9 @@ if TYPE_CHECKING:
     Members = dict[str, npt.NDArray[Any]]
 
 KIND = "truerank.ranks"
-# Saved ranks have these members, and others whose names begin with one of these and a dot.
+# Ranks of retrieval and of lists may have these arrays.
 FIELDS = ("gains", "answers", "without_answers", "lengths")
+# Saved ranks have these members, and others whose names begin with one of these and a dot.
 MEMBERS = {"weights", "listed", "audit", "labels"}.union(COUNTS, FIELDS)
 HEADER = "truerank"  # Every archive of truerank has this member.
 _FORMAT = 2  # This version knows one format of each kind.
@@ -150,55 +149,9 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
     return value
 
 
-def archived(
-    arrays: Members,
-    labels: Mapping[str, Labels],
-    protocol: Protocol,
-    origins: tuple[Origin, ...],
-) -> tuple[dict[str, Any], Members]:
-    """Return the header and the members of a file of ranks."""
-    header = {
-        "protocol": {
-            "comparable": {name: getattr(protocol, name) for name in COMPARABLE},
-            "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
-        },
-        "labels": {name: each.vocabulary for name, each in labels.items()},
-        "origins": origins,
-    }
-    members = dict(arrays)
-    for name, each in labels.items():
-        members[f"labels.{name}"] = each.codes
-    return header, members
-
-
-class SavedRanks(NamedTuple):
-    """What a file has of ranks, unchecked.
-
-    Attributes
-    ----------
-    arguments : dict
-        Those of `Ranks`, which checks them.
-    weights : array, or None
-    arrays : dict of str to array
-        What tasks of retrieval have beside counts.
-    origins : tuple of Origin
-    """
-
-    arguments: dict[str, Any]
-    weights: npt.NDArray[Any] | None
-    arrays: Members
-    origins: tuple[Origin, ...]
-
-
-def unarchived(header: dict[str, Any], members: Members) -> SavedRanks:
-    """Return what a file of ranks has."""
-    types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
-    checked_fields("header", header, types)
-    labels = {}
-    for name, vocabulary in header["labels"].items():
-        labels[name] = (members.pop(f"labels.{name}"), vocabulary)
-    parts = {"comparable": (dict,), "provenance": (dict,)}
-    saved = checked_fields("protocol", header["protocol"], parts)
+def read_protocol(saved: Any) -> Protocol:
+    """Read the protocol of a header."""
+    checked_fields("protocol", saved, {"comparable": (dict,), "provenance": (dict,)})
     unknown = saved["comparable"].keys() - set(COMPARABLE)
     if unknown:
         raise ValueError(f"written by a newer truerank, whose protocol has {', '.join(unknown)}")
@@ -206,31 +159,19 @@ def unarchived(header: dict[str, Any], members: Members) -> SavedRanks:
     for name, value in saved["provenance"].items():
         if name in PROVENANCE:  # A later version may have others, which no reader needs.
             fields[name] = value
-    arguments: dict[str, Any] = {"labels": labels, "protocol": Protocol(**fields)}
-    for name in COUNTS:
-        arguments[name] = members.pop(name)
-    for name in ("listed", "audit"):
-        if name in members:
-            arguments[name] = members.pop(name)
-    weights = members.pop("weights", None)
-    arrays = {name: members.pop(name) for name in FIELDS if name in members}
-    if members:
-        raise ValueError(f"expected no member {min(members)[:80]!r}")
-    origins = _origins(header["origins"], labels.get("unit"))
-    return SavedRanks(arguments, weights, arrays, origins)
+    return Protocol(**fields)
 
 
-def _origins(saved: list[Any], unit: Any) -> tuple[Origin, ...]:
-    """Read the tasks that units are rows of."""
+def read_origins(saved: list[Any], unit: Labels | None) -> tuple[Origin, ...]:
+    """Read the tasks of a header, whose rows the units are."""
     origins = []
-    for fields in saved:
-        types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,)}
-        named = dict(zip(Origin._fields, fields, strict=True))
-        origins.append(Origin(**checked_fields("origins", named, types)))
+    types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,)}
+    for values in saved:
+        fields = dict(zip(Origin._fields, values, strict=True))
+        origins.append(Origin(**checked_fields("origins", fields, types)))
     if not origins:
         return ()
     if unit is None:
         raise ValueError("damaged: header.origins without a member 'labels.unit'")
-    numbers = integers("labels.unit", unit[0])
-    check_range("labels.unit", numbers, sum(origin.rows for origin in origins), "units")
+    check_range("labels.unit", unit.codes, sum(origin.rows for origin in origins), "units")
     return tuple(origins)

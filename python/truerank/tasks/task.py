@@ -20,12 +20,11 @@ from ..inputs.checks import check_shape, is_iterable
 from ..inputs.frames import NUMBERED, Axis
 from ..ranks.joining import join_ranks
 from ..ranks.labels import LABELS, Labels, labels_of_codes
-from ..ranks.origins import Origin
+from ..ranks.protocol import Origin, Protocol
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
-    from ..ranks.protocol import Protocol
     from ..records.vocabularies import Vocabulary
     from .side import Side
 
