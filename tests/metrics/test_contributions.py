@@ -15,6 +15,7 @@ from truerank.metrics.contributions import (
     RankedTasks,
     is_mean,
     mean_and_influences,
+    unit_codes,
 )
 from truerank.metrics.keys import parse
 
@@ -54,7 +55,7 @@ def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.R
 
 
 def contributions_of(ranks: tr.Ranks, key: str) -> Contributions:
-    return RankedTasks(ranks).contributions(parse(key))
+    return RankedTasks(ranks).contributions(parse(key), unit_codes(ranks, "unit")[0])
 
 
 def weights_of(ranks: tr.Ranks) -> np.ndarray[Any, Any]:
@@ -107,7 +108,6 @@ def test_metrics_without_influences(key: str) -> None:
 
 def test_units_are_the_label_that_tasks_write() -> None:
     ranks = drawn(0)
-    mrr = parse("mrr")
     for unit, name, number in (
         ("unit", "unit", 12),
         (None, "task", 24),
@@ -115,9 +115,11 @@ def test_units_are_the_label_that_tasks_write() -> None:
         ("relation", "relation", 3),
         (np.arange(24) // 8, "group", 3),
     ):
-        found = RankedTasks(ranks).contributions(mrr, unit)
-        assert (found.unit, len(found.tops), len(found.bases)) == (name, number, number)
-    assert RankedTasks(ranks.with_labels(unit=None)).contributions(mrr).unit == "task"
-    drawn_ranks = RankedTasks(ranks, 3).contributions(parse("random.mrr"))
-    of_report = tr.report(ranks, seed=3).model.contributions(parse("random.mrr"))
-    assert drawn_ranks.tops.tolist() == of_report.tops.tolist()
+        codes, word = unit_codes(ranks, unit)
+        found = RankedTasks(ranks).contributions(parse("mrr"), codes)
+        assert (word, len(found.tops), len(found.bases)) == (name, number, number)
+    assert unit_codes(ranks.with_labels(unit=None), "unit")[1] == "task"
+    random = parse("random.mrr")
+    models = RankedTasks(ranks, 3), tr.report(ranks, seed=3).model
+    one, two = (model.contributions(random, codes).tops.tolist() for model in models)
+    assert one == two

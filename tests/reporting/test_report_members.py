@@ -95,8 +95,8 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "model": [
         lambda r: reversed_model(r).ranks.above.tolist(),
-        lambda r: r.model.contributions(r.read_key("mrr")).tops.tolist(),
-        lambda r: len(r.model.contributions(r.read_key("mrr"), unit="relation").bases),
+        lambda r: r.model.contributions(r.read_key("mrr"), r.ranks.queries.codes).tops.tolist(),
+        lambda r: len(r.model.contributions(r.read_key("mrr"), r.ranks.relation.codes).bases),
     ],
     "interval": [
         lambda r: but_for_the_worst(r.interval("mrr")),

@@ -539,22 +539,24 @@ def _compare_by_key(
     has_bounds: bool,
 ) -> Comparison:
     """Compare runs over the same tasks, or folds."""
-    name = ""
-    if not are_folds:
-        unit, name = unit_codes(models_a[0].ranks, unit)
-    runs_a, runs_b = (
-        [model.contributions(key, unit) for model in models] for models in (models_a, models_b)
-    )
-    name = name or runs_a[0].unit
-    number = len(runs_a[0].tops)
+    codes, name = unit_codes(models_a[0].ranks, unit)
     if are_folds:  # The value of a fold is to them what that of a unit is to one test set.
+        runs_a = []
+        runs_b = []
+        for fold_a, fold_b in zip(models_a, models_b, strict=True):
+            codes, _ = unit_codes(fold_a.ranks, unit)
+            runs_a.append(fold_a.contributions(key, codes))
+            runs_b.append(fold_b.contributions(key, codes))
         number = sum(len(fold.tops) for fold in runs_a)
         method = OF_FOLDS
         bases = np.ones(len(runs_a))
         tops = [np.array([[fold.mean for fold in folds]]) for folds in (runs_a, runs_b)]
         merits = [np.concatenate([fold.merits for fold in folds]) for folds in (runs_a, runs_b)]
     else:
+        runs_a = [run.contributions(key, codes) for run in models_a]
+        runs_b = [run.contributions(key, codes) for run in models_b]
         check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
+        number = len(runs_a[0].tops)
         method = OF_RUNS if len(runs_a) > 1 else FLIPS
         bases = runs_a[0].bases
         tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
@@ -574,8 +576,7 @@ def _compare_by_key(
             notes = note_on(key, name, influences, bases, is_share=runs_a[0].is_share)
     wins, losses = _count_wins(*merits)
     return Comparison(
-        metric=str(key),
-        **_effect(runs_a, runs_b, low, high),
+        **_values(runs_a, runs_b, low, high),
         level=level,
         p_value=p_value,
         wins=wins,
@@ -586,8 +587,6 @@ def _compare_by_key(
         unit=name,
         pairing="",
         notes=notes,
-        title=table_name(key),
-        decimals=key.decimals,
     )
 
 
@@ -601,10 +600,11 @@ def _why_unbounded(apart: FloatArray, name: str) -> str:
     return f"the {describe_units(differ, name)} that differ do so by the same"
 
 
-def _effect(
+def _values(
     runs_a: Sequence[Contributions], runs_b: Sequence[Contributions], low: float, high: float
 ) -> dict[str, Any]:
     """The values of two models, their difference or ratio, and its bounds, cut to the range."""
+    key = runs_a[0].key
     both = runs_a, runs_b
     value_a, value_b = (math.fsum(run.value for run in runs) / len(runs) for runs in both)
     least, most = runs_a[0].ends
@@ -613,11 +613,14 @@ def _effect(
     if not math.isnan(low):
         low = max(low, least - most)
         high = min(high, most - least)
-    if runs_a[0].key.metric == "gmr":
+    if key.metric == "gmr":
         effect = RATIO
         mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in both)
         estimate, low, high = (math.exp(end) for end in (mean_a - mean_b, low, high))
     return {
+        "metric": str(key),
+        "title": table_name(key),
+        "decimals": key.decimals,
         "value_a": value_a,
         "value_b": value_b,
         "estimate": estimate,

@@ -232,7 +232,8 @@ def interval(
         return _bootstrap(models[0], key, unit, level, seed)
     if len(models) > 1:
         return _interval_over_runs(models, key, unit, level)
-    added = models[0].contributions(key, unit)
+    codes, name = unit_codes(models[0].ranks, unit)
+    added = models[0].contributions(key, codes)
     method = "wilson" if added.is_share else T
     low = high = math.nan
     notes: tuple[str, ...] = ()
@@ -247,8 +248,8 @@ def interval(
         else:
             _, _, low, high = t_test([added.tops[None]], added.bases, level)
         low, high = _metric_between(added, low, high)
-        notes = note_on(key, added.unit, influences, added.bases, is_share=added.is_share)
-    units = len(added.tops), added.unit
+        notes = note_on(key, name, influences, added.bases, is_share=added.is_share)
+    units = len(added.tops), name
     return _interval(key, added.value, (low, high), level, method=method, units=units, notes=notes)
 
 
@@ -267,14 +268,14 @@ def _interval_over_runs(
 ) -> Interval:
     """The interval of the mean of a metric over runs: over other runs and other units."""
     aligned = align_runs(models)
-    if aligned is not None:  # The units of all runs are those of the first.
-        models = aligned
-        unit, name = unit_codes(models[0].ranks, unit)
-    added = [model.contributions(key, unit) for model in models]
+    codes, name = unit_codes(models[0].ranks, unit)
+    if aligned is None:
+        added = [run.contributions(key, unit_codes(run.ranks, unit)[0]) for run in models]
+    else:  # The units of all runs are those of the first.
+        added = [run.contributions(key, codes) for run in aligned]
     value = math.fsum(run.value for run in added) / len(added)
     if aligned is None:
         method = OF_FOLDS
-        name = added[0].unit
         number = sum(len(fold.tops) for fold in added)
         tops = np.array([[fold.mean for fold in added]])
         bases = np.ones(len(added))
@@ -311,7 +312,8 @@ def _bootstrap(
     model: RankedTasks, key: Key, unit: LabelsLike | None, level: float, seed: int
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
-    sample, weights, codes, name = model.sample(key, unit)
+    codes, name = unit_codes(model.ranks, unit)
+    sample, weights, codes = model.sample(key, codes)
     bases = sums_by_unit(codes, weights)
     value = compute(key, sample)
     low = high = math.nan

@@ -51,8 +51,6 @@ class Contributions:
     mean : float
         The ratio of the sums of tops and of bases; of a variance its logarithm.
     tops, bases : ndarray of float64, shape (units,)
-    unit : str
-        What a unit is, in the singular.
     merits : ndarray of float64, shape (tasks,)
         What each task, or query, adds to a mean in which more is better.
     ends : (float, float)
@@ -66,7 +64,6 @@ class Contributions:
     mean: float
     tops: FloatArray
     bases: FloatArray
-    unit: str
     merits: FloatArray
     ends: tuple[float, float] = (-math.inf, math.inf)
     chance: tuple[float, float] | None = None
@@ -96,7 +93,8 @@ class Contributions:
 # What inference takes of a report, whether of tasks or of queries with several right answers:
 # - `ranks`, with the weights in force, by whose labels tasks are paired and are units;
 # - `read_key(text)`;
-# - `contributions(key, unit)`, and of ranks alone `sample(key, unit)`, which the bootstrap draws;
+# - `contributions(key, codes)`, with a code for the unit of each task, as `unit_codes` returns it;
+#   of ranks alone also `sample(key, codes)`, from which the bootstrap draws;
 # - `with_ranks(ranks)`, the same report of its own tasks in another order, or labelled anew;
 # - `paired_rules`, what else is equal in two that are compared: of retrieval gains and misses.
 @dataclass(frozen=True, eq=False)
@@ -115,9 +113,9 @@ class RankedTasks:
     --------
     >>> from truerank import Ranks
     >>> model = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
-    >>> contributions = model.contributions(model.read_key("mr"), ["a", "b", "a"])
-    >>> contributions.tops, contributions.bases, contributions.unit
-    (array([6., 4.]), array([2., 1.]), 'group')
+    >>> contributions = model.contributions(model.read_key("mr"), np.array([0, 1, 0]))
+    >>> contributions.tops, contributions.bases
+    (array([6., 4.]), array([2., 1.]))
     """
 
     ranks: Ranks
@@ -130,10 +128,8 @@ class RankedTasks:
         """Return these tasks in another order, or with other labels or weights."""
         return RankedTasks(ranks, self.seed)
 
-    def sample(
-        self, key: Key, unit: LabelsLike | None = UNIT
-    ) -> tuple[Sample, FloatArray, IntArray, str]:
-        """Return the tasks of a key: their ranks, safe weights, unit codes, and a unit's name.
+    def sample(self, key: Key, codes: IntArray) -> tuple[Sample, FloatArray, IntArray]:
+        """Return the tasks of a key: their ranks, weights with safe sums, and codes of units.
 
         Tasks of weight 0 are left out of all metrics but count, which counts them.
         """
@@ -142,7 +138,6 @@ class RankedTasks:
         sides.check(key.side, str(key))
         # All tasks are ranked at once, so that the sides agree with the whole.
         sample = sample_of(ranks, key.kind, self.seed)
-        codes, name = unit_codes(ranks, unit)
         chosen = sides.mask(key.side)
         if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
             has_weight = sample.weights > 0
@@ -156,19 +151,19 @@ class RankedTasks:
         weights = np.ones(len(sample.ranks))
         if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
             weights = rescale_weights(sample.weights)
-        return sample, weights, codes, name
+        return sample, weights, codes
 
-    def contributions(self, key: Key, unit: LabelsLike | None = UNIT) -> Contributions:
+    def contributions(self, key: Key, codes: IntArray) -> Contributions:
         """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
 
         Parameters
         ----------
         key : Key
             No macro average.
-        unit : str, labels or None
-            As `unit_codes` takes it.
+        codes : ndarray of int64, shape (n,)
+            The unit of each task, as `unit_codes` returns it.
         """
-        sample, weights, codes, name = self.sample(key, unit)
+        sample, weights, codes = self.sample(key, codes)
         metric = METRICS[key.metric]
         first = sample._replace(ranks=np.ones(len(weights)), tied=None)
         last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
@@ -179,13 +174,12 @@ class RankedTasks:
             tops = weights * (values - shift)
             ends = [weights * (_summands(key, end, weights) - shift) for end in (first, last)]
             least, most = sorted(float(end.sum() / bases.sum()) for end in ends)
-            if name != TASK:
-                tops = sums_by_unit(codes, tops)
-                bases = sums_by_unit(codes, bases)
+            tops = sums_by_unit(codes, tops)
+            bases = sums_by_unit(codes, bases)
             mean, influences = mean_and_influences(tops, bases)
         value = compute(key, sample)
         if not (math.isfinite(value) and math.isfinite(mean)):
-            return Contributions(key, math.nan, math.nan, tops, bases, name, values)
+            return Contributions(key, math.nan, math.nan, tops, bases, values)
         if metric.mean is variance:
             least = -math.inf
             most = math.inf
@@ -197,7 +191,7 @@ class RankedTasks:
         if metric.single is None and key.adjustment != NO_ADJUSTMENT:
             chance = moments(key.alone, sample.candidates, sample.weights)
         merits = values if metric.increasing else -values
-        return Contributions(key, value, mean, tops, bases, name, merits, (least, most), chance)
+        return Contributions(key, value, mean, tops, bases, merits, (least, most), chance)
 
 
 def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
 from ..metrics.answer_metrics import LEVELS, ORDER_KINDS, read_key
 from ..metrics.answers import GAINS, RankedAnswers, counted_gains
-from ..metrics.contributions import UNIT, Contributions, sums_by_unit, unit_codes
+from ..metrics.contributions import Contributions, sums_by_unit
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides, increasing
 from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
@@ -417,16 +417,15 @@ class AnsweredQueries(Source):
         """Return the same right answers in another order, with these ranks."""
         return self._with_ranks(ranks)
 
-    def contributions(self, key: Key, unit: LabelsLike | None = UNIT) -> Contributions:
+    def contributions(self, key: Key, codes: IntArray) -> Contributions:
         """Return what the queries of each unit add to a metric.
 
         Examples
         --------
         >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> AnsweredQueries(ranks).contributions(read_key("map")).tops
+        >>> AnsweredQueries(ranks).contributions(read_key("map"), np.array([0, 0, 1])).tops
         array([0.75, 0.5 ])
         """
-        codes, name = unit_codes(self.ranks, unit)
         codes = self.graded.of_queries(codes, "unit")
         answers, places = self._answers_of(key)
         columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
@@ -446,7 +445,7 @@ class AnsweredQueries(Source):
             tops = sums_by_unit(codes, tops)
             bases = sums_by_unit(codes, bases)
             mean = float(tops.sum() / bases.sum())
-        return Contributions(key, mean, mean, tops, bases, name, merits, (ends[0], ends[1]))
+        return Contributions(key, mean, mean, tops, bases, merits, (ends[0], ends[1]))
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:
