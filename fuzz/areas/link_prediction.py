@@ -14,18 +14,18 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/tasks/side.py",
-        "distinct_rows(list(pairs[:, :end]))",
-        "distinct_rows(list(pairs[:, : end - 1]))",
+        "distinct_in_place(codes[:end])",
+        "distinct_in_place(codes[: end - 1])",
     ),
     Fault(
         "a check left out",
-        "python/truerank/tasks/sampling.py",
+        "python/truerank/tasks/candidates.py",
         "if len(missing):",
         'if len(missing) and "head" in what:',
     ),
     Fault(
         "a bound made too tight",
-        "python/truerank/tasks/sampling.py",
+        "python/truerank/tasks/candidates.py",
         "allowed = np.diff(starts)[lists] - np.diff(skip_indptr)[rows]",
         "allowed = np.maximum(np.diff(starts)[lists] - np.diff(skip_indptr)[rows] - 1, 0)",
     ),

@@ -18,7 +18,7 @@ from strategies.triples import NAMES, WORDS, Given, given_tasks, lists_of
 from support.examples import examples
 from support.refusals import refusal
 from truerank.link_prediction import Sampled, Task
-from truerank.tasks import sampling
+from truerank.tasks import candidates
 
 # of duplicates and of leaks
 pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
@@ -122,7 +122,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
         return
     with warnings.catch_warnings(record=True) as caught, pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("always")
-        patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
+        patch.setattr(candidates, "_NUMBERS_AT_ONCE", at_once)
         task = Task(**arguments)
     found = given.found
     rules = given.rules

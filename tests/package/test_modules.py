@@ -70,7 +70,7 @@ TESTED_BY = {
         inputs/selection
     """,
     "link_prediction/test_task.py": """
-        link_prediction/triple_sides
+        link_prediction/sides
     """,
     "link_prediction/test_triples.py": """
         link_prediction/triple_audit records/split_audit
@@ -151,10 +151,9 @@ TESTED_BY = {
         tables/as_table tables/cells tables/forms
     """,
     "tasks/test_candidates.py": """
-        tasks/keyed_candidates tasks/listed_candidates
     """,
     "tasks/test_task.py": """
-        tasks/batches tasks/evaluation tasks/query_rows tasks/score_evaluation
+        tasks/batches tasks/evaluation tasks/score_evaluation
         tasks/side
     """,
     "test_errors.py": """

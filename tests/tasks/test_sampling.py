@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies.triples import lists_of
 from support.problems import csr
 from truerank import link_prediction, retrieval
-from truerank.tasks import sampling
+from truerank.tasks import candidates
 
 
 def draw_plainly(
@@ -29,8 +29,8 @@ def draw_plainly(
     allowed = np.array([len(columns) for columns in left], np.int64)
     most = min(negatives, int(allowed.max(initial=0)))
     drawn: list[list[int]] = []
-    for batch in sampling.batches_of(np.full(len(rows), most), sampling._NUMBERS_AT_ONCE):
-        numbers = sampling._draw(allowed[batch], most, rng).tolist()
+    for batch in candidates.batches_of(np.full(len(rows), most), candidates._NUMBERS_AT_ONCE):
+        numbers = candidates._draw(allowed[batch], most, rng).tolist()
         for task in range(batch.start, batch.stop):
             mine = min(most, int(allowed[task]))
             drawn.append([left[task][number] for number in numbers[:mine]])
@@ -58,10 +58,12 @@ def test_what_is_drawn(data: st.DataObject) -> None:
     right = np.array(answered, np.int64), np.array(answers, np.int64)
     negatives = data.draw(st.integers(1, 12))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "_NUMBERS_AT_ONCE", data.draw(st.sampled_from([1, 10, 1000])))
+        patch.setattr(candidates, "_NUMBERS_AT_ONCE", data.draw(st.sampled_from([1, 10, 1000])))
         expected = draw_plainly(known_lists, rows, pools, right, negatives, 5)
         rng = np.random.default_rng(5)
-        indptr, indices = sampling.draw_candidates(known_lists, rows, pools, right, negatives, rng)
+        indptr, indices = candidates.draw_candidates(
+            known_lists, rows, pools, right, negatives, rng
+        )
     assert [part.tolist() for part in np.split(indices, indptr[1:-1])][: len(rows)] == expected
 
 
@@ -70,7 +72,7 @@ def test_counts_at_most(ascending: list[int], values: list[int], apart: int) -> 
     """By a table of what lies close together, and by search of what lies far apart."""
     ordered = np.sort(np.array(ascending, dtype=np.int64)) * apart
     asked = np.array(values, dtype=np.int64) * apart
-    found = sampling._count_at_most(ordered, asked)
+    found = candidates._count_at_most(ordered, asked)
     assert np.array_equal(found, np.searchsorted(ordered, asked, side="right"))
 
 

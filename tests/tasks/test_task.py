@@ -18,7 +18,7 @@ from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
 from truerank.link_prediction import Sampled, Task
 from truerank.records.vocabularies import Vocabulary
-from truerank.tasks import query_rows
+from truerank.tasks import evaluation
 from truerank.tasks.evaluation import rank_callables, rank_scores
 from truerank.tasks.side import Side
 from truerank.tasks.task import Task as BaseTask
@@ -169,17 +169,17 @@ def test_rows_are_compared_by_their_bits(
     array = table.view(dtype).copy(order)
     expected = [a.tobytes() != b.tobytes() for a, b in zip(array[rows], array[others], strict=True)]
     assert 10 < sum(expected) < 99
-    monkeypatch.setattr(query_rows, "_CHUNK_BYTES", 100)
-    monkeypatch.setattr(query_rows, "_TILE_BYTES", 24 * size)
-    assert query_rows.mismatched_rows(array, rows, others).tolist() == expected
-    assert query_rows.mismatched_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
+    monkeypatch.setattr(evaluation, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(evaluation, "_TILE_BYTES", 24 * size)
+    assert evaluation.mismatched_rows(array, rows, others).tolist() == expected
+    assert evaluation.mismatched_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
     np.save(tmp_path / "part-0.npy", array[:13])
     np.save(tmp_path / "part-1.npy", array[13:])
     name = "bfloat16" if dtype == "V2" else None
     for source in (array, f"{tmp_path}/part-*.npy"):
         with tr.open_scores(source, dtype=name) as store:
             for io in ("map", "read"):
-                found = query_rows.mismatched_stored_rows(store, rows, others, io)
+                found = evaluation.mismatched_stored_rows(store, rows, others, io)
                 assert found.tolist() == expected
 
 

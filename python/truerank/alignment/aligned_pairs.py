@@ -16,7 +16,7 @@ from ..records.columns import PAIRS
 from ..records.id_tables import read_tables
 from ..records.split_audit import SplitAudit
 from ..records.vocabularies import Vocabulary
-from ..tasks.keyed_candidates import name_of_sets
+from ..tasks.candidates import name_of_sets
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray

@@ -12,7 +12,7 @@ from ..arrays.npy_files import is_npy
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions
-from ..link_prediction.triple_sides import FILTERS
+from ..link_prediction.sides import FILTERS
 from .options import (
     ARRAY,
     COUNTING,

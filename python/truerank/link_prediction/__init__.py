@@ -13,7 +13,7 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..records.split_audit import SplitFinding as SplitFinding
-    from ..tasks.sampling import Sampled as Sampled
+    from ..tasks.candidates import Sampled as Sampled
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
@@ -25,7 +25,7 @@ else:  # A type checker that read this would accept any name.
         __name__,
         {
             "..records.split_audit": ("SplitFinding",),
-            "..tasks.sampling": ("Sampled",),
+            "..tasks.candidates": ("Sampled",),
             ".listed_predictions": ("Predictions", "read_predictions"),
             ".task": ("Task",),
             ".triple_audit": ("TaskAudit",),

@@ -24,18 +24,18 @@ from ..tasks.evaluation import (
     rank_vectors,
 )
 from ..tasks.task import Task as SidedTask
-from .candidate_sets import as_candidates
-from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import (
+from .sides import (
     FACT,
     FILTERS,
     NONE,
     QUERY,
     TRIPLE,
+    as_candidates,
     make_sides,
     roles_by_side,
     vocabularies_by_role,
 )
+from .triple_audit import TaskAudit, audit_triples
 from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ for each query and in the mean: recall, precision and success at k, the reciproc
 right answer, average precision, R-precision, and discounted cumulative gain. Ties are exact.
 """
 
-from ..tasks.sampling import Sampled
+from ..tasks.candidates import Sampled
 
 # It is imported at once, so that the function hides its module.
 from .report import RetrievalReport, report

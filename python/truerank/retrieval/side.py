@@ -15,8 +15,15 @@ from ..inputs.selection import indptr_of
 from ..inputs.words import LISTED
 from ..ranks.labels import Labels, as_labels
 from ..records.vocabularies import Vocabulary
-from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
-from ..tasks.sampling import Sampled, check_among, check_sample, draw_candidates
+from ..tasks.candidates import (
+    KeyedLists,
+    Sampled,
+    check_among,
+    check_sample,
+    draw_candidates,
+    name_of_sets,
+    read_keyed_lists,
+)
 from ..tasks.side import Side, TaskLists, make_side
 from .sets import AnswerSets
 

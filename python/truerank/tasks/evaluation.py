@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from ..arrays.row_keys import first_equals
+from ..arrays.row_keys import (
+    are_among,
+    codes_of,
+    distinct,
+    distinct_rows,
+    first_equals,
+    row_keys,
+    search_sorted,
+)
 from ..counting.driver import count_source
 from ..counting.job import prepare_job
 from ..counting.lists import rank_open_lists
@@ -20,22 +28,17 @@ from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import flag
 from ..inputs.frames import NUMBERED, Axis, by_position
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
+from ..inputs.selection import indptr_of, join_ranges
 from ..inputs.words import LISTED
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
-from .listed_candidates import candidates_of_lists
-from .query_rows import (
-    look_at_stored_rows,
-    mismatched_stored_rows,
-    mismatched_vectors,
-    with_mismatched,
-)
+from .side import TaskLists
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -45,6 +48,20 @@ if TYPE_CHECKING:
     from .task import Task
 
     BySide = Mapping[str, Any]
+    import numpy.typing as npt
+
+    Flags = npt.NDArray[np.bool_]
+    from ..records.vocabularies import Vocabulary
+
+
+# Rows of so many bytes are compared at a time, because they stay in a cache.
+_CHUNK_BYTES = 4 << 20
+_TILE_BYTES = 64 << 20
+# Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
+# too.
+_ROUNDING = 0.01
+# So many pairs of rows of a store are looked at: each takes a page of a file, or two.
+LOOKED_AT = 100
 
 
 class ScoreOptions(RuleOptions, total=False):
@@ -284,3 +301,270 @@ def split_progress(
     """
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [lambda done, *_, start=start: report_progress(start + done) for start in starts]
+
+
+def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
+    """Return audited ranks whose audit counts the mismatched rows of tasks."""
+    assert ranks.audit is not None
+    audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
+    return ranks._with({"audit": np.array(audit)})
+
+
+def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:
+    """Return for pairs of rows of a matrix whether they differ in any bit.
+
+    NaNs with the same bits are equal; 0.0 and -0.0 are not. At most a few MB are copied at a time,
+    whatever the layout.
+
+    Parameters
+    ----------
+    array : ndarray, shape (height, width)
+        The matrix, of any dtype of 1, 2, 4, 8 or 16 bytes.
+    rows, others : ndarray of int64, shape (n,)
+        The rows of each pair.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]])
+    >>> mismatched_rows(rows, np.array([0, 1, 2]), np.array([0, 0, 0]))
+    array([False,  True, False])
+    """
+    mismatched = np.zeros(len(rows), dtype=np.bool_)
+    pairs = np.flatnonzero(rows != others)
+    bits = f"u{min(array.dtype.itemsize, 8)}"
+    step = max(1, _CHUNK_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
+    for start in range(0, len(pairs), step):
+        chunk = pairs[start : start + step]
+        row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
+        other = np.ascontiguousarray(array[others[chunk]]).view(bits)
+        mismatched[chunk] = (row != other).any(axis=1)
+    return mismatched
+
+
+def mismatched_vectors(
+    name: str, embeddings: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
+) -> Flags:
+    """Return the same for vectors of queries, and warn if rounding cannot be why they differ.
+
+    Then they may be those of another side, or in another order than the test.
+
+    Parameters
+    ----------
+    name : str
+        The argument of the queries, for the warning.
+    embeddings : Embeddings
+    rows, others : ndarray of int64, shape (n,)
+        The rows of each pair.
+    targets : ndarray of int64, shape (n,)
+        The entity that both are scored with.
+    """
+    mismatched = mismatched_rows(embeddings.query_array, rows, others)
+    if mismatched.any():
+        columns = targets[mismatched]
+        one = embeddings.score(rows[mismatched], columns, 1)
+        other = embeddings.score(others[mismatched], columns, 1)
+        number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
+        warn_of_other_scores(name, number, one, other)
+    return mismatched
+
+
+def warn_of_other_scores(
+    name: str, number: str, one: npt.NDArray[Any], other: npt.NDArray[Any]
+) -> None:
+    """Warn if scores of rows, and of the first row of their query, differ by more than rounding."""
+    with np.errstate(all="ignore"):
+        are_odd = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
+    if are_odd:
+        text = f"in {number} a query has other scores than in its first row: are they rows of "
+        warn_user(f"{name}: {text}this side, in the order of the test?")
+
+
+def look_at_stored_rows(
+    name: str, store: Store, rows: IntArray, others: IntArray, targets: IntArray
+) -> None:
+    """Warn as `mismatched_vectors` does, by few scores of a store that is read in place."""
+    pairs = np.flatnonzero(rows != others)[:LOOKED_AT]
+    if len(pairs) and store.in_place and store.carrier.kind == "f":
+        one = store.take(rows[pairs], targets[pairs])
+        other = store.take(others[pairs], targets[pairs])
+        number = f"{np.count_nonzero(one != other):,} of {len(pairs):,} rows that were compared"
+        warn_of_other_scores(name, number, one, other)
+
+
+def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:
+    """Return the same for pairs of rows of a store, and read each row once.
+
+    Rows are compared by 128 bits of their BLAKE2b hash, so that no row stays in memory.
+
+    Parameters
+    ----------
+    store : Store
+        The matrix.
+    rows, others : ndarray of int64, shape (n,)
+        The rows of each pair.
+    io : {"map", "read"}
+        As in `rank`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> from truerank.stores import open_scores
+    >>> store = open_scores(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
+    >>> mismatched_stored_rows(store, np.array([0, 1, 2]), np.array([0, 0, 0]), "map")
+    array([False,  True, False])
+    """
+    from hashlib import blake2b
+
+    is_compared = rows != others
+    mismatched = np.zeros(len(rows), dtype=np.bool_)
+    row_ids = distinct(np.concatenate([rows[is_compared], others[is_compared]]))
+    if not len(row_ids):
+        return mismatched
+    hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
+    for tile in store.tiles(_TILE_BYTES):
+        first, last = np.searchsorted(row_ids, [tile.top, tile.top + tile.height])
+        if first == last:
+            continue
+        with store.block(tile, io) as table:
+            bits = table.view(f"u{store.itemsize}")
+            for i in range(first, last):
+                hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
+            del table, bits  # Without these names the file can be unmapped.
+    joined = b"".join(each.digest() for each in hashes)
+    digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
+    of_rows = digests[search_sorted(row_ids, rows[is_compared])]
+    of_others = digests[search_sorted(row_ids, others[is_compared])]
+    mismatched[is_compared] = (of_rows != of_others).any(axis=1)
+    return mismatched
+
+
+def candidates_of_lists(
+    lists: CandidateLists, rows: IntArray, side: Side, vocabulary: Vocabulary
+) -> tuple[TaskLists, IntArray]:
+    """Split what is listed into candidates and others, without a loop over queries.
+
+    Parameters
+    ----------
+    lists : CandidateLists
+    rows : ndarray of int64, shape (n,)
+        The list of each task.
+    side : Side
+        The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
+    vocabulary : Vocabulary
+        Of the candidates, for messages.
+
+    Returns
+    -------
+    TaskLists
+        What is left out of the lists: the filter, and what is listed and no candidate.
+    ndarray of int64, shape (n,)
+        The number of candidates of each task that the filter leaves, its target included.
+
+    Raises
+    ------
+    InputValueError
+        For an entity that is no candidate of its query, unless it is filtered or a right answer.
+
+    Examples
+    --------
+    >>> from truerank.inputs.candidate_lists import as_lists
+    >>> from truerank.records.vocabularies import Vocabulary
+    >>> from truerank.tasks.side import Side
+    >>> one = np.zeros(1, np.int64)
+    >>> side = Side("tail", 9, one[:, None], one, one + 2, one, candidates=np.array([2, 5, 7]))
+    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side, Vocabulary(9, None))[1]
+    array([3])
+    """
+    size = side.n_candidates
+    filters = _as_task_lists(side.filter, len(side))
+    candidates = _as_task_lists(side.candidates, len(side))
+    filter_keys = _keys(filters, size)
+    candidate_keys = _keys(candidates, size)
+    # Tasks often share their combination of a list, candidates, a filter and a query.
+    combinations = codes_of(rows, candidates.lists, filters.lists, side.rows)
+    first = combinations.first()
+    of_candidates = candidates.lists[first] * size
+    of_filter = filters.lists[first] * size
+
+    # The entries of each combination's list; ids out of range are refused where they are ranked.
+    number, places = _places(lists.indptr, rows[first])
+    ids = lists.ids[places].astype(np.int64)
+    is_within = (ids >= 0) & (ids < size)
+    number, places, ids = number[is_within], places[is_within], ids[is_within]
+    is_candidate = are_among(of_candidates[number] + ids, candidate_keys)
+    is_filtered = are_among(of_filter[number] + ids, filter_keys)
+    is_right = are_among(side.rows[first][number] * size + ids, side.rows * size + side.targets)
+    is_wrong = ~(is_candidate | is_filtered | is_right)
+    if is_wrong.any():
+        _refuse_others(lists, places, is_wrong, vocabulary)
+
+    # What is filtered, and what is listed and no candidate, are left out of the lists.
+    filter_number, filter_places = _places(filters.indptr, filters.lists[first])
+    filtered = distinct_rows([filter_number, filters.indices[filter_places].astype(np.int64)])
+    filter_number, filter_ids = filtered
+    is_other = ~is_candidate & ~is_filtered
+    all_numbers = np.append(filter_number, number[is_other])
+    all_ids = np.append(filter_ids, ids[is_other])
+    order = np.argsort(row_keys([all_numbers, all_ids]), kind="stable")
+    indptr = indptr_of(np.bincount(all_numbers, minlength=len(first)))
+    left_out = TaskLists(indptr, all_ids[order], combinations.codes)
+
+    # A filtered target is a candidate all the same.
+    are_both = are_among(of_candidates[filter_number] + filter_ids, candidate_keys)
+    both = np.bincount(filter_number[are_both], minlength=len(first))
+    sizes = np.diff(candidates.indptr)[candidates.lists[first]] - both
+    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
+    return left_out, sizes[combinations.codes] + is_target_filtered
+
+
+def _as_task_lists(selection: Any, tasks: int) -> TaskLists:
+    """Return a selection as lists, also if it is one list for all tasks, or none."""
+    if isinstance(selection, TaskLists):
+        return selection
+    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
+    return TaskLists(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
+
+
+def _keys(task_lists: TaskLists, size: int) -> IntArray:
+    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
+
+    Examples
+    --------
+    >>> _keys(TaskLists(np.array([0, 1, 3]), np.array([5, 2, 5]), np.array([0, 1])), 10)
+    array([ 5, 12, 15])
+    """
+    numbers = np.repeat(np.arange(len(task_lists.indptr) - 1), np.diff(task_lists.indptr))
+    keys: IntArray = numbers * size + task_lists.indices
+    if (keys[1:] < keys[:-1]).any():
+        keys.sort()
+    return keys
+
+
+def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the entries of chosen lists: the number of each one's choice, and its place."""
+    starts = indptr[chosen]
+    lengths = indptr[chosen + 1] - starts
+    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
+
+
+def _refuse_others(
+    lists: CandidateLists, places: IntArray, is_wrong: Any, vocabulary: Vocabulary
+) -> None:
+    """Refuse what is no candidate of any task that reads its list."""
+    read_times = np.bincount(places, minlength=len(lists.ids))
+    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
+    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
+    if not len(others):
+        return
+    row, position = lists.place(int(others[0]))
+    label = vocabulary.label_of(int(lists.ids[others[0]]))
+    expected = "candidates of the query of each list"
+    got = f"{label!r} in list {row}, at position {position}"
+    raise InputValueError(lists.name, expected=expected, got=got)
