@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     Values = npt.NDArray[np.floating[Any]]
     Flags = npt.NDArray[np.bool_]
+    # The scores of some tasks, as `count` takes them.
+    Block = tuple[Values, Values, Flags, Flags, Flags]
 
 # Counts are the rows of an array of int64, shape (4, tasks): the candidates above the true one,
 # those tied with it (itself included), all of them, and those whose order with it is open, by the
@@ -44,28 +46,6 @@ LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
 
 
 # -- scores ----------------------------------------------------------------------------------------
-
-
-class Block(NamedTuple):
-    """The float scores of some tasks: all candidates and the true one; higher is better.
-
-    Attributes
-    ----------
-    values : ndarray of float, shape (tasks, columns)
-    true_scores : ndarray of float, shape (tasks, 1)
-    others : ndarray of bool, shape (tasks, columns)
-        The candidates other than the true one, including filtered ones.
-    filtered : ndarray of bool, shape (tasks, columns)
-        What a filter leaves out, the true candidate included.
-    is_true : ndarray of bool, shape (tasks, columns)
-        Where the true candidate is; nowhere for sampled scores.
-    """
-
-    values: Values
-    true_scores: Values
-    others: Flags
-    filtered: Flags
-    is_true: Flags
 
 
 @default_arithmetic()
@@ -123,7 +103,7 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
         filtered = np.zeros_like(is_true)
         if job.filter is not None:
             filtered = is_true | _selected(job.filter, tasks, columns)
-        yield Block(values, values[is_true][:, None], others, filtered, is_true)
+        yield values, values[is_true][:, None], others, filtered, is_true
 
 
 def _selected(selection: Selection, tasks: slice, columns: int) -> Flags:
@@ -163,7 +143,7 @@ def sampled_blocks(
             part = negatives.array[indptr[tasks.start] : indptr[tasks.stop]]
             values[is_listed] = as_floats(negatives.with_array(part), order)
         nowhere = np.zeros_like(is_listed)
-        yield Block(values, true_column[tasks], is_listed, nowhere, nowhere)
+        yield values, true_column[tasks], is_listed, nowhere, nowhere
 
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -244,34 +224,61 @@ NAN_LEVELS = {
 
 @default_arithmetic()
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
-def count(block: Block, convention: Convention) -> IntArray:
-    """Count one block under one convention.
+def count(
+    values: Values,
+    true_scores: Values,
+    others: Flags,
+    filtered: Flags,
+    is_true: Flags,
+    convention: Convention,
+) -> IntArray:
+    """Count some tasks under one convention.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (tasks, columns)
+        The scores of all candidates; higher is better.
+    true_scores : ndarray of float, shape (tasks, 1)
+    others : ndarray of bool, shape (tasks, columns)
+        The candidates other than the true one, including filtered ones.
+    filtered : ndarray of bool, shape (tasks, columns)
+        What a filter leaves out, the true candidate included.
+    is_true : ndarray of bool, shape (tasks, columns)
+        Where the true candidate is; nowhere for sampled scores.
+    convention : Convention
 
     Examples
     --------
     >>> values = np.array([[5.0, 5.0, 7.0]])
     >>> is_true = np.array([[True, False, False]])
-    >>> block = Block(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true)
-    >>> count(block, EXACT).ravel()
+    >>> count(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true, EXACT).ravel()
     array([1, 2, 3, 0])
     """
-    block = _as_read(block, convention)
+    if convention.nan == "-inf":
+        values = np.where(np.isnan(values), -np.inf, values)
+        true_scores = np.where(np.isnan(true_scores), -np.inf, true_scores)
+    if convention.itself != "no":
+        others = others | is_true
+    if convention.itself == "always":
+        filtered = filtered | is_true
     bounds_of = TRANSFORMS[convention.transform]
-    low, high = bounds_of(block.values)
-    true_low, true_high = bounds_of(block.true_scores)
-    if convention.filter != "left out":  # Filtered candidates that stay have other scores.
-        low = np.where(block.filtered, _filler(convention.filter, low, true_low), low)
-        high = np.where(block.filtered, _filler(convention.filter, high, true_high), high)
-    others = block.others
-    true_is_nan = np.isnan(block.true_scores)
-    is_nan = np.isnan(low) | (np.isnan(block.values) & ~block.filtered)
-    above, equal, is_open = _compare(block, (low, high), (true_low, true_high), convention)
-    if convention.rank.endswith("column") and block.is_true.any():
-        comes_before = ~np.logical_or.accumulate(block.is_true, axis=1)
-        if convention.rank == "lowest column":
-            above |= equal & comes_before
-        else:
-            above |= equal & ~comes_before
+    low, high = bounds_of(values)
+    true_low, true_high = bounds_of(true_scores)
+    if convention.filter == "left out":
+        others = others & ~filtered
+    else:  # Filtered candidates that stay have other scores.
+        low = np.where(filtered, _filler(convention.filter, low, true_low), low)
+        high = np.where(filtered, _filler(convention.filter, high, true_high), high)
+    true_is_nan = np.isnan(true_scores)
+    # A score is also NaN where a transform or a filter made a number of it.
+    is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)
+    # Equal scores have equal transforms, even where rounding leaves these open.
+    same = (values == true_scores) & ~filtered
+    bounds = (low, high, true_low, true_high)
+    above, equal, is_open = _compare(bounds, same, is_nan, true_is_nan, convention)
+    if convention.rank.endswith("column") and is_true.any():
+        is_behind = np.logical_or.accumulate(is_true, axis=1)
+        above |= equal & (is_behind != (convention.rank == "lowest column"))
         equal[:] = False
     if convention.nan == "any":
         broken = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
@@ -286,31 +293,23 @@ def count(block: Block, convention: Convention) -> IntArray:
     if convention.candidates == "finite":
         candidates = (np.isfinite(low) & others).sum(axis=1)
         candidates += np.isfinite(true_low)[:, 0]
-    return np.stack(
-        [(above & others).sum(axis=1), tied, candidates, (is_open & others).sum(axis=1)]
-    )
+    return np.stack([(above & others).sum(1), tied, candidates, (is_open & others).sum(1)])
 
 
 def _compare(
-    block: Block,
-    bounds: tuple[Values, Values],
-    true_bounds: tuple[Values, Values],
+    bounds: tuple[Values, Values, Values, Values],
+    same: Flags,
+    is_nan: Flags,
+    true_is_nan: Flags,
     convention: Convention,
 ) -> tuple[Flags, Flags, Flags]:
     """Return which scores are above the true one, which equal it, and whose order is open."""
-    low, high = bounds
-    true_low, true_high = true_bounds
-    # A score is also NaN where a transform or a filter made a number of it.
-    is_nan = np.isnan(low) | (np.isnan(block.values) & ~block.filtered)
-    true_is_nan = np.isnan(block.true_scores)
+    low, high, true_low, true_high = bounds
     level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
     levels = is_nan * np.int8(level)
     true_levels = true_is_nan * np.int8(true_level)
     alike = levels == true_levels
-    equal = (low == true_high) & (high == true_low)
-    # Equal scores have equal transforms, even where rounding leaves these open.
-    equal |= (block.values == block.true_scores) & ~block.filtered
-    equal |= is_nan & true_is_nan
+    equal = same | ((low == true_high) & (high == true_low)) | (is_nan & true_is_nan)
     if convention.rtol or convention.atol:
         distance = np.abs(low - true_low)
         allowed = convention.atol + np.abs(convention.rtol * true_low)
@@ -319,21 +318,6 @@ def _compare(
     above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
     is_open = alike & (high >= true_low) & ~above & ~equal
     return above, equal, is_open
-
-
-def _as_read(block: Block, convention: Convention) -> Block:
-    """Return a block with the candidates, and the numbers in place of NaN, of a convention."""
-    values, true_scores, others, filtered, is_true = block
-    if convention.nan == "-inf":
-        values = np.where(np.isnan(values), -np.inf, values)
-        true_scores = np.where(np.isnan(true_scores), -np.inf, true_scores)
-    if convention.itself != "no":
-        others = others | is_true
-    if convention.itself == "always":
-        filtered = filtered | is_true
-    if convention.filter == "left out":
-        others = others & ~filtered
-    return Block(values, true_scores, others, filtered, is_true)
 
 
 def _filler(word: str, scores: Values, true_scores: Values) -> Any:
@@ -375,7 +359,7 @@ def counts_by_convention(
     if parts:
         for block in blocks():
             for counted, counts in parts.items():
-                counts.append(count(block, counted))
+                counts.append(count(*block, counted))
     whole = {}
     for counted, counts in parts.items():
         if counts:  # Without tasks there are no blocks.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..counting.job import prepare_job
 from ..counting.sampled import rank_against
 from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
 from ..inputs.checks import instance, unique_keys
-from ..inputs.rules import read_rules, with_options
+from ..inputs.rules import Rules
 from ..inputs.scores import as_scores
 from ..metrics.keys import table_name
 from ..naming import public
@@ -37,7 +37,6 @@ from .presets import EXACT, Convention, Metric, Preset, find_presets
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.rules import Rules
     from ..inputs.words import ScoreOrder
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
@@ -47,7 +46,8 @@ COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
 
 @public("truerank.compat")
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """One difference between the exact definition and a toolkit.
 
     Attributes
@@ -311,22 +311,19 @@ def _exact_value(key: str, exact: Report) -> float:
 # -- evaluation ------------------------------------------------------------------------------------
 
 
-class CompatOptions(TypedDict, total=False):
-    """Options of what is evaluated here: what scores mean, and the sides of the tasks."""
-
-    others: Any
-    rows: Any
-    filter: Any
-    candidates: Any
-    order: ScoreOrder
-    dtype: Any
-    side: LabelsLike | None
-
-
 @public("truerank.compat")
-@with_options(CompatOptions)
 def report(
-    scores: Any, targets: Any = None, *, preset: str | Preset, **options: Unpack[CompatOptions]
+    scores: Any,
+    targets: Any = None,
+    *,
+    preset: str | Preset,
+    others: Any = None,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: ScoreOrder = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
 ) -> CompatReport:
     """Evaluate scores as a toolkit does, and show how its numbers depart from the exact ones.
 
@@ -373,18 +370,25 @@ def report(
     >>> report([0.5, 0.2], others=[[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
     1.0
     """
-    (row,) = find_presets([preset], "preset")
-    return _evaluate(scores, targets, [row], options)[row.name]
+    presets = find_presets([preset], "preset")
+    tasks = {"others": others, "rows": rows, "filter": filter, "candidates": candidates}
+    reports = table(scores, targets, presets=presets, order=order, dtype=dtype, side=side, **tasks)
+    return reports[presets[0].name]
 
 
 @public("truerank.compat")
-@with_options(CompatOptions)
 def table(
     scores: Any,
     targets: Any = None,
     *,
     presets: Iterable[str | Preset] | None = None,
-    **options: Unpack[CompatOptions],
+    others: Any = None,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: ScoreOrder = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
 ) -> CompatTable:
     """Compare the numbers of several toolkits for the same scores with the exact numbers.
 
@@ -407,57 +411,39 @@ def table(
     >>> table([0.5], others=[[0.5, 0.1]], presets=["ogb"])["ogb"].bounds("mrr_list")
     (0.6666666865348816, 0.6666666865348816)
     """
-    return _evaluate(scores, targets, find_presets(presets), options)
-
-
-def _evaluate(
-    scores: Any, targets: Any, presets: list[Preset], options: CompatOptions
-) -> CompatTable:
-    """Evaluate exact ranks, and what toolkits make of the scores in blocks."""
-    rules = replace(read_rules(options, CompatOptions), nan="worst", audit=True)
-    if options.get("others") is None:
-        ranks, blocks = _count_columns(scores, targets, rules, options)
+    columns = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    rules = Rules(order=order, dtype=dtype, nan="worst", audit=True)
+    chosen = find_presets(presets)
+    if others is None:
+        ranks, blocks = _count_columns(scores, rules, **columns)
     else:
-        ranks, blocks = _count_sampled(scores, targets, rules, options)
-    side = options.get("side")
+        for name, value in columns.items():
+            if value is not None:
+                raise InputTypeError(name, "cannot be given beside others=, which have no columns")
+        ranks, blocks = _count_sampled(scores, others, rules)
     exact = exact_report(ranks if side is None else ranks.with_labels(side=side))
     conventions = [EXACT]
-    for preset in presets:
+    for preset in chosen:
         conventions += [reached for _, reached in preset.convention.steps()]
     counts = counts_by_convention(ranks, blocks, conventions)
-    return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in presets])
+    return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in chosen])
 
 
 def _count_columns(
-    scores: Any, targets: Any, rules: Rules, options: CompatOptions
+    scores: Any, rules: Rules, targets: Any, rows: Any, filter: Any, candidates: Any
 ) -> tuple[Ranks, Callable[[], Any]]:
     """Return the ranks of scores in columns, and what yields the scores in blocks."""
     if targets is None:
         expected = "the column of each true candidate, or others=, the scores of the others"
         raise InputTypeError("targets", expected=expected, got="None")
     matrix = in_one_array(read_scores(scores, rules.dtype))
-    job = prepare_job(
-        matrix.array.shape,
-        targets,
-        options.get("rows"),
-        options.get("filter"),
-        options.get("candidates"),
-        rules,
-    )
+    job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
     ranks = job.ranks(job.counts_of(matrix), matrix.dtype)
     return ranks, partial(full_blocks, matrix, job, rules.order)
 
 
-def _count_sampled(
-    true_scores: Any, targets: Any, rules: Rules, options: CompatOptions
-) -> tuple[Ranks, Callable[[], Any]]:
+def _count_sampled(true_scores: Any, others: Any, rules: Rules) -> tuple[Ranks, Callable[[], Any]]:
     """Return the ranks of true scores among bare ones, and what yields the scores in blocks."""
-    columns = {"targets": targets}
-    columns |= {name: options.get(name) for name in ("rows", "filter", "candidates")}
-    for name, value in columns.items():
-        if value is not None:
-            raise InputTypeError(name, "cannot be given beside others=, which have no columns")
-    others: Any = options.get("others")
     true = as_scores(true_scores, rules.dtype)
     if true.array.shape[1:] not in ((), (1,)):
         got = f"shape {true.array.shape}"
