@@ -263,6 +263,6 @@ def test_the_loop_of_the_driver_computes_chunks_here() -> None:
     arrays = [(da.from_array(scores, chunks=(5, 7)), "ij")]
     source = adapter.ChunkSource(arrays, arrays[0][0].chunks, adapter.Reader("int16", None, 1))
     job = prepare_job(scores.shape, targets, None, None, None, read_rules({}))
-    counts, _ = count_source(source, job)
+    counts = count_source(source, job).arrays
     assert job.ranks(counts, "int16") == tr.rank(scores, targets)
     assert source.facts().keys() == {"scores"}

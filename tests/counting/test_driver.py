@@ -19,21 +19,19 @@ from strategies.count_problems import Problem, problems
 from support.examples import examples
 from truerank._core import Scores
 from truerank.counting import sources
-from truerank.counting.driver import begin_count, count_source, open_if_needed
+from truerank.counting.driver import SourceCounts, TileJob, count_in_turn, count_source
 from truerank.counting.job import Job, prepare_job
-from truerank.counting.sources import ArraySource, Source, StoreSource
-from truerank.counting.tiles import SourceCounts, TileJob
+from truerank.counting.sources import Source, StoreSource, source_of
 from truerank.inputs.rules import read_rules
 from truerank.stores import Tile, read_scores
+from truerank.stores.store import ArrayStore
 
 
-class CutSource(ArraySource):
+class CutSource(StoreSource):
     """An array that is cut into tiles anywhere, and whose true scores are read first."""
 
-    is_whole = False
-
     def __init__(self, scores: Scores, cuts: tuple[list[int], list[int]]) -> None:
-        super().__init__(scores)
+        super().__init__(ArrayStore(scores))
         height, width = self.shape
         self.tops = sorted({0, height} | {cut % (height + 1) for cut in cuts[0]})
         self.lefts = sorted({0, width} | {cut % (width + 1) for cut in cuts[1]})
@@ -48,11 +46,6 @@ class CutSource(ArraySource):
     def has_whole_rows(self, tile: Tile) -> bool:
         return False
 
-    def opened(self, tile: Tile) -> Any:
-        top, left, height, width = tile
-        part = self.scores.array[top : top + height, left : left + width]
-        return ArraySource(self.scores.with_array(part)).opened(tile)
-
 
 def job_of(problem: Problem) -> tuple[Scores, Job]:
     """Open the scores of a problem that no call refuses, and check its tasks."""
@@ -65,8 +58,7 @@ def job_of(problem: Problem) -> tuple[Scores, Job]:
 
 
 def count_tile(source: Source, job: TileJob) -> SourceCounts:
-    with open_if_needed(source, job) as open_tile:
-        return job.counted(open_tile)
+    return next(count_in_turn(source, [job]))
 
 
 def through_pickles(source: Any, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
@@ -82,20 +74,20 @@ def through_pickles(source: Any, jobs: Sequence[TileJob]) -> Iterator[SourceCoun
 def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -> None:
     """In the core, for whole rows; and in Python, for the parts of rows."""
     scores, job = job_of(problem)
-    whole = begin_count(ArraySource(scores), job).wait()
+    whole = count_source(source_of(scores), job)
     places = st.lists(st.integers(0, 50), max_size=3)
     cuts = data.draw(st.tuples(places, places))
     source = CutSource(scores, cuts)
     if whole.fault is not None:
         event(f"void: {whole.fault.kind}")
         with pytest.raises(tr.InputValueError, match="is NaN"):
-            count_source(source, job)
+            count_source(source, job).checked(job)
         return
     event(job.rules.nan)
-    counts, place = count_source(source, job)
-    assert place is None
+    counts = count_source(source, job).checked(job)
+    assert counts.place is None
     for name, array in whole.arrays.items():
-        np.testing.assert_array_equal(counts[name], array, err_msg=name, strict=True)
+        np.testing.assert_array_equal(counts.arrays[name], array, err_msg=name, strict=True)
 
 
 SCORES = np.random.default_rng(4).integers(0, 40, (30, 200)).astype(np.float32)
@@ -118,7 +110,7 @@ def test_tiles_may_be_counted_by_other_processes(
         filter = [[3, 5, int(target)] for target in TARGETS]
         job = prepare_job(store.shape, TARGETS, None, filter, None, read_rules({}))
         assert len(source.tiles()) > 5
-        counted = begin_count(source, job, tile_map=partial(through_pickles, source)).wait()
+        counted = count_source(source, job, tile_map=partial(through_pickles, source))
     if nan:
         assert counted.fault is not None
         assert (counted.fault.row, counted.fault.column) == (20, 150)
@@ -138,7 +130,7 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
 
     with tr.open_scores(SCORES) as store:
         job = prepare_job(store.shape, [7, 8], [29, 3], None, None, read_rules({}))
-        counts, _ = count_source(Watched(store), job)
+        counts = count_source(Watched(store), job).arrays
     assert [tile.top for tile in opened] == [0, 25]
     expected = tr.rank(SCORES, [7, 8], rows=[29, 3])
     assert counts["above"].tolist() == expected.above.tolist()

@@ -90,11 +90,11 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import truerank as tr
-from truerank.counting import checkpoints, sources
+from truerank.counting import driver, sources
 from truerank.embeddings import vectors, watching
 
 name, after = sys.argv[1:]
-sources.TILE_BYTES, checkpoints.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
+sources.TILE_BYTES, driver.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
 watching.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
 reports = []
 
@@ -141,7 +141,7 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
         path = tmp_path / "scores.npy"
         return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
 
-    files = "driver.py", "tiles.py", "checkpoints.py", "partial_counts.py"
+    files = "driver.py", "partial_counts.py"
     for stop in range(1, 1000, 4):
         kept.unlink(missing_ok=True)
         if not interrupted(count, stop, files):
@@ -154,7 +154,7 @@ def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("truerank.counting.checkpoints.write_archive", full)
+    monkeypatch.setattr("truerank.counting.driver.write_archive", full)
     with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
         got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
     assert got == tr.rank(SCORES, TARGETS)

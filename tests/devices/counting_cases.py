@@ -202,7 +202,8 @@ def test_a_filter_that_stays_on_the_host(limit: str, monkeypatch: pytest.MonkeyP
     indptr, indices, lists = np.array([0, 3, 3, 5]), np.array([9, 2, 9, 5, 7]), np.arange(6) % 3
     kept = unchecked.KeptLists(indptr, indices, lists)
     some = np.array([5, 1, 3])
-    got = begin_rank(host_tensor(scores[some]), targets[some], filter=kept.of_tasks(some)).wait()
+    _, finish = begin_rank(host_tensor(scores[some]), targets[some], filter=kept.of_tasks(some))
+    got = finish()
     assert got == tr.rank(scores, targets, filter=(indptr, indices, lists))[some]
 
 

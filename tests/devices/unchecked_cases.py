@@ -259,11 +259,11 @@ def test_a_producer_may_change_what_it_handed_over(monkeypatch: pytest.MonkeyPat
     unsorted = tensors((2 * INDPTR, np.repeat(INDICES, 2)))
     for lists in (filter, unsorted):
         assert ranks_of_blocks(blocks(lists, scores)) == tr.concatenate(expected)
-    begun = begin_rank(host_tensor(SCORES), targets.copy_(torch.from_numpy(TARGETS)), filter=filter)
+    targets.copy_(torch.from_numpy(TARGETS))
+    _, finish = begin_rank(host_tensor(SCORES), targets, filter=filter)
     for tensor in (targets, *filter):
         tensor.fill_(-1)
-    assert begun.is_pending
-    assert begun.wait() == tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
+    assert finish() == tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
 
 
 def test_a_wrong_target_is_raised_when_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,15 +271,14 @@ def test_a_wrong_target_is_raised_when_it_is_waited_for(monkeypatch: pytest.Monk
     Watched.events = []
     targets = tensors(with_entry(TARGETS, 3, 20))
     message = attempt(tr.rank, SCORES, with_entry(TARGETS, 3, 20))
-    begun = begin_rank(host_tensor(SCORES), targets)
-    assert begun.is_pending
+    _, finish = begin_rank(host_tensor(SCORES), targets)
     targets.fill_(0)
-    assert str(attempt(begun.wait)) == str(message)
+    assert str(attempt(finish)) == str(message)
     wrong = tensors((INDPTR, with_entry(INDICES, 2, 20)))
     message = attempt(tr.rank, SCORES, 0, filter=(INDPTR, with_entry(INDICES, 2, 20)))
-    begun = begin_rank(host_tensor(SCORES), targets, filter=wrong)
+    _, finish = begin_rank(host_tensor(SCORES), targets, filter=wrong)
     wrong[1].fill_(0)
-    assert str(attempt(begun.wait)) == str(message)
+    assert str(attempt(finish)) == str(message)
 
 
 def test_what_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,6 @@ TESTED_BY = {
     "compat/test_toolkits.py": """
         compat/interpreter
     """,
-    "counting/test_counter.py": """
-        counting/block_columns
-    """,
     "counting/test_driver.py": """
         counting/job counting/partial_counts counting/sources
     """,
@@ -43,9 +40,6 @@ TESTED_BY = {
     """,
     "counting/test_property.py": """
         counting/ranking counting/sampled
-    """,
-    "counting/test_tiles.py": """
-        counting/checkpoints
     """,
     "devices/test_devices.py": """
         devices/backends devices/bounded_kernels devices/bounded_scores

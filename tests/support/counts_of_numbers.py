@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from support.problems import Array
-from truerank.counting.driver import begin_count
+from truerank.counting.driver import count_source
 from truerank.counting.job import prepare_job
 from truerank.embeddings.vectors import Embeddings, VectorSource
 from truerank.inputs.rules import Rules
@@ -29,5 +29,5 @@ def counts_of_numbers(
     rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
     rules = Rules(nan="worst", threads=threads)
     job = prepare_job(opened.shape, ..., rows, None, candidates, rules)._replace(block=block or 0)
-    counted = begin_count(VectorSource(opened, rules.num_threads), job, numbers.ravel()).wait()
+    counted = count_source(VectorSource(opened, rules.num_threads), job, numbers.ravel())
     return counted.arrays["above"], counted.arrays["tied"]

@@ -35,11 +35,10 @@ import numpy as np
 
 from .._core import Fault, Selection
 from ..arrays.row_keys import codes_of
-from ..counting.driver import begin_count
+from ..counting.driver import SourceCounts, TileJob, count_source
 from ..counting.job import Job, prepare_job, sha256_of
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
-from ..counting.tiles import SourceCounts, TileJob
 from ..embeddings.vectors import Embeddings, VectorSource
 from ..errors import InputTypeError, InputValueError
 from ..inputs.progress_listeners import reporter
@@ -179,8 +178,8 @@ def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
     tile_job = chunk.tile_job
     source = reader.opened(blocks[:-1], tile_job.tile)
     left = tile_job.tile.left
-    counting = begin_count(source, chunk.job(), tile_job.true_scores, first_column=left)
-    return tile_job.placed(counting.wait())
+    counted = count_source(source, chunk.job(), tile_job.true_scores, first_column=left)
+    return tile_job.placed(counted)
 
 
 def add_up(parts: Sequence[SourceCounts], rules: Rules) -> SourceCounts:
@@ -443,7 +442,7 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
     report_progress(0)
     true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
     report_progress(1)
-    counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
+    counted = count_source(source, job, true.scores, tile_map=source.count_on_workers)
     forbidden_nans: list[tuple[int, int]] = []
     if counted.fault is not None:
         forbidden_nans.append(_place_of(counted.fault))

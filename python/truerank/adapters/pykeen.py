@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.driver import Counting
 from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
@@ -605,7 +604,7 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
 class PendingBatch(NamedTuple):
     """A batch of scores that a device may still count, and the labels of its tasks."""
 
-    counting: Counting[Ranks]
+    finish: Callable[[], Ranks]
     labels: dict[str, Any]
 
 
@@ -716,12 +715,10 @@ class RankEvaluator(RankBasedEvaluator):
         triples = ids_of(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
         rules = self.rules | {"nan": "omit"}
-        counting = begin_rank(scores, answers, **rules)
+        _, finish = begin_rank(scores, answers, **rules)
         labels = {"side": target, "relation": triples[:, 1], "targets": answers}
         self._finish()
-        self._pending = PendingBatch(counting, labels)
-        if not counting.is_pending:
-            self._finish()
+        self._pending = PendingBatch(finish, labels)
         self.num_entities = scores.shape[1]
 
     def _finish(self) -> None:
@@ -730,7 +727,7 @@ class RankEvaluator(RankBasedEvaluator):
         self._pending = None
         if pending is not None:
             filter = ("known",) if self.filtered else ()
-            ranks = pending.counting.wait().with_protocol(filter=filter)
+            ranks = pending.finish().with_protocol(filter=filter)
             self._add(ranks.with_labels(**pending.labels))
 
     def clear(self) -> None:

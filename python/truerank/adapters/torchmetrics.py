@@ -5,13 +5,12 @@ It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.driver import Counting
 from ..counting.row_blocks import begin_rank
 from ..errors import InputValueError
 from ..inputs.array_likes import integers, on_host
@@ -46,7 +45,7 @@ _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
 class PendingBatch(NamedTuple):
     """A batch that a device may still count, and its rows of the state, which lack the counts."""
 
-    counting: Counting[Ranks]
+    finish: Callable[[], Ranks]
     table: Any
 
 
@@ -181,29 +180,27 @@ class TrueRankMetric(Metric):
         neither batch.
         """
         selections = {"rows": rows, "filter": filter, "candidates": candidates}
-        counting = begin_rank(scores, targets, **selections, **self.rules)
+        number, finish = begin_rank(scores, targets, **selections, **self.rules)
         given = {"tasks": tasks, "queries": queries, "relation": relation}
         if side is not None:
             if side not in self.sides:
                 expected = f"one of {self.sides}, as declared"
                 raise InputValueError("side", expected=expected, got=repr(side))
-            given["side"] = np.full(counting.tasks, self.sides.index(side))
+            given["side"] = np.full(number, self.sides.index(side))
         bits = self._bits
         if filter is not None:
             bits |= _FILTERED
         if candidates is not None:
             bits |= _SELECTED
-        table = np.zeros((counting.tasks, len(COLUMNS)), np.int64)
+        table = np.zeros((number, len(COLUMNS)), np.int64)
         for name, ids in given.items():
             if ids is not None:
                 bits |= _HAS[name]
                 column = COLUMNS.index(name)
-                table[:, column] = integers(name, on_host(ids, name), length=counting.tasks)
+                table[:, column] = integers(name, on_host(ids, name), length=number)
         table[:, -1] = bits
         self._finish()
-        self._pending = PendingBatch(counting, table)
-        if not counting.is_pending:
-            self._finish()
+        self._pending = PendingBatch(finish, table)
 
     @property
     def counts(self) -> Any:
@@ -221,7 +218,7 @@ class TrueRankMetric(Metric):
         pending = self._pending
         self._pending = None
         if pending is not None:
-            ranks = pending.counting.wait()
+            ranks = pending.finish()
             pending.table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
             self._counts.append(copy_to_device(pending.table, self.device))
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..counting.driver import host_place, open_in_turn
+from ..counting.driver import TileCount, host_place, open_in_turn
 from ..counting.job import prepare_job
 from ..counting.sources import StoreSource
-from ..counting.tiles import TileCount
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import listener_of, watch_of_part
@@ -202,9 +201,7 @@ def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:
     tile_job = count.job_of(tile)
     # A tile without tasks is not looked at.
     counted = tile_job.counted(scores if tile_job.has_tasks else None)
-    if counted.fault is not None:
-        raise count.job.error_of(counted.fault)
-    count.add(counted)
+    count.add(counted.checked(count.job))
 
 
 class TransposedStore(Store):

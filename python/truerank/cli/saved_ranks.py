@@ -17,7 +17,7 @@ from ..arrays.input_files import report_damage
 from ..arrays.npy_files import read_npz
 from ..arrays.row_keys import distinct
 from ..counting import counter as counters
-from ..counting.block_columns import first_of
+from ..counting.counter import first_of
 from ..errors import InputError, InputValueError
 from ..inference import compare
 from ..metrics.contributions import UNIT, describe_units, unit_codes

@@ -1,66 +1,258 @@
 """The driver: it counts a source where it is, and goes on with a count that was stopped.
 
+A checkpoint is an archive (see `ranks.storage`) of the counts of the tiles so far, with digests of
+all that must be the same if the count is to go on.
+
 A device counts what is on it. What it cannot count, or may not since a NaN is forbidden there, the
-host counts tile by tile: this is the one place that falls back. A function maps the tiles to their
-counts, a loop by default, which the driver adds up.
+host counts, at once or tile by tile. If tiles are whole rows, the core finds the true scores, and
+the counts of each tile are final. If tiles cut rows, the true scores are read first, and every tile
+adds to partial counts, to which the true candidates are added at the end. A function maps the tiles
+to their counts, a loop by default.
+
+Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
+cache holds it in huge pages, which `stores.files` asks for. In small pages each fault maps 64 kB at
+most, and mapping may cost as much as counting. A tile is mapped alone and then unmapped, so that
+page tables do not grow with the file. The map of a cold file is as fast as the fastest reading
+loop, thanks to the kernel's read-ahead: populating the map by hand, warm or cold, or asking for the
+next pages, gained nothing.
+Reading into buffers costs a copy, which halves the rate of memory; it is for files that may shrink.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+
+import numpy as np
 
 from .. import devices
 from .._core import Fault
+from ..arrays.writing import writable_place
 from ..devices.backends import is_read_in_order
 from ..devices.score_sources import PartOfTasks
+from ..errors import InputValueError, warn_user
+from ..inputs.checks import integer
+from ..ranks.counts import COUNTS
+from ..ranks.storage import open_archive, write_archive
 from ..stores import Tile, shape_of
-from .checkpoints import Checkpoint
-from .job import prepare_job
-from .partial_counts import PartialCounts, TrueScores
-from .tiles import SourceCounts, TileCount, TileJob
+from .job import Job, prepare_job
+from .partial_counts import PartialCounts, TrueScores, saved_counts
 
 if TYPE_CHECKING:
-    import os
-
     import numpy.typing as npt
 
     from .._core import Scores
     from ..arrays.types import IntArray
-    from ..devices.task_counts import DeviceCounts
     from ..inputs.rules import Rules
     from ..stores import Store
     from ..stores.on_device import DeviceStore
-    from .job import Job
     from .sources import CoreScores, Source
 
     # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
     # sum, and tiles without tasks may be left out, if there is no checkpoint.
-    TileMap = Callable[[Sequence[TileJob]], Iterable[SourceCounts]]
+    TileMap = Callable[[Sequence["TileJob"]], Iterable["SourceCounts"]]
 
+KIND = "truerank.checkpoint"
+SECONDS_BETWEEN_CHECKPOINTS = 2.0
+MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
+# What tells the files of scores from others, in the order of `stores.store.state_of_file`.
+FILE_FACTS = ("size", "time of modification", "time of change", "inode")
 Item = TypeVar("Item")
 Opened = TypeVar("Opened")
-Counts = TypeVar("Counts")
 
 
-class Counting(NamedTuple, Generic[Counts]):
-    """A count that has begun.
+class SourceCounts(NamedTuple):
+    """What was counted of a source, or of a tile of it.
 
     Attributes
     ----------
-    wait : callable
-        Waits for the counts, or what is made of them.
-    tasks : int
-        How many tasks it is of.
-    is_pending : bool
-        Whether a device still counts. The scores must not change until it is waited for.
+    arrays : dict of str to ndarray of int64, shape (tasks,)
+        The counts by name: final ones, or those of `PartialCounts` for true scores that are given.
+    fault : Fault, optional
+        The first NaN that the rule forbids, where the source has it. The counts are then void.
+    tasks : slice or ndarray of int64
+        The numbers of the tasks among those of the job. Default: all.
+    place : str, optional
+        The device and what counted there, as a protocol names them.
     """
 
-    wait: Callable[[], Counts]
-    tasks: int
-    is_pending: bool
+    arrays: dict[str, IntArray]
+    fault: Fault | None = None
+    tasks: slice | IntArray = slice(None)
+    place: str | None = None
+
+    def checked(self, job: Job) -> SourceCounts:
+        """Return the counts; raise the error of the fault, if there is one."""
+        if self.fault is not None:
+            raise job.error_of(self.fault)
+        return self
+
+
+class TileJob(NamedTuple):
+    """What is counted at once: the tasks that read the rows of a tile. It can be pickled.
+
+    Attributes
+    ----------
+    tile : Tile
+    tasks : slice or ndarray of int64
+        Their numbers among those of the whole job.
+    job : Job
+        With rows numbered in the tile, and columns as in the whole job.
+    true_scores : ndarray, shape (tasks,), optional
+        As the core takes them. None: the tile has whole rows, and the core finds them.
+    first_column : int
+        The number of the first column of the source.
+    """
+
+    tile: Tile
+    tasks: slice | IntArray
+    job: Job
+    true_scores: npt.NDArray[Any] | None
+    first_column: int
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether any task reads the rows of the tile."""
+        return len(self.job.targets) > 0
+
+    def counted(self, scores: CoreScores | None) -> SourceCounts:
+        """Let the core count the scores of the tile; None if no task reads it."""
+        if scores is None:
+            return SourceCounts({}, None, self.tasks)
+        left = self.first_column + self.tile.left
+        try:
+            counted = self.job.counted(scores, self.true_scores, left)
+        except EOFError as error:
+            raise InputValueError("scores", str(error)) from None
+        return self.placed(SourceCounts(counted.arrays, counted.fault))
+
+    def placed(self, counted: SourceCounts) -> SourceCounts:
+        """Return counts of the tile with tasks and places as the whole source has them."""
+        fault = counted.fault
+        if fault is not None:
+            if isinstance(self.tasks, slice):
+                task = fault.task
+                if self.tasks.start is not None:
+                    task += self.tasks.start
+            else:
+                task = int(self.tasks[fault.task])
+            row = fault.row + self.tile.top
+            column = fault.column + self.tile.left
+            fault = Fault(fault.kind, task, row, column)
+        return counted._replace(tasks=self.tasks, fault=fault)
+
+
+class TileCount:
+    """The counts of a job in the tiles of a source.
+
+    Parameters
+    ----------
+    source : Source
+    job : Job
+    true_scores : ndarray, shape (tasks,), optional
+        As the core takes them. Default: the scores of the targets.
+    first_column : int
+        The number of the first column of the source among those of the job.
+
+    Attributes
+    ----------
+    tiles : sequence of Tile
+        In the order in which they are counted.
+    counts : PartialCounts
+        What has been counted so far.
+    done : int
+        The number of tiles that are in it.
+    is_half_added : bool
+        True while a tile may have been added in part and is not known to be done.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        job: Job,
+        true_scores: npt.NDArray[Any] | None = None,
+        first_column: int = 0,
+    ) -> None:
+        self.source = source
+        self.job = job
+        self.tiles = source.tiles()
+        self.done = 0
+        self.is_half_added = False
+        self.counts = PartialCounts.zeros(len(job.targets), job.rules)
+        self.first_column = first_column
+        self._read_scores: TrueScores | None = None
+        if true_scores is None:
+            if all(map(source.has_whole_rows, self.tiles)):
+                names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
+                if job.rules.audit:
+                    names += ("nan", "inf", "at_best")
+                self.counts.arrays = {name: self.counts.arrays[name] for name in names}
+            else:
+                self._read_scores = self._read_true_scores()
+                true_scores = self._read_scores.scores
+        self.true_scores = true_scores
+        self._order: IntArray | None = None
+        self._rows = job.all_rows
+        self._last: TileJob | None = None
+        # Tasks are in the order of their rows, so that those of a tile are adjacent.
+        if (self._rows[1:] < self._rows[:-1]).any():
+            self._order = np.argsort(self._rows, kind="stable")
+            self._rows = self._rows[self._order]
+
+    def _read_true_scores(self) -> TrueScores:
+        job = self.job
+        rows = job.all_rows
+        scores = np.ascontiguousarray(self.source.score_pairs(rows, job.targets))
+        true_scores = TrueScores(scores, self.source.dtype)
+        task = true_scores.first_nan(job.rules.nan)
+        if task >= 0:
+            raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
+        return true_scores
+
+    def tasks_of(self, tile: Tile) -> slice | IntArray:
+        """Return the tasks that read the rows of a tile, in the order of their rows."""
+        places = self._places_of(tile)
+        if self._order is None:
+            return places
+        return self._order[places]
+
+    def _places_of(self, tile: Tile) -> slice:
+        """Return the places of these tasks in the order of rows."""
+        first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
+        return slice(int(first), int(last))
+
+    def job_of(self, tile: Tile) -> TileJob:
+        """Return what is to be counted of a tile; tiles of the same rows share it."""
+        last = self._last
+        if last is None or (last.tile.top, last.tile.height) != (tile.top, tile.height):
+            tasks = self.tasks_of(tile)
+            rows = None if self.job.rows is None else self._rows[self._places_of(tile)] - tile.top
+            true_scores = None if self.true_scores is None else self.true_scores[tasks]
+            part = self.job.part(tasks, rows)
+            last = TileJob(tile, tasks, part, true_scores, self.first_column)
+            self._last = last
+        return last._replace(tile=tile)
+
+    def add(self, counted: SourceCounts) -> None:
+        """Add the counts of the next tile."""
+        self.is_half_added = True
+        self.counts.add(counted.arrays, counted.tasks)
+        self.done += 1
+        self.is_half_added = False
+
+    def final_counts(self) -> dict[str, IntArray]:
+        """Return the counts of all tasks, with those of an audit; partial for given true scores."""
+        if self._read_scores is None:
+            return self.counts.arrays
+        differing = self.counts.arrays["differing"]
+        if differing.any():
+            problem = f"the true score of task {differing.argmax()} changed while it was ranked"
+            raise InputValueError("scores", problem)
+        return self.counts.final_counts(self._read_scores)
 
 
 def host_place(device: str) -> str | None:
@@ -94,7 +286,7 @@ def prepare_where_they_are(
     return prepare(**given)
 
 
-def begin_count(
+def count_source(
     source: Source,
     job: Job,
     true_scores: npt.NDArray[Any] | None = None,
@@ -103,8 +295,9 @@ def begin_count(
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
-) -> Counting[SourceCounts]:
-    """Begin to count a source where it is; the host has counted it when this returns.
+    on_host: bool = False,
+) -> SourceCounts:
+    """Count a source where it is.
 
     The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
 
@@ -124,95 +317,83 @@ def begin_count(
         As in `rank`.
     tile_map : callable, optional
         Counts tiles on the host, or where a scheduler has workers. Default: one after the other.
-
-    Returns
-    -------
-    Counting
-        Its counts are of all tasks.
+    on_host : bool
+        Whether no device is asked.
     """
+    if checkpoint is None and not on_host:
+        finish = begin_on_device(source, job, true_scores, first_column)
+        if finish is not None:
+            report_progress(0)
+            counted = finish()
+            if counted.fault is None:
+                report_progress(source.nbytes)
+            return counted
     if true_scores is None:
         job.check_targets()
-
-    def count_on_host() -> SourceCounts:
-        place = host_place(source.device)
-        if source.is_whole:
-            report_progress(0)
-            whole = Tile(0, 0, *source.shape)
+    place = host_place(source.device)
+    if source.is_whole:
+        report_progress(0)
+        whole = Tile(0, 0, *source.shape)
+        with source.opened(whole) as scores:
             tile_job = TileJob(whole, slice(None), job, true_scores, first_column)
-            with source.opened(whole) as scores:
-                counted = tile_job.counted(scores)
-            report_progress(source.nbytes)
-            return counted._replace(place=place)
-        count = TileCount(source, job, true_scores, first_column)
-        map_tiles = tile_map or partial(count_in_turn, source)
-        fault = count_tiles(count, map_tiles, report_progress, checkpoint)
-        if fault is not None:
-            return SourceCounts(count.counts.arrays, fault, place=place)
-        return SourceCounts(count.final_counts(), place=place)
-
-    device_counts = None
-    if source.device and checkpoint is None and not job.rules.audit:
-        tasks = PartOfTasks(
-            job.rows,
-            job.targets,
-            job.filter,
-            job.candidates,
-            first_column,
-            forbids_nan=job.rules.nan == "raise",
-            is_checked=job.checked is None,
-        )
-        device_counts = source.begin_on_device(tasks, true_scores)
-    if device_counts is None:
-        counted = count_on_host()
-        return Counting(lambda: counted, len(job.targets), is_pending=False)
-    report_progress(0)
-
-    def wait() -> SourceCounts:
-        counted = wait_for_device(device_counts, source, job, true_scores is None)
-        if counted is None:
-            return count_on_host()
-        if counted.fault is None:
-            report_progress(source.nbytes)
-        return counted
-
-    return Counting(wait, len(job.targets), is_pending=True)
+            counted = tile_job.counted(scores)
+        report_progress(source.nbytes)
+        return counted._replace(place=place)
+    count = TileCount(source, job, true_scores, first_column)
+    map_tiles = tile_map or partial(count_in_turn, source)
+    fault = count_tiles(count, map_tiles, report_progress, checkpoint)
+    if fault is not None:
+        return SourceCounts(count.counts.arrays, fault, place=place)
+    return SourceCounts(count.final_counts(), place=place)
 
 
-def wait_for_device(
-    device_counts: DeviceCounts, source: Source, job: Job, is_final: bool
-) -> SourceCounts | None:
-    """Wait for the counts of a device; None if the host has to find the place of a NaN."""
-    if job.checked is not None and device_counts.has_faults():
-        return begin_count(source, job.checked()).wait()  # It raises.
-    counts = PartialCounts(device_counts.arrays(), job.rules)
-    true = TrueScores(device_counts.true_scores(), source.dtype)
-    place = f"{source.device}, {device_counts.backend}"
-    void = counts.void_tasks(true)
-    if len(void):
-        if not device_counts.finds_nan:
-            return None
-        fault = Fault(job.kind_of_true_nan, *device_counts.first_nan(void))
-        return SourceCounts(counts.arrays, fault, place=place)
-    if is_final:
-        return SourceCounts(counts.final_counts(true), place=place)
-    return SourceCounts(counts.arrays, place=place)
+def begin_on_device(
+    source: Source,
+    job: Job,
+    true_scores: npt.NDArray[Any] | None = None,
+    first_column: int = 0,
+) -> Callable[[], SourceCounts] | None:
+    """Begin to count on the device of a source; return what waits for the counts.
 
-
-def count_source(
-    source: Source, job: Job, **options: Any
-) -> tuple[dict[str, IntArray], str | None]:
-    """Count a source, as `begin_count` does; raise the error of a fault.
-
-    Returns
-    -------
-    counts : dict of str to ndarray of int64, shape (tasks,)
-    place : str or None
-        The device and what counted there, as a protocol names them.
+    None: the host has to count. The scores must not change until the counts are waited for. The
+    arguments are those of `count_source`.
     """
-    counted = begin_count(source, job, **options).wait()
-    if counted.fault is not None:
-        raise job.error_of(counted.fault)
-    return counted.arrays, counted.place
+    if not source.device or job.rules.audit:
+        return None
+    if true_scores is None:
+        job.check_targets()
+    tasks = PartOfTasks(
+        job.rows,
+        job.targets,
+        job.filter,
+        job.candidates,
+        first_column,
+        forbids_nan=job.rules.nan == "raise",
+        is_checked=job.checked is None,
+    )
+    device_counts = source.begin_on_device(tasks, true_scores)
+    if device_counts is None:
+        return None
+
+    def finish() -> SourceCounts:
+        if job.checked is not None and device_counts.has_faults():
+            return count_source(source, job.checked(), on_host=True)  # It raises.
+        counts = PartialCounts(device_counts.arrays(), job.rules)
+        true = TrueScores(device_counts.true_scores(), source.dtype)
+        place = f"{source.device}, {device_counts.backend}"
+        void_tasks = counts.void_tasks(true)
+        if len(void_tasks):
+            if not device_counts.finds_nan:
+                return count_source(
+                    source, job, true_scores, first_column=first_column, on_host=True
+                )
+            fault = Fault(job.kind_of_true_nan, *device_counts.first_nan(void_tasks))
+            return SourceCounts(counts.arrays, fault, place=place)
+        if true_scores is None:
+            return SourceCounts(counts.final_counts(true), place=place)
+        return SourceCounts(counts.arrays, place=place)
+
+    return finish
 
 
 def count_tiles(
@@ -251,16 +432,14 @@ def count_tiles(
     return None
 
 
-def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[CoreScores | None]:
-    """Open a tile, if any task reads it."""
-    if not job.has_tasks:
-        return nullcontext()
-    return source.opened(job.tile)
-
-
 def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
-    """Count tiles one after the other."""
-    opened = partial(open_if_needed, source)
+    """Count tiles one after the other; one that no task reads is not opened."""
+
+    def opened(job: TileJob) -> AbstractContextManager[CoreScores | None]:
+        if not job.has_tasks:
+            return nullcontext()
+        return source.opened(job.tile)
+
     for job, scores in open_in_turn(opened, jobs, one_ahead=not source.in_place):
         counted = job.counted(scores)
         del scores  # No reference may stay, so that a file can be unmapped.
@@ -298,3 +477,84 @@ def open_in_turn(
             with stack:
                 yield item, value
                 del value
+
+
+def other_count(differing: Sequence[str]) -> str:
+    """Return why a checkpoint belongs to another count, from the names of differing facts.
+
+    Examples
+    --------
+    >>> other_count(["targets", "order"])
+    'this is of another count, with other targets, order'
+    >>> other_count(["scores", "inode"])[:84]
+    'this is of another count, with other scores: the file has another inode, so it was w'
+    """
+    of_files = [name for name in FILE_FACTS if name in differing]
+    others = [name for name in differing if name not in of_files]
+    problem = f"this is of another count, with other {', '.join(others)}"
+    if not of_files:
+        return problem
+    done = "it was written, replaced, copied, moved or touched"
+    advice = "remove the checkpoint to count from the start"
+    return f"{problem}: the file has another {', '.join(of_files)}, so {done}; {advice}"
+
+
+class Checkpoint:
+    """The file that keeps a count, which goes on from it if it exists.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or belongs to another call or other scores.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], count: TileCount) -> None:
+        # An error comes before hours of counting.
+        place, _ = writable_place(path, "checkpoint")
+        if not os.access(os.path.dirname(place), os.W_OK):
+            raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
+        self._path = os.fsdecode(path)
+        self._count = count
+        io = "by whole rows" if count.true_scores is None else "by parts of rows"
+        self._facts: dict[str, Any] = count.source.facts() | count.job.facts()
+        self._facts |= {"io": io, "tiles": len(count.tiles)}
+        if os.path.exists(self._path):
+            self._restore()
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = 0.0
+
+    def is_due(self) -> bool:
+        """Whether it is time to save: enough seconds have passed, also for the cost of saving."""
+        least = max(SECONDS_BETWEEN_CHECKPOINTS, self._seconds_to_save / MAX_TIME_SHARE)
+        return time.monotonic() - self._saved_at >= least
+
+    def save(self) -> None:
+        """Write the file; warn if that fails."""
+        start = time.monotonic()
+        members = {f"count.{name}": array for name, array in self._count.counts.arrays.items()}
+        members["done"] = np.array(self._count.done, np.int64)
+        try:
+            write_archive(self._path, KIND, self._facts, members)
+        except OSError as error:
+            warn_user(f"checkpoint: {self._path} was not written: {error.strerror or error}")
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = self._saved_at - start
+
+    def _restore(self) -> None:
+        """Take over what the file says, which has to be possible."""
+        count = self._count
+        with open_archive("checkpoint", self._path, KIND, ("count", "done")) as (facts, members):
+            differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
+            if differing:
+                raise ValueError(other_count(differing))
+            count.done = integer("done", members["done"], least=0, most=len(count.tiles))
+            most = np.zeros(len(count.job.targets), np.int64)
+            for tile in count.tiles[: count.done]:
+                most[count.tasks_of(tile)] += tile.width
+            if count.true_scores is None:  # The true candidates are among those counted.
+                least_tied = np.minimum(most, 1)
+            else:
+                # They are added at the end.
+                least_tied = np.zeros_like(most)
+                most = np.minimum(most, count.source.shape[1] - 1)
+            count.counts.arrays = saved_counts(members, count.counts.arrays, most, least_tied)

@@ -15,10 +15,10 @@ from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
 from ..naming import public
 from ..ranks.container import Ranks
-from .driver import begin_count
+from .driver import count_source
 from .job import NO_COLUMN, Job, prepare_job
 from .partial_counts import PartialCounts, TrueScores
-from .sources import ArraySource
+from .sources import source_of
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -291,7 +291,7 @@ def _counts_by_score(
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
     )
-    counted = begin_count(ArraySource(scores), in_lists, true.scores).wait()
+    counted = count_source(source_of(scores), in_lists, true.scores)
     if counted.fault is not None:
         raise _error_of_nan(lists, counted.fault.column, job.rules.nan)
     return true, PartialCounts(counted.arrays, job.rules)

@@ -157,7 +157,5 @@ def rank(
     job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
     report_progress = reporter(listener, matrix.nbytes)
     source = StoreSource(matrix, io)
-    counts, place = count_source(
-        source, job, report_progress=report_progress, checkpoint=checkpoint
-    )
-    return job.ranks(counts, matrix.dtype, matrix.files, place)
+    counted = count_source(source, job, report_progress=report_progress, checkpoint=checkpoint)
+    return job.ranks(counted.checked(job).arrays, matrix.dtype, matrix.files, counted.place)

@@ -16,7 +16,7 @@ from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..stores import Store, read_scores
 from ..stores.on_device import DeviceStore
-from .driver import Counting, begin_count, is_counted_in_order, prepare_where_they_are
+from .driver import begin_on_device, is_counted_in_order, prepare_where_they_are
 from .ranking import rank
 from .sources import source_of
 
@@ -35,36 +35,42 @@ def begin_rank(
     filter: Any = None,
     candidates: Any = None,
     **options: Unpack[RuleOptions],
-) -> Counting[Ranks]:
+) -> tuple[int, Callable[[], Ranks]]:
     """Begin to rank as `rank` does; only a device that reads scores in order still counts then.
 
     The scores may be written again by what is given to their stream later, and so may all else.
     What is wrong is raised here, but for what a device finds: a forbidden NaN, and a wrong target
     that is there. These come to whoever waits.
 
+    Returns
+    -------
+    tasks : int
+        How many there are.
+    finish : callable
+        It waits for their ranks.
+
     Examples
     --------
-    >>> begin_rank([[0.1, 0.9, 0.5]], [2]).wait().optimistic
+    >>> tasks, finish = begin_rank([[0.1, 0.9, 0.5]], [2])
+    >>> finish().optimistic
     array([2])
     """
     rules = read_rules(options)
     read = read_scores(scores, rules.dtype)
+    tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
     if not is_counted_in_order(read, rules):
-        selections = {"filter": filter, "candidates": candidates}
-        ranks = rank(read, targets, rows=rows, **selections, **options)
-        return Counting(lambda: ranks, len(ranks), is_pending=False)
-    given = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-    tasks = {name: _own_lists(value) for name, value in given.items()}
-    job = prepare_where_they_are(read, tasks, rules)
-    counting = begin_count(source_of(read), job)
+        ranks = rank(read, **tasks, **options)
+        return len(ranks), lambda: ranks
+    own_tasks = {name: _own_lists(value) for name, value in tasks.items()}
+    job = prepare_where_they_are(read, own_tasks, rules)
+    finish = begin_on_device(source_of(read), job)
+    assert finish is not None
 
-    def wait() -> Ranks:
-        counted = counting.wait()
-        if counted.fault is not None:
-            raise job.error_of(counted.fault)
+    def finish_ranks() -> Ranks:
+        counted = finish().checked(job)
         return job.ranks(counted.arrays, read.dtype, device=counted.place)
 
-    return Counting(wait, counting.tasks, counting.is_pending)
+    return len(job.targets), finish_ranks
 
 
 def _own_lists(value: Any) -> Any:
@@ -122,7 +128,7 @@ def rank_row_blocks(
             try:
                 with _naming_block(name, number):
                     if is_counted_in_order(scores, rules):
-                        begun = begin_rank(scores, **tasks, **options).wait
+                        _, begun = begin_rank(scores, **tasks, **options)
                     else:
                         begun = executor.submit(rank, scores, **tasks, **options).result
             finally:  # What is wrong with the block before is raised first.

@@ -14,7 +14,7 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import indptr_of_pair
 from ..naming import public
 from ..stores import Store, read_scores, shape_of
-from .driver import begin_count
+from .driver import count_source
 from .job import prepare_job
 from .partial_counts import PartialCounts, read_true_scores
 from .sources import source_of
@@ -110,7 +110,7 @@ def rank_against(
     elif _is_shared(shape_of(read), tasks):
         counts = _counts_of_shared(read, job.rules, true)
     else:
-        counted = begin_count(source_of(read, "map"), job, true.scores).wait()
+        counted = count_source(source_of(read, "map"), job, true.scores)
         counts = counted.arrays
         fault = counted.fault
         if fault is not None:
@@ -141,7 +141,7 @@ def _counts_of_lists(
     else:
         lists = Selection.of_ranges(indptr)
     in_one_row = job._replace(rows=np.zeros(len(true.scores), np.int64), candidates=lists)
-    counted = begin_count(source_of(read, "map"), in_one_row, true.scores).wait()
+    counted = count_source(source_of(read, "map"), in_one_row, true.scores)
     fault = counted.fault
     if fault is not None:
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1

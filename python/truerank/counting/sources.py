@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from .. import _core
 from ..devices.backends import count_on_device
 from ..inputs.checks import IO, choice
 from ..stores import Store, Tile
+from ..stores.store import ArrayStore
 from .job import sha256_of
 
 if TYPE_CHECKING:
@@ -89,67 +88,28 @@ class Source(Protocol):
         """Return digests that stay the same as long as the scores do not change."""
 
 
-class ArraySource:
-    """An array in memory, as a source that is counted at once.
-
-    Examples
-    --------
-    >>> source = ArraySource(_core.Scores(np.array([0.5, 0.25]), "float64", False))
-    >>> source.tiles(), source.score_pairs(np.array([0]), np.array([1]))
-    ([Tile(top=0, left=0, height=1, width=2)], array([0.25]))
-    """
-
-    is_whole = True
-    in_place = True
-    device = ""
-
-    def __init__(self, scores: _core.Scores) -> None:
-        self.scores = scores.with_array(np.atleast_2d(scores.array))
-        self.shape = self.scores.array.shape
-        self.dtype = scores.dtype
-        self.itemsize = scores.array.itemsize
-        self.nbytes = scores.array.nbytes
-
-    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
-        """As in `Source`."""
-        scores: Array = self.scores.array[rows, columns]
-        return scores.astype(scores.dtype.newbyteorder("="), copy=False)
-
-    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
-        """Return None: no device has the array."""
-
-    def tiles(self) -> list[Tile]:
-        """Return one tile."""
-        return [Tile(0, 0, *self.shape)]
-
-    def has_whole_rows(self, tile: Tile) -> bool:
-        """Return True."""
-        return True
-
-    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
-        """Return the array, which is always open."""
-        return nullcontext(self.scores)
-
-    def facts(self) -> dict[str, str]:
-        """Return a digest of the array."""
-        return {"scores": sha256_of(self.scores.array)}
-
-
 class StoreSource:
-    """A store as a source: on a device, or read a tile at a time.
+    """A store as a source: on a device, in memory, or read a tile at a time.
 
     Parameters
     ----------
     store : Store
     io : {"map", "read"}, optional
         As in `rank`. Default: as the store was opened.
+    is_whole : bool
+        Whether all is counted at once.
+
+    Examples
+    --------
+    >>> source = source_of(_core.Scores(np.array([0.5, 0.25]), "float64", False))
+    >>> source.tiles(), source.score_pairs(np.array([0]), np.array([1]))
+    ([Tile(top=0, left=0, height=1, width=2)], array([0.25]))
     """
 
-    is_whole = False
-
-    def __init__(self, store: Store, io: str | None = None) -> None:
+    def __init__(self, store: Store, io: str | None = None, *, is_whole: bool = False) -> None:
         self.store = store
         self.io = store.io if io is None else choice("io", io, IO)
+        self.is_whole = is_whole
         self.shape = store.shape
         self.dtype = store.dtype
         self.itemsize = store.itemsize
@@ -167,6 +127,8 @@ class StoreSource:
 
     def tiles(self) -> Sequence[Tile]:
         """As in `Source`: in the order of storage."""
+        if self.is_whole:
+            return [Tile(0, 0, *self.shape)]
         return self.store.tiles(TILE_BYTES)
 
     def has_whole_rows(self, tile: Tile) -> bool:
@@ -187,11 +149,11 @@ class StoreSource:
         return facts_of(self.store.state(), self.store.file_states())
 
 
-def source_of(scores: _core.Scores | Store, io: str | None = None) -> ArraySource | StoreSource:
+def source_of(scores: _core.Scores | Store, io: str | None = None) -> StoreSource:
     """Return scores in memory, or in a store that is read as `io` says, as a source."""
     if isinstance(scores, Store):
         return StoreSource(scores, io)
-    return ArraySource(scores)
+    return StoreSource(ArrayStore(scores), is_whole=True)
 
 
 def facts_of(state: list[Any], files: Sequence[Mapping[str, int]]) -> dict[str, str]:

@@ -292,8 +292,8 @@ def rank_open_embeddings(
     `counting` are the keyword arguments of `Embeddings.counts`.
     """
     job = embeddings.job(targets, rows, filter, candidates, rules)
-    counts, place = embeddings.counts(job, **counting)
-    return embeddings.ranks(job, counts, place)
+    counted = embeddings.counts(job, **counting).checked(job)
+    return embeddings.ranks(job, counted.arrays, counted.place)
 
 
 @public("truerank")

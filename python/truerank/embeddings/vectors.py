@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from ..counting.driver import SourceCounts
     from ..counting.job import Job
     from ..devices.score_sources import PartOfTasks
     from ..devices.task_counts import DeviceCounts
@@ -320,7 +321,7 @@ class Embeddings:
         block: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         watch: Watch | None = None,
-    ) -> tuple[dict[str, IntArray], str | None]:
+    ) -> SourceCounts:
         """Count the tasks of a job, as `count_source` does; the host reports to a watch.
 
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
@@ -329,8 +330,8 @@ class Embeddings:
         block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
             tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
-            report_progress = reporter_to(watch, self.nbytes)
-            return count_source(tiled, job, report_progress=report_progress, checkpoint=checkpoint)
+            progress = reporter_to(watch, self.nbytes)
+            return count_source(tiled, job, report_progress=progress, checkpoint=checkpoint)
         if block is not None or watch is not None:
             job = job._replace(block=block_size, listener=listener_of(watch))
         return count_source(VectorSource(self, job.rules.num_threads), job)

@@ -1,6 +1,6 @@
 """Arrays on a device, as stores: their blocks are copied to the host, where no device counts them.
 
-Then `counting.tiles` makes the blocks on a thread of its own, one ahead. Two of them are in the
+Then `counting.driver` makes the blocks on a thread of its own, one ahead. Two of them are in the
 host's memory at a time.
 """
 

@@ -193,8 +193,9 @@ def rank_scores(
         selections = (side.filter, side.candidates)
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, *selections, rules)
-            counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
-        ranks = job.ranks(counts, store.dtype, store.files, device)
+            source = StoreSource(store, io)
+            counted = count_source(source, job, report_progress=tell).checked(job)
+        ranks = job.ranks(counted.arrays, store.dtype, store.files, counted.place)
         first_rows = rows[first_equals(side.rows)]
         look_at_stored_rows(argument, store, rows, first_rows, side.targets)
         if rules.audit:
