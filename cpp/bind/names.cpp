@@ -1,17 +1,18 @@
 // Names, which are objects of Python: their types; as codes, as places among others, and as hashes.
-#include "engine/names.hpp"
+#include "bind/names.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "bind/calls.hpp"
 
 namespace truerank::bind {
 namespace {
@@ -213,9 +214,51 @@ py::set types_of(const py::object& elements) {
     return types;
 }
 
+py::array_t<std::int32_t> add_to(SharedNames& names, const py::object& listed) {
+    const Items items(listed);
+    std::unique_lock lock(names.mutex);
+    const std::vector<std::int32_t> codes = add_names(names.table, items);
+    lock.unlock();
+    return array_of(codes);
+}
+
 }  // namespace
 
+std::vector<std::unique_lock<std::mutex>> lock_all(std::vector<SharedNames*> tables) {
+    std::sort(tables.begin(), tables.end(), std::less<>());
+    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (SharedNames* const table : tables) locks.emplace_back(table->mutex);
+    return locks;
+}
+
+py::tuple names_of(SharedNames& names) {
+    std::unique_lock lock(names.mutex);
+    const std::int64_t size = names.table.size();
+    lock.unlock();
+    py::tuple listed(static_cast<std::size_t>(size));
+    lock.lock();
+    for (std::int64_t code = 0; code < size; ++code) {
+        const std::string_view name = names.table.name(code);
+        // A str of Python's may have halves of surrogate pairs.
+        PyObject* const text =
+            PyUnicode_DecodeUTF8(name.data(), static_cast<py::ssize_t>(name.size()), "surrogatepass");
+        if (text == nullptr) throw py::error_already_set();
+        PyTuple_SET_ITEM(listed.ptr(), static_cast<py::ssize_t>(code), text);
+    }
+    return listed;
+}
+
 void register_names(py::module_& m) {
+    py::class_<SharedNames>(m, "Names", py::is_final(),
+                            "Distinct names, numbered in the order in which they first occur.")
+        .def(py::init<>())
+        .def("add", &add_to, py::arg("names"), "The number of each name; new ones are added.")
+        .def("listed", &names_of, "The names in the order of their numbers.")
+        .def("__len__", [](SharedNames& names) {
+            const std::lock_guard lock(names.mutex);
+            return names.table.size();
+        });
     m.def("codes_among", &codes_among, py::arg("names"), py::arg("among"),
           "The place of each name among others, which are distinct; -1 where there is none, and for what is no str.");
     m.def("code_names", &code_names, py::arg("names"),

@@ -23,9 +23,9 @@ constexpr const char* kEmptyName = "expected names between tabs, got an empty on
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Calls line(number, text) for every line that is not blank, until one returns a problem.
+// Calls line(text) for every line that has more than blanks, until one returns a problem.
 template <class Line>
-LineFault for_lines(std::string_view text, const Line& read_line) {
+LineFault for_lines(std::string_view text, const char* blanks, const Line& read_line) {
     std::int64_t number = 0;
     for (std::size_t begin = 0; begin < text.size(); ++number) {
         const void* const found = std::memchr(text.data() + begin, '\n', text.size() - begin);
@@ -33,7 +33,7 @@ LineFault for_lines(std::string_view text, const Line& read_line) {
             found == nullptr ? text.size() : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
         const std::string_view line = text.substr(begin, end - begin);
         begin = end + 1;
-        if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+        if (line.find_first_not_of(blanks) == std::string_view::npos) continue;
         if (const char* const problem = read_line(line)) return {number, problem};
     }
     return {};
@@ -164,41 +164,42 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     return otherwise(text, value);
 }
 
-LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTable* const> tables,
                     ParseNumber otherwise, NamedRows& rows) {
     const auto width = static_cast<std::size_t>(form.width);
-    const auto query = static_cast<std::size_t>(form.query);
-    const auto document = static_cast<std::size_t>(form.document);
+    const auto needed = static_cast<std::size_t>(form.needed);
     std::vector<std::string_view> fields(width);
-    std::vector<std::string_view> names;  // of documents
-    std::string_view last;                // most rows have the query of the row before
-    std::int32_t last_code = -1;
-    const LineFault fault = for_lines(text, [&](std::string_view line) -> const char* {
-        const std::size_t found = form.tabs ? split_at_tabs(line, fields) : split(line, fields);
-        if (found != width || fields[query].empty() || fields[document].empty()) return kWidth;
-        double value = 1;
-        if (form.value != RowForm::kNone &&
-            !parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, value)) {
-            return kNoScore;
+    std::vector<std::vector<std::string_view>> names(form.names.size());
+    std::size_t held = 0;
+    const auto read_line = [&](std::string_view line) -> const char* {
+        if ((form.tabs ? split_at_tabs(line, fields) : split(line, fields)) != width) return kWidth;
+        for (std::size_t j = 0; j < names.size(); ++j) {
+            if (j < needed && fields[static_cast<std::size_t>(form.names[j])].empty()) return kWidth;
+            if (!has_room(*tables[j], held + names.size())) return kTooManyNames;
         }
-        if (!has_room(queries) || !has_room(documents, names.size())) return kTooManyNames;
-        if (last_code < 0 || fields[query] != last) {
-            last = fields[query];
-            last_code = static_cast<std::int32_t>(queries.code(last));
+        if (form.value != RowForm::kNone) {
+            double value;
+            if (!parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, value)) return kNoScore;
+            rows.values.push_back(value);
         }
-        rows.queries.push_back(last_code);
-        rows.values.push_back(value);
-        names.push_back(fields[document]);
+        for (std::size_t j = 0; j < names.size(); ++j) {
+            names[j].push_back(fields[static_cast<std::size_t>(form.names[j])]);
+        }
+        held += names.size();
         return nullptr;
-    });
-    rows.documents.resize(names.size());
-    documents.add_codes(names, rows.documents.data());
+    };
+    const LineFault fault = for_lines(text, form.tab_lines ? " " : " \t", read_line);
+    // Column by column, for the places of several names are fetched at a time.
+    for (std::size_t j = 0; j < names.size(); ++j) {
+        std::vector<std::int32_t>& codes = rows.codes.emplace_back(names[j].size());
+        tables[j]->add_codes(names[j], codes.data());
+    }
     return fault;
 }
 
 LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,
                            NameTable& relations, ParseNumber otherwise, PredictionRows& rows) {
-    return for_lines(text, [&](std::string_view line) -> const char* {
+    return for_lines(text, " \t", [&](std::string_view line) -> const char* {
         if (state.line == 0) {
             const char* const problem = read_triple(line, entities, relations, rows);
             state.line = 1;

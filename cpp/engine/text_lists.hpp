@@ -1,7 +1,8 @@
-// Lists of scored candidates in text: runs, and predictions of rules. Names become codes; numbers are exact.
+// Rows of text: facts, judgements, runs; and predictions of rules. Names become codes; numbers are exact.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,20 +25,22 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value);
 // Which fields of a row are what, counted from 0.
 struct RowForm {
     static constexpr int kNone = -1;
-    int width;  // how many fields there are
-    int query, document;
-    int value = kNone;  // the number; without a field of it, each is 1
-    bool tabs = false;  // whether tabs alone stand between fields; else blanks and tabs
+    int width;               // how many fields there are
+    std::vector<int> names;  // the fields that are names
+    int needed = 0;          // how many of them, from the first on, may not be empty
+    int value = kNone;       // the number, if any is
+    bool tabs = false;       // whether tabs alone stand between fields; else blanks and tabs
+    bool tab_lines = false;  // whether a line of tabs alone is a row; else it is skipped, as one of blanks is
 };
 
-// The rows of lists or of judgements, by codes.
+// The rows of a text: for each field of names the codes, and the numbers.
 struct NamedRows {
-    std::vector<std::int32_t> queries, documents;
-    std::vector<double> values;  // scores, or relevance
+    std::vector<std::vector<std::int32_t>> codes;
+    std::vector<double> values;  // scores, or relevance; none without a field of numbers
 };
 
-// Read whole lines, and add their names and rows; empty lines are skipped. Names are not empty.
-LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+// Reads whole lines. The names of each field are added to its table, which fields may share. Empty lines are skipped.
+LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTable* const> tables,
                     ParseNumber otherwise, NamedRows& rows);
 
 // Predictions in blocks of three lines: `head relation tail`, `Heads: name score name score ...`, `Tails: ...`. Tabs

@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "the columns of a line in another order",
         "python/truerank/records/text.py",
-        "return [fields[column :: rows.width] for column in range(rows.width)]",
-        "return [fields[column :: rows.width] for column in reversed(range(rows.width))]",
+        "form = _core.RowForm(rows.width, order, needed,",
+        "form = _core.RowForm(rows.width, order[::-1], needed,",
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",

@@ -125,27 +125,38 @@ def have_blank_ends(names: Sequence[str]) -> bool: ...
 def types_of(elements: Sequence[Any]) -> set[type]: ...
 
 @final
+class Names:
+    """Distinct names, numbered in the order in which they first occur."""
+
+    def __init__(self) -> None: ...
+    def add(self, names: Sequence[str]) -> _Int32: ...
+    def listed(self) -> tuple[str, ...]: ...
+    def __len__(self) -> int: ...
+
+@final
 class RowForm:
     """Which fields of a row are what, counted from 0."""
 
     def __init__(
         self,
         width: int,
-        query: int,
-        document: int,
+        names: Sequence[int],
+        needed: int,
         value: int | None = None,
         tabs: bool = False,
+        tab_lines: bool = False,
     ) -> None: ...
 
-@final
-class ListReader:
-    """Reads lists in text, block by block, and numbers their names."""
+def read_rows(
+    text: str, form: RowForm, tables: Sequence[Names]
+) -> tuple[tuple[int, str] | None, list[_Int32], npt.NDArray[np.float64]]: ...
 
-    def __init__(self) -> None: ...
+@final
+class PredictionReader:
+    """Reads predictions of rules, block by block, and adds their names to tables."""
+
+    def __init__(self, entities: Names, relations: Names) -> None: ...
     def rows(
-        self, text: str, form: RowForm
-    ) -> tuple[tuple[int, str] | None, _Int32, _Int32, npt.NDArray[np.float64]]: ...
-    def prediction_rows(
         self, text: str, scored: bool
     ) -> tuple[
         tuple[int, str] | None,
@@ -157,8 +168,6 @@ class ListReader:
     ]: ...
     @property
     def pending(self) -> int: ...
-    def names(self) -> tuple[str, ...]: ...
-    def groups(self) -> tuple[str, ...]: ...
 
 @final
 class Tasks:

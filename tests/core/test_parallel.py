@@ -105,16 +105,17 @@ from truerank import _core
 
 sys.setswitchinterval(1e-5)
 text = "".join(f"q{i % 9} Q0 d{i} {i} {i}.5 tag\\n" for i in range(20_000))
-reader, done = _core.ListReader(), False
+documents, queries, done = _core.Names(), _core.Names(), False
 def ask():
     while not done:
-        assert len(reader.names()) in (0, 20_000)
-        assert len(reader.groups()) in (0, 9)
+        assert len(documents.listed()) in (0, 20_000)
+        assert len(queries.listed()) in (0, 9)
 threads = [threading.Thread(target=ask) for _ in range(2)]
 for thread in threads:
     thread.start()
 for _ in range(50):
-    fault, queries, documents, scores = reader.rows(text, _core.RowForm(6, 0, 2, 4))
+    form = _core.RowForm(6, [0, 2], 2, 4)
+    fault, codes, scores = _core.read_rows(text, form, [queries, documents])
     assert (fault, scores[-1]) == (None, 19_999.5)
 done = True
 for thread in threads:

@@ -22,7 +22,7 @@ from truerank import _core
 from truerank.records.list_files import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
-TREC_RUN = _core.RowForm(6, 0, 2, 4)
+TREC_RUN = _core.RowForm(6, [0, 2], 2, 4)
 
 NAMES = st.text(
     st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=("Cs", "Z", "Cc")),
@@ -99,7 +99,8 @@ def test_numbers_are_those_of_float(text: str) -> None:
     """A score is read with the bits that Python's float gives, or refused as float refuses it."""
     if not text.strip() or " " in text.strip():
         return
-    fault, _, _, scores = _core.ListReader().rows(f"q Q0 d 1 {text} t", TREC_RUN)
+    tables = [_core.Names(), _core.Names()]
+    fault, _, scores = _core.read_rows(f"q Q0 d 1 {text} t", TREC_RUN, tables)
     try:
         expected = float(text)
     except ValueError:
@@ -147,7 +148,8 @@ def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
     number = exact_number(text)
     assert isinstance(number, float) == is_held(text)
     rows = ["", "q Q0 d-e-123 1 0 t", " \t", f"q\tQ0  e 2\t{text} t", "q Q0 f 3 0.0 t", ""]
-    scores = _core.ListReader().rows("\n".join(rows), TREC_RUN)[3]
+    tables = [_core.Names(), _core.Names()]
+    scores = _core.read_rows("\n".join(rows), TREC_RUN, tables)[2]
     wrong = first_rounded("\n".join(rows), 4, scores)
     if is_held(text):
         assert wrong is None
@@ -189,28 +191,28 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
         except ValueError:
             wrong = number
             break
-    reader = _core.ListReader()
-    fault, queries, documents, scores = reader.rows(text, TREC_RUN)
+    tables = [_core.Names(), _core.Names()]
+    fault, (queries, documents), scores = _core.read_rows(text, TREC_RUN, tables)
     assert (fault is None) == (wrong is None)
     assert fault is None or fault[0] == wrong
-    names = reader.names()
-    groups = reader.groups()
+    groups, names = (table.listed() for table in tables)
     found = zip(queries.tolist(), documents.tolist(), scores.tolist(), strict=True)
     assert [(groups[q], names[d], s) for q, d, s in found] == rows
 
 
 @given(st.lists(ANY_LINES.map("\n".join), max_size=4), st.booleans())
 def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) -> None:
-    reader = _core.ListReader()
+    entities = _core.Names()
+    reader = _core.PredictionReader(entities, _core.Names())
     for text in texts:
         headed = text.replace("q", "Heads:").replace("p", "Tails:")
-        fault, triples, sides, lengths, ids, scores = reader.prediction_rows(headed, scored)
+        fault, triples, sides, lengths, ids, scores = reader.rows(headed, scored)
         assert len(triples) % 3 == 0
         if fault is None:
             assert len(sides) == len(lengths)
             assert int(lengths.sum()) == len(ids)
             assert len(scores) == len(ids) * scored
-        names = len(reader.names())
+        names = len(entities)
         assert all(0 <= i < names for i in ids.tolist())
         assert reader.pending in (0, 1, 2)
 

@@ -14,14 +14,10 @@ from hypothesis import strategies as st
 
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
-from truerank import alignment, link_prediction
+from truerank import _core, alignment, link_prediction
 from truerank.records import text
 from truerank.records.columns import FACTS, PAIRS
 from truerank.records.text import line_of, open_rows, read_rows, text_blocks
-
-
-def codes(_column: int, fields: Any) -> Any:
-    return np.array(list(map(len, fields)), np.int64)
 
 
 @given(
@@ -104,7 +100,9 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
         rows = open_rows("pairs", path, PAIRS)
         assert rows is not None
-        assert [column.tolist() for column in read_rows(rows, (1, 0), codes)] == [[1, 1, 1]] * 2
+        names = [_core.Names(), _core.Names()]
+        assert [column.tolist() for column in read_rows(rows, (1, 0), names)] == [[0, 1, 2]] * 2
+        assert [each.listed() for each in names] == [("b", "d", "f"), ("a", "c", "e")]
 
 
 ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -215,26 +214,31 @@ def read_predictions(
     ...     read_predictions(file)
     Predictions(1 triples, 3 entries)
     """
-    name = path_name("path", path)
+    path_of_file = path_name("path", path)
     has_scores = flag("scored", scored)
-    reader = _core.ListReader()
-    read_rows = partial(reader.prediction_rows, scored=has_scores)
-    triples, sides, lengths, ids, scores = read_blocks("path", name, progress, read_rows)
+    names = _core.Names()
+    names_of_relations = _core.Names()
+    reader = _core.PredictionReader(names, names_of_relations)
+
+    def read_lines(text: str) -> tuple[Any, Sequence[Any]]:
+        fault, *columns = reader.rows(text, has_scores)
+        return fault, columns
+
+    triples, sides, lengths, ids, scores = read_blocks("path", path_of_file, progress, read_lines)
     if reader.pending:
         problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"
-        raise InputValueError("path", problem, place=name)
+        raise InputValueError("path", problem, place=path_of_file)
     indptr = indptr_of(lengths)
     lists = np.arange(len(lengths)).reshape(-1, 2)
     are_heads_first = sides.reshape(-1, 2)[:, :1] == 0
     lists = np.where(are_heads_first, lists, lists[:, ::-1])
-    entities = tuple(reader.names())
-    relations = tuple(reader.groups())
-    refuse_repeats("path", lambda i: f"triple {i // 2}", entities, indptr, ids, name)
+    entities = names.listed()
+    refuse_repeats("path", lambda i: f"triple {i // 2}", entities, indptr, ids, path_of_file)
     listed_scores: FloatArray | None = scores if has_scores else None
     return Predictions(
         triples=triples.astype(np.int64).reshape(-1, 3),
         entities=entities,
-        relations=relations,
+        relations=names_of_relations.listed(),
         lists=lists,
         indptr=indptr,
         ids=ids,

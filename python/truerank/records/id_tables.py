@@ -31,7 +31,7 @@ from .columns import (
 )
 from .elements import is_id, is_integer_text, is_label, read_elements
 from .text import is_path, line_of, open_rows, read_rows
-from .vocabularies import MAX_IDS, LabelIndex, Vocabulary
+from .vocabularies import MAX_IDS, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +62,7 @@ class IdTable:
         Numbers by role: "relevance", "score", "rank".
     title : str
         What messages call it: the argument, and its file.
-    names : dict of str to LabelIndex
+    names : dict of str to Names
         What the ids of a role number. Those of other roles are integers as they came.
     kind : {"python", "text", "positions"}
         What names and integers are: elements of Python; fields of text, which have no type; or
@@ -78,7 +78,7 @@ class IdTable:
     ids: dict[str, Ids]
     values: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     title: str = ""
-    names: dict[str, LabelIndex] = field(default_factory=dict)
+    names: dict[str, _core.Names] = field(default_factory=dict)
     kind: Literal["python", "text", "positions"] = "python"
     path: str = ""
     has_header: bool = False
@@ -265,15 +265,15 @@ class TableReader:
         self.header = header if header is None else flag("header", header)
         self._columns = columns
         self._has_further = has_further
-        self._indexes: dict[str, LabelIndex] = {}
+        self._indexes: dict[str, _core.Names] = {}
         self.notes: list[str] = []
         self.left_out: list[str] = []
         self.further: list[str] = []
 
-    def index(self, role: str) -> LabelIndex:
+    def index(self, role: str) -> _core.Names:
         """Return the names of a role; heads and tails share theirs."""
         kind = self.door.vocabularies.get(role, role)
-        return self._indexes.setdefault(kind, LabelIndex())
+        return self._indexes.setdefault(kind, _core.Names())
 
     def read(self, title: str, value: Any) -> IdTable:
         """Read a table of any form; one without rows has no columns.
@@ -306,15 +306,12 @@ class TableReader:
         if rows.note:
             self.notes.append(rows.note)
         roles = _roles_of_columns(self.door, len(order))
-
-        def encode(j: int, fields: Sequence[str]) -> IntArray:
-            return self.index(roles[j]).add(fields)
-
-        ids = dict(zip(roles, read_rows(rows, order, encode), strict=False))
+        names = {role: self.index(role) for role in roles}
+        columns = read_rows(rows, order, list(names.values()))
         return IdTable(
-            ids,
+            dict(zip(roles, columns, strict=False)),
             title=rows.title,
-            names={role: self.index(role) for role in ids},
+            names=names,
             kind="text",
             path=path,
             has_header=rows.header > 0,
@@ -534,7 +531,7 @@ def encode_columns(
 
     Examples
     --------
-    >>> index = LabelIndex()
+    >>> index = _core.Names()
     >>> table = IdTable({"head": index.add(["b", "a", "b"])}, names={"head": index})
     >>> encode_columns("entities", None, [(table, "head")])
     (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
@@ -566,7 +563,7 @@ def _ids_of_columns(
 ) -> list[IntArray]:
     """Return the position of each entry of some columns, -1 where it names nothing."""
     # Columns may share names: each is looked up once.
-    positions_of_names: dict[tuple[LabelIndex, str], IntArray] = {}
+    positions_of_names: dict[tuple[_core.Names, str], IntArray] = {}
     ids_of_columns = []
     for table, role in columns:
         index = table.names.get(role)
@@ -626,12 +623,12 @@ def _numbers_of(
 
     Examples
     --------
-    >>> index = LabelIndex()
+    >>> index = _core.Names()
     >>> table = IdTable({"time": index.add(["b", "a", "b"])}, names={"time": index})
     >>> _numbers_of([(table, "time")], {"a": -5, "b": 7})
     [array([ 7, -5,  7])]
     """
-    numbers_of_labels: dict[LabelIndex, IntArray] = {}
+    numbers_of_labels: dict[_core.Names, IntArray] = {}
     numbers_of_columns = []
     for table, role in columns:
         index = table.names.get(role)

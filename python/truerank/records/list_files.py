@@ -35,15 +35,12 @@ from .lists import (
     rising_ranks,
 )
 from .text import fields_of, is_path, read_blocks, shown, text_lines
-from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.progress_listeners import Listener, Progress
-
-    # A fault is the line's place in its block, from 0, and what is wrong with the line.
-    Fault = tuple[int, str]
+    from .text import Fault
 
 _FORMS = {
     LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), or a "
@@ -111,7 +108,6 @@ class LineForm:
 
 TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, 4, "score", rank=3)
 TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, 3, "relevance")
-_ITERATIONS = _core.RowForm(4, 1, 1)  # Only the second field is read.
 
 
 @public("truerank")
@@ -240,21 +236,20 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
     if is_npy(path):
         raise InputTypeError(argument, expected=QREL_FORMS, got=f"the array in {path}")
     form = form_of_file(argument, path, JUDGEMENTS, said)
-    reader = LineReader(form)
-    queries, documents, relevance = read_blocks(argument, path, None, reader.read, form.header)
-    if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations(), documents, relevance):
+    names, columns, comments = _read_lines(argument, path, form)
+    queries, documents = columns[:2]
+    relevance = np.ones(len(queries)) if form.number is None else columns[-1]
+    if form is TREC_QRELS_FORM and not _is_of_trec(names[2].listed(), documents, relevance):
         raise InputValueError(argument, NOT_OF_TREC, place=path)
     title = f"{argument}: {path}"
     judged = Judgements(
         {"query": queries, "document": documents},
         {"relevance": read_grades(title, relevance)},
         title,
-        names={"query": LabelIndex(), "document": LabelIndex()},
+        names={"query": names[0], "document": names[1]},
         kind="text",
     )
-    judged.names["query"].add(reader.queries())
-    judged.names["document"].add(reader.documents())
-    keys = queries * np.int64(len(reader.documents())) + documents
+    keys = queries * np.int64(len(names[1])) + documents
     repeated = 0
     if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
         first_rows, unlike = first_of_equal(keys, judged.values["relevance"])
@@ -262,7 +257,7 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
             raise _judged_twice(argument, path, judged, unlike, form)
         repeated = len(keys) - len(first_rows)
         judged = judged.select(first_rows)
-    source = source_of(path, form, reader.comments, repeated)
+    source = source_of(path, form, comments, repeated)
     asked = IdTable({"query": judged.ids["query"]}, title=title, names=judged.names, kind="text")
     return replace(judged, source=source, asked=asked)
 
@@ -326,17 +321,17 @@ def lists_of_file(
     if is_npy(path):
         raise InputTypeError(argument, expected=LIST_FORMS, got=f"the array in {path}")
     form = form_of_file(argument, path, LISTS, said)
-    reader = LineReader(form)
-    queries, documents, numbers = read_blocks(argument, path, progress, reader.read, form.header)
+    names, columns, comments = _read_lines(argument, path, form, progress)
+    queries, documents, numbers = columns
     entries = IdTable({"query": queries, "document": documents})
     if form.role == "rank":
         entries.values["rank"] = read_grades(argument, numbers)
     elif form.role:
         entries.values["score"] = numbers
     lists, repeated = lists_of_entries(
-        argument, reader.queries(), reader.documents(), entries, place=path
+        argument, names[0].listed(), names[1].listed(), entries, place=path
     )
-    lists.source = source_of(path, form, reader.comments, repeated)
+    lists.source = source_of(path, form, comments, repeated)
     if _have_ranks(path, form):
         lists.contradiction = rising_ranks(entries, np.arange(len(queries)))
     return lists
@@ -507,72 +502,50 @@ def first_rounded(
     return None
 
 
-class LineReader:
-    """Reads the lines of a file block by block, and numbers its names.
+def _read_lines(
+    argument: str, path: str, form: LineForm, progress: bool | Listener | None = None
+) -> tuple[list[_core.Names], list[npt.NDArray[Any]], int]:
+    """Read the lines of a file.
 
-    Parameters
-    ----------
-    form : LineForm
-
-    Attributes
-    ----------
-    comments : int
+    Returns
+    -------
+    list of Names
+        Of queries and of documents, and what stands in the second field of judgements of TREC.
+    list of ndarray
+        The number of each line's name in each of these; and the numbers of lines, if they have any.
+    int
         How many lines were comments.
     """
+    fields = [form.query, form.document]
+    if form is TREC_QRELS_FORM:
+        fields.append(1)
+    names = [_core.Names() for _ in fields]
+    tabs = form.between == "tabs"
+    rows = _core.RowForm(form.width, fields, len(fields), form.number, tabs=tabs)
+    comments = 0
 
-    def __init__(self, form: LineForm) -> None:
-        self.form = form
-        self.comments = 0
-        self._reader = _core.ListReader()
-        self._iterations = _core.ListReader()
+    def read_lines(text: str) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
+        nonlocal comments
+        if "#" in text:  # This test is far faster than a regular expression.
+            text, count = _COMMENT.subn("", text)
+            comments += count
+        fault, codes, numbers = _core.read_rows(text, rows, names)
+        if fault is not None:
+            line, problem = fault
+            fault = line, f"{_in_words(form).get(problem, problem)} ({form.name})"
+        elif form.number is not None:
+            fault = first_rounded(text, form.number, numbers, form.between)
+        return fault, [*codes, numbers]
 
-    def read(self, text: str) -> tuple[Any, ...]:
-        """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
+    return names, read_blocks(argument, path, progress, read_lines, form.header), comments
 
-        Queries and documents are codes of names. Where there are no numbers, there are ones.
-        """
-        text = self._without_comments(text)
-        form = self.form
-        tabs = form.between == "tabs"
-        row_form = _core.RowForm(form.width, form.query, form.document, form.number, tabs=tabs)
-        wrong, queries, documents, numbers = self._reader.rows(text, row_form)
-        fault = self._said(wrong)
-        if form.number is not None:
-            fault = fault or first_rounded(text, form.number, numbers, form.between)
-        if form is TREC_QRELS_FORM:
-            self._iterations.rows(text, _ITERATIONS)
-        return fault, queries, documents, numbers
 
-    def queries(self) -> tuple[str, ...]:
-        """Return the names of queries in the order of their codes."""
-        return tuple(self._reader.groups())
-
-    def documents(self) -> tuple[str, ...]:
-        """Return the names of documents in the order of their codes."""
-        return tuple(self._reader.names())
-
-    def iterations(self) -> tuple[str, ...]:
-        """Return what stands in the second field of judgements of TREC."""
-        return tuple(self._iterations.names())
-
-    def _said(self, fault: Fault | None) -> Fault | None:
-        """Return a fault in the words of the form."""
-        if fault is None:
-            return None
-        words = {
-            _WIDTH: f"expected {self.form.width} fields, with a query and a document",
-            _NO_NUMBER: f"expected a number as the {self.form.role}",
-        }
-        line, problem = fault
-        return line, f"{words.get(problem, problem)} ({self.form.name})"
-
-    def _without_comments(self, text: str) -> str:
-        """Return lines of which comments are empty."""
-        if "#" not in text:  # This test is far faster than a regular expression.
-            return text
-        text, count = _COMMENT.subn("", text)
-        self.comments += count
-        return text
+def _in_words(form: LineForm) -> dict[str, str]:
+    """Return what the core says of a wrong line in the words of a form."""
+    return {
+        _WIDTH: f"expected {form.width} fields, with a query and a document",
+        _NO_NUMBER: f"expected a number as the {form.role}",
+    }
 
 
 def _is_number(text: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from .. import _core
 from ..arrays.input_files import open_input
 from ..errors import InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
@@ -21,8 +23,10 @@ from .elements import is_integer_text, without_blanks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
+
+    # The place of a line in its block, from 0, and what is wrong with it.
+    Fault = tuple[int, str]
 
 # At this size the fields of a block, which are Python strings, stay in the cache.
 _BLOCK_BYTES = 1 << 17
@@ -31,7 +35,8 @@ MAX_LINE_BYTES = 1 << 24
 _BLANKS = re.compile("[ \t]+")
 
 
-class TextRows(NamedTuple):
+@dataclass(frozen=True)
+class TextRows:
     """A file of rows, of which the first line was read.
 
     Attributes
@@ -105,13 +110,15 @@ def open_rows(
     number, line = next(text_lines(name, path, blanks=" "), (0, ""))
     if not number:
         return None
-    first = _fields_of(rows, number, line)
+    first = (
+        csv_fields(rows.title, number, line) if between == "commas" else fields_of(line, between)
+    )
     if door.counted and len(first) == 1 and is_integer_text(first[0]):
         names = list(door.counted)
         note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
-        rows = rows._replace(between="blanks", width=len(names), names=names, note=note)
-        return rows._replace(header=number, said_count=int(first[0]))
-    rows = rows._replace(width=len(first))
+        rows = replace(rows, between="blanks", width=len(names), names=names, note=note)
+        return replace(rows, header=number, said_count=int(first[0]))
+    rows = replace(rows, width=len(first))
     if header is None:
         are_names = any(isinstance(column, str) for column in (columns or {}).values())
         if are_names or is_header(first, door):
@@ -122,7 +129,7 @@ def open_rows(
             raise InputValueError(rows.title, expected=expected, got=got)
     if header:
         note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
-        rows = rows._replace(names=first, note=note, header=number)
+        rows = replace(rows, names=first, note=note, header=number)
     are_placed = rows.names is not None or columns is not None
     if not door.fits(rows.width, are_placed=are_placed):
         raise _wrong_row(rows, number, line)
@@ -130,9 +137,9 @@ def open_rows(
 
 
 def read_rows(
-    rows: TextRows, order: Sequence[int], coder: Callable[[int, Sequence[str]], IntArray]
-) -> list[IntArray]:
-    """Read the columns of a file.
+    rows: TextRows, order: Sequence[int], tables: Sequence[_core.Names]
+) -> list[npt.NDArray[np.int32]]:
+    """Read the columns of a file as numbers of names.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
     there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
@@ -143,13 +150,13 @@ def read_rows(
     rows : TextRows
     order : sequence of int
         The places of the door's columns, which may not have empty fields, and then of further ones.
-    coder : callable
-        Encodes the fields of a column as integers: f(its position in `order`, fields).
+    tables : sequence of Names
+        The names of each of these columns, to which those of the file are added.
 
     Returns
     -------
-    list of ndarray of int64
-        The columns in this order; an empty list for a file without rows.
+    list of ndarray of int32
+        The columns in this order.
 
     Raises
     ------
@@ -159,56 +166,41 @@ def read_rows(
     OSError
         For a file that is missing or damaged.
     """
-    needed = order[: rows.door.needed]
-    blocks: list[list[IntArray]] = []
+    needed = rows.door.needed
+    are_tabs = rows.between == "tabs"
+    form = _core.RowForm(rows.width, order, needed, tabs=are_tabs, tab_lines=True)
+    blocks = []
     for first, text in text_blocks(rows.name, rows.path, header=rows.header):
-        lines = text.removesuffix("\n").split("\n")
-        columns = _columns_of_block(rows, lines)
-        if not columns or any("" in columns[place] for place in needed):
-            fields = list(_checked_rows(rows, enumerate(lines, first), needed))
-            columns = list(zip(*fields, strict=True))
-        if columns:
-            blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
-    read = [np.concatenate(column) for column in zip(*blocks, strict=True)]
-    count = len(read[0]) if read else 0
+        if rows.between == "commas":
+            fields = _columns_of_csv(rows, first, text, order)
+            codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
+        else:
+            fault, codes, _ = _core.read_rows(text, form, tables)
+            if fault is not None:
+                line, _ = fault
+                raise _wrong_row(rows, first + line, text.split("\n")[line])
+        blocks.append(codes)
+    columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+    count = len(columns[0]) if columns else 0
     if rows.said_count not in (None, count):
         expected = f"{rows.said_count} rows, as the first line counts"
         raise InputValueError(rows.title, expected=expected, got=count)
-    return read
+    return columns
 
 
-def _columns_of_block(rows: TextRows, lines: Sequence[str]) -> list[Sequence[str]]:
-    """Return the fields of each column of lines with tabs, without blanks at their ends.
-
-    None are returned if lines have other numbers of fields, or nothing but blanks.
-    """
-    filled = [line for line in lines if line.strip(" ")]
-    if rows.between != "tabs" or {line.count("\t") for line in filled} != {rows.width - 1}:
-        return []
-    joined = "\t".join(filled)
-    fields = joined.split("\t")
-    if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
-        fields = list(map(without_blanks, fields))
-    return [fields[column :: rows.width] for column in range(rows.width)]
-
-
-def _checked_rows(
-    rows: TextRows, numbered: Iterable[tuple[int, str]], needed: Sequence[int]
-) -> Iterator[list[str]]:
-    """Yield the fields of each line that has more than blanks, and refuse one of another form."""
-    for number, line in numbered:
-        if line.strip(" "):
-            fields = _fields_of(rows, number, line)
-            if len(fields) != rows.width or not all(fields[place] for place in needed):
-                raise _wrong_row(rows, number, line)
-            yield fields
-
-
-def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
-    """Return the fields of a line, without blanks at their ends."""
-    if rows.between == "commas":
-        return csv_fields(rows.title, number, line)
-    return fields_of(line, rows.between)
+def _columns_of_csv(rows: TextRows, first: int, text: str, order: Sequence[int]) -> list[list[str]]:
+    """Return the fields of some columns of lines of csv, of which the first has this number."""
+    columns: list[list[str]] = [[] for _ in order]
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
+        if not line.strip(" "):
+            continue
+        fields = csv_fields(rows.title, number, line)
+        needed = order[: rows.door.needed]
+        if len(fields) != rows.width or not all(fields[place] for place in needed):
+            raise _wrong_row(rows, number, line)
+        for column, place in zip(columns, order, strict=True):
+            column.append(fields[place])
+    return columns
 
 
 def fields_of(line: str, between: str) -> list[str]:
@@ -304,21 +296,21 @@ def read_blocks(
     argument: str,
     path: str,
     progress: bool | Listener | None,
-    read_lines: Callable[[str], tuple[Any, ...]],
+    read_lines: Callable[[str], tuple[Fault | None, Sequence[npt.NDArray[Any]]]],
     header: int = 0,
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks.
 
-    `read_lines` returns the fault of a block (one of its lines, and what is wrong; or None), and
-    then its columns. The line that is the header is left out.
+    `read_lines` returns the fault of a block, if it has one, and its columns. The line that is the
+    header is left out.
 
     A byte order mark at the beginning of another line than the first, where files were joined,
     would make another name of the first field: it is refused.
     """
-    blocks = [read_lines("")[1:]]  # So a file without lines has columns, too.
+    blocks = [read_lines("")[1]]  # So a file without lines has columns, too.
     for first, text in text_blocks(argument, path, progress, header=header):
-        fault, *columns = read_lines(text)
-        blocks.append(tuple(columns))
+        fault, columns = read_lines(text)
+        blocks.append(columns)
         mark = f"\n{text}".find("\n\ufeff")
         if mark >= 0:
             fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"

@@ -54,22 +54,6 @@ _LINES = "a label in each line, or a label and its id with a tab between them"
 _IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
 
 
-class LabelIndex:
-    """Distinct names, numbered in the order in which they first occur."""
-
-    def __init__(self) -> None:
-        # The first look-up of a name numbers it: a field takes one look-up and no Python code.
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-
-    def add(self, names: Sequence[str]) -> IntArray:
-        """Return the number of each name; new ones are added."""
-        return np.fromiter(map(self._numbers.__getitem__, names), dtype=np.int64, count=len(names))
-
-    def listed(self) -> tuple[str, ...]:
-        """Return the names in the order of their numbers."""
-        return tuple(self._numbers)
-
-
 def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
     """Return the number of each name, in the order in which they first occur, and all names once.
 
@@ -84,9 +68,10 @@ def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
     """
     if names and isinstance(names[0], str):
         return _core.code_names(names)
-    index = LabelIndex()
-    codes = index.add(names)
-    return codes, index.listed()
+    # The first look-up of a name numbers it.
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, names), dtype=np.int64, count=len(names))
+    return codes, tuple(numbers)
 
 
 @dataclass(frozen=True)
