@@ -20,7 +20,7 @@ from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import AuditOptions, read_rules, with_options
+from ..inputs.rules import CountOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
 from ..metrics.keys import Key, parse
@@ -379,7 +379,7 @@ def rank_own_scores(
     return rank_batches(score, side, report_progress=tell, batch_size=batch_size, **rules)
 
 
-@with_options(AuditOptions)
+@with_options(CountOptions)
 def evaluate_model(
     model: Any,
     triples: Any,
@@ -392,7 +392,8 @@ def evaluate_model(
     batch_size: int | None = None,
     slice_size: int | None = None,
     mode: str | None = None,
-    **options: Unpack[AuditOptions],
+    audit: bool = False,
+    **options: Unpack[CountOptions],
 ) -> Report:
     """Evaluate a model of PyKEEN on triples, and return a Report; each query is scored once.
 
@@ -437,7 +438,7 @@ def evaluate_model(
     >>> print(report.protocol)
     split test, filtered by train + test, all candidates, nan raise, float32, dot
     """
-    progress = read_rules(options, AuditOptions).progress
+    progress = read_rules(options, CountOptions).progress
     if not isinstance(model, Model):
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
@@ -448,7 +449,7 @@ def evaluate_model(
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
     reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
-    rules: dict[str, Any] = {**options, "progress": None}
+    rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
     predicting = Predicting(batch_size, slice_size, mode)
     model.eval()
     with torch.no_grad():

@@ -13,7 +13,7 @@ import numpy as np
 from .._core import Scores
 from ..arrays.arithmetic import default_arithmetic
 from ..arrays.row_keys import codes_of, distinct, search_sorted
-from ..embeddings.scoring import CurrentMatches, TopK, topk_open_embeddings
+from ..embeddings.scoring import TopK, topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputValueError, argument_names
 from ..inputs.checks import (
@@ -317,7 +317,7 @@ class Similarities:
             return array.astype(self.dtype)
 
     def top_k(
-        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
+        self, k: int, rows: IntArray | None = None, current: tuple[Array, IntArray] | None = None
     ) -> TopK:
         """Return the k best entities of some queries (default: all).
 
@@ -334,8 +334,9 @@ class Similarities:
         best = _empty_top_k(len(rows), k, self.dtype)
         for where, block in self.blocks(rows):
             if current is not None:
-                is_lower = rows[where, None] < current.queries
-                accepts = (block > current.scores) | ((block == current.scores) & is_lower)
+                scores, queries = current
+                is_lower = rows[where, None] < queries
+                accepts = (block > scores) | ((block == scores) & is_lower)
                 block[~accepts] = np.nan
             top = top_k_of_rows(block, k)
             best.ids[where] = top.ids
@@ -534,7 +535,8 @@ class StableMatching:
         left, right = source.shape
         self.source = source
         self.pool_size = left * PREFERENCES
-        self.current = CurrentMatches(np.full(right, -np.inf, source.dtype), np.full(right, NOBODY))
+        # The score and the holder of each right entity's match.
+        self.current = np.full(right, -np.inf, source.dtype), np.full(right, NOBODY)
         # The rest of each left entity's list is from its next entry to the list's end.
         self.next_entries, self.list_ends = np.zeros((2, left), np.int64)
         # If a list is complete, no entity that it lacks would accept.
@@ -614,9 +616,10 @@ class StableMatching:
 
     def accepts(self, left: IntArray, right: IntArray, scores: Array) -> npt.NDArray[np.bool_]:
         """Return whether right entities prefer left ones to their current partners."""
-        current_scores = self.current.scores[right]
+        held_scores, holders = self.current
+        current_scores = held_scores[right]
         result: npt.NDArray[np.bool_] = scores > current_scores
-        result |= (scores == current_scores) & (left < self.current.queries[right])
+        result |= (scores == current_scores) & (left < holders[right])
         return result
 
     def propose_in_rounds(self, free: IntArray) -> IntArray:

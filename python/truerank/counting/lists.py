@@ -251,7 +251,7 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
         if lists.ids[place] == PAD:
             expected += f" and pads ({PAD}) only at the end of a row"
         got = f"{wrong}, at position {position}"
-    return InputValueError(lists.name, expected=expected, got=got)
+    return InputValueError("ids", expected=expected, got=got)
 
 
 def _counts_by_order(
@@ -329,6 +329,6 @@ def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArra
 def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
     """Return the error for a score that is NaN, which the rule forbids."""
     if lists.score_at is not None:
-        return forbidden_nan(lists.name, lists.score_at(place), rule)
+        return forbidden_nan("ids", lists.score_at(place), rule)
     i, position = lists.place(place)
     return forbidden_nan("scores", f"the score in list {i}, at position {position},", rule)

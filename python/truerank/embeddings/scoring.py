@@ -424,22 +424,6 @@ def topk_embeddings(
         )
 
 
-class CurrentMatches(NamedTuple):
-    """The match of each entity so far: it accepts a higher score, or an equal one of a lower query.
-
-    Attributes
-    ----------
-    scores : ndarray of float, shape (n,)
-        The score of each entity's match; -inf for an entity without a match.
-    queries : ndarray of int64, shape (n,)
-        The query that each entity is matched with; of an entity without a match -1, if a score of
-        -inf makes none, or else a number beyond all queries.
-    """
-
-    scores: npt.NDArray[Any]
-    queries: IntArray
-
-
 def topk_open_embeddings(
     embeddings: Embeddings,
     k: int,
@@ -449,7 +433,7 @@ def topk_open_embeddings(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
-    current_matches: CurrentMatches | None = None,
+    current_matches: tuple[npt.NDArray[Any], IntArray] | None = None,
     watch: Watch | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
@@ -460,16 +444,18 @@ def topk_open_embeddings(
     k, rows, filter, candidates, block
         As in `topk_embeddings`.
     rules : Rules
-    current_matches : CurrentMatches, optional
-        Only entities that would leave their match for the query are candidates. Entities whose
-        score is NaN are candidates under the rule `nan` alone.
+    current_matches : (scores, queries), optional
+        The score and the query of each entity's match; -inf without one, and -1 if a score of -inf
+        makes none, or else a number beyond all queries. Only entities that would leave their match
+        are candidates: for a higher score, or an equal one of a lower query. Those whose score is
+        NaN are candidates under the rule `nan` alone.
     watch : callable, optional
         Told what is done, of how much, while the tasks are scored.
 
     Examples
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> current = CurrentMatches(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
+    >>> current = np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2])
     >>> embeddings = Embeddings(queries, entities, "dot")
     >>> topk_open_embeddings(embeddings, 2, current_matches=current).ids
     array([[ 2, -1],
@@ -509,15 +495,18 @@ def _topk_on_host(
     embeddings: Embeddings,
     job: Job,
     k: int,
-    current_matches: CurrentMatches | None,
+    current_matches: tuple[npt.NDArray[Any], IntArray] | None,
     block_size: int,
     watch: Watch | None,
 ) -> TopK:
     """Let the core find the top k; raise the error of a NaN that the rule forbids."""
     matches = None
     if current_matches is not None:
-        match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
-        matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
+        scores_of_matches, queries_of_matches = current_matches
+        matches = (
+            scores_of_matches.astype(embeddings.dtype, order="C"),
+            queries_of_matches.astype(np.int64, order="C"),
+        )
     ids, scores, fault = _core.topk_embeddings(
         embeddings.core(),
         _core.Tasks(job.rows, None, job.filter, job.candidates),

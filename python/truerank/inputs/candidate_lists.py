@@ -28,15 +28,13 @@ class CandidateLists(NamedTuple):
     """Lists of ids: list i has ``ids[indptr[i]:indptr[i + 1]]``, and the scores of these positions.
 
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
-    here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Messages
-    call the ids by `name`. Lists by name have scores in the same argument, and `score_at` says
-    whose score stands at a position.
+    here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Of lists
+    by name, whose scores are in the same argument, `score_at` says whose score is at a position.
     """
 
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: Scores | None
-    name: str = "ids"
     score_at: Callable[[int], str] | None = None
 
     def without_pads(self) -> CandidateLists:
@@ -54,14 +52,14 @@ class CandidateLists(NamedTuple):
         is_wrong[starts - 1] = False  # The next id is of another list.
         if is_wrong.any():
             got = f"an id after a pad in list {self.place(int(is_wrong.argmax()))[0]}"
-            raise InputValueError(self.name, expected=f"pads ({PAD}) only at the end", got=got)
+            raise InputValueError("ids", expected=f"pads ({PAD}) only at the end", got=got)
         pads = np.flatnonzero(is_pad)
         if not len(pads):
             return self
         indptr = self.indptr - np.searchsorted(pads, self.indptr)
         is_id = ~is_pad
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
-        return CandidateLists(indptr, self.ids[is_id], scores, self.name)
+        return CandidateLists(indptr, self.ids[is_id], scores)
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -69,7 +67,7 @@ class CandidateLists(NamedTuple):
         return row, position - int(self.indptr[row])
 
 
-def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> CandidateLists:
+def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     """Check the shapes of lists of ids and of their scores, in any of the accepted forms.
 
     Parameters
@@ -80,8 +78,6 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
         What raw 16-bit scores are.
-    name : str
-        What messages call the ids.
 
     Raises
     ------
@@ -96,10 +92,10 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    values, indptr = _joined(name, ids)
+    values, indptr = _joined("ids", ids)
     if indptr[-1] == 0:
         values = []  # Without ids, their dtype says nothing.
-    ids = native_indices(name, values)
+    ids = native_indices("ids", values)
     entries = None
     if scores is not None:
         score_values, score_indptr = _joined("scores", scores)
@@ -108,7 +104,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
         entries = as_scores(score_values, dtype)
         entries = entries.with_array(np.ascontiguousarray(entries.array).reshape(-1))
-    lists = CandidateLists(indptr, ids.reshape(-1), entries, name)
+    lists = CandidateLists(indptr, ids.reshape(-1), entries)
     # Pads stand at the ends, so that there are none if the last column has none.
     if ids.ndim < 2 or not (ids[:, -1] == PAD).any():
         return lists

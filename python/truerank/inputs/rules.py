@@ -42,14 +42,10 @@ class SimilarityOptions(CountOptions, total=False):
     layout: Layout | None
 
 
-class AuditOptions(CountOptions, total=False):
-    """Options of functions that rank what a model scores, where higher scores are better."""
+class EmbeddingOptions(SimilarityOptions, total=False):
+    """Options of functions that rank embeddings, whose higher similarities are always better."""
 
     audit: bool
-
-
-class EmbeddingOptions(SimilarityOptions, AuditOptions, total=False):
-    """Options of functions that rank embeddings, whose higher similarities are always better."""
 
 
 class ListOptions(CountOptions, total=False):
@@ -58,8 +54,10 @@ class ListOptions(CountOptions, total=False):
     order: ScoreOrder
 
 
-class RuleOptions(ListOptions, AuditOptions, total=False):
+class RuleOptions(ListOptions, total=False):
     """All options of `rank` that other functions share."""
+
+    audit: bool
 
 
 class BatchOptions(RuleOptions, total=False):

@@ -401,7 +401,7 @@ class Vocabulary:
         lengths, elements = joined_rows(name, lists, "labels or ids")
         row = np.repeat(np.arange(len(lengths)), lengths)
         ids = self.ids_of(name, elements, lambda i: f"in list {row[i]}")
-        return as_lists((indptr_of(lengths), ids), None, None, name)
+        return as_lists((indptr_of(lengths), ids), None)
 
 
 def _is_row(value: Any) -> bool:

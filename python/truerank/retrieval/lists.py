@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.row_keys import are_among
-from ..errors import InputValueError, warn_user
+from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import as_lists
 from ..inputs.selection import indptr_of, join_ranges
 from ..records.elements import first_names, read_elements
@@ -132,7 +132,8 @@ def lists_in_order(
     entries = join_ranges(lists.indptr[rows], lengths)
     ids = indptr_of(lengths), _ids_in_use(lists, entries, ids_of_names)
     scores = None if lists.scores is None else (ids[0], lists.scores[entries])
-    in_order = as_lists(ids, scores, dtype, title)
+    with argument_names(ids=title):
+        in_order = as_lists(ids, scores, dtype)
     return in_order._replace(score_at=lambda i: lists.score_at(entries[i])), use
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.row_keys import are_among, distinct
 from ..embeddings.scoring import TopK
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice
 from ..inputs.frames import Axis
@@ -431,19 +431,22 @@ class Task(SidedTask):
         dtype = options.get("dtype")
         use = None
         source = ""
+        title = "ids"
         if isinstance(ids, TopK):  # Its ids are positions.
             self._check_columns_of("ids")
             self._check_order_of_queries("ids")
-            lists = as_lists(ids.ids, ids.scores, dtype, "ids")
+            lists = as_lists(ids.ids, ids.scores, dtype)
         else:
             named = read_lists("ids", ids, columns)
             lists, use = self._lists_by_query(named, dtype)
             source = named.source
+            title = named.title
             self._warn_of_names(named, lists, options.get("order"))
-        counted = rank_lists(self, {SIDE: lists}, "ids", **options)
+        with argument_names(ids=title):
+            counted = rank_lists(self, {SIDE: lists}, "ids", **options)
         report = self._report(counted, misses, source)
         if use is not None:
-            use.warn(lists.name)
+            use.warn(title)
         lengths: Any = np.diff(lists.indptr)
         longest = int(lengths.max(initial=0)) if self.protocol.candidates == ALL else None
         known = 0
@@ -487,10 +490,10 @@ class Task(SidedTask):
         if names is not None and len(lists.ids) and not are_among(targets, lists.ids).any():
             right = names.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
-            warn_user(f"{lists.name}: no right answer is in any list: {two}")
+            warn_user(f"{named.title}: no right answer is in any list: {two}")
         if named.contradiction and order != "ascending":
             advice = "order='ascending' says that lower scores are better"
-            warn_user(f"{lists.name}: {named.contradiction}: {advice}")
+            warn_user(f"{named.title}: {named.contradiction}: {advice}")
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:

@@ -220,7 +220,8 @@ def rank_lists(
         value = lists[name]
         argument = title or name
         if isinstance(value, TopK):  # The ids of a TopK are positions.
-            value = as_lists(value.ids, value.scores, rules.dtype, argument)
+            with argument_names(ids=argument):
+                value = as_lists(value.ids, value.scores, rules.dtype)
         elif not isinstance(value, CandidateLists):
             value = task._vocabulary(name).lists_of(argument, value)
         rows, height, noun, _ = _rows_to_hand_over(task, side, unique)
@@ -228,16 +229,15 @@ def rank_lists(
         if number != height:
             expected = f"{height} lists, one for each {noun}"
             raise InputValueError(argument, expected=expected, got=number)
-        left_out: Any = side.filter
-        sizes: Any = None
-        if task.protocol.candidates == LISTED:
-            sizes = LISTED
-        elif side.candidates is not None:
-            vocabulary = task._vocabulary(name)
-            left_out, sizes = candidates_of_lists(value, rows, side, vocabulary)
-        ranks = rank_open_lists(
-            value, side.targets, side.n_candidates, rules, rows=rows, filter=left_out, sizes=sizes
-        )
+        tasks: dict[str, Any] = {"rows": rows, "filter": side.filter}
+        with argument_names(ids=argument):
+            if task.protocol.candidates == LISTED:
+                tasks["sizes"] = LISTED
+            elif side.candidates is not None:
+                vocabulary = task._vocabulary(name)
+                selections = candidates_of_lists(value, rows, side, vocabulary)
+                tasks["filter"], tasks["sizes"] = selections
+            ranks = rank_open_lists(value, side.targets, side.n_candidates, rules, **tasks)
         ranks_of_sides.append(ranks)
     return ranks_of_sides
 
@@ -568,4 +568,4 @@ def _refuse_others(
     label = vocabulary.label_of(int(lists.ids[others[0]]))
     expected = "candidates of the query of each list"
     got = f"{label!r} in list {row}, at position {position}"
-    raise InputValueError(lists.name, expected=expected, got=got)
+    raise InputValueError("ids", expected=expected, got=got)
