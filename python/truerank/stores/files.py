@@ -18,7 +18,8 @@ from .._core import FileScores, Scores
 from ..arrays.input_files import open_input, report_damage
 from ..arrays.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
 from ..errors import InputValueError
-from .store import Array, OpenOptions, Store, Tile, cut_tiles
+from ..inputs.scores import check_dimensions, dtype_name
+from .store import Array, Store, Tile, cut_tiles
 
 BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 # The system is told about so many reads in advance.
@@ -44,24 +45,19 @@ class FileStore(Store):
         What messages call the file.
     layout : NpyHeader
         Where the matrix lies in the file, as the header of a `.npy` says it.
-    options : OpenOptions
-        What the caller says about the dtype.
+    dtype : str
+        The name of the dtype of the scores.
 
     Raises
     ------
-    TypeError
-        For a dtype that scores cannot have.
     ValueError
-        For other shapes, and for a file that is too short.
+        For a file that is too short.
     """
 
-    def __init__(
-        self, file: IO[bytes], place: str, layout: NpyHeader, options: OpenOptions
-    ) -> None:
+    def __init__(self, file: IO[bytes], place: str, layout: NpyHeader, dtype: str) -> None:
         self._place = place
         self._by_columns = layout.by_columns
         self._offset = layout.start
-        dtype = options.check(layout.shape, layout.dtype, place)
         super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
         self._facts = (self._offset, self._by_columns)
         self._status = os.fstat(file.fileno())
@@ -172,7 +168,9 @@ def read_single_scores(file: IO[bytes], offsets: Array, carrier: np.dtype[Any]) 
     return out
 
 
-def open_file(path: str, options: OpenOptions) -> Store:
+def open_file(
+    path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
+) -> FileStore:
     """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
     Raises
@@ -189,7 +187,7 @@ def open_file(path: str, options: OpenOptions) -> Store:
         raise InputValueError("scores", expected=expected, place=path)
     with open_input("scores", path) as file:
         if suffix == ".npz":
-            place, start, size = _stored_member(file, path, options)
+            place, start, size = _stored_member(file, path, member)
         else:
             place = path
             start = 0
@@ -197,11 +195,12 @@ def open_file(path: str, options: OpenOptions) -> Store:
         with report_damage("scores", place):
             file.seek(start)
             header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
-        layout = header._replace(start=start + header.start)
-        return FileStore(file, place, layout, options)
+        check_dimensions(header.shape, place)
+        name = dtype_name(header.dtype, dtype, dtypes, place)
+        return FileStore(file, place, header._replace(start=start + header.start), name)
 
 
-def _stored_member(file: IO[bytes], path: str, options: OpenOptions) -> tuple[str, int, int]:
+def _stored_member(file: IO[bytes], path: str, member: str | None) -> tuple[str, int, int]:
     """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
 
     Raises
@@ -211,13 +210,12 @@ def _stored_member(file: IO[bytes], path: str, options: OpenOptions) -> tuple[st
     """
     import zipfile
 
-    member = options.member and options.member.removesuffix(".npy")
     with report_damage("scores", path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
     chosen = "scores"
     if member:
-        chosen = member
+        chosen = member.removesuffix(".npy")
     elif len(entries) == 1:
         chosen = next(iter(entries))
     if chosen not in entries:
@@ -234,7 +232,7 @@ def _stored_member(file: IO[bytes], path: str, options: OpenOptions) -> tuple[st
         return place, file.tell(), info.file_size
 
 
-def open_map(array: Any, options: OpenOptions) -> FileStore | None:
+def open_map(array: Any, dtype: Any, dtypes: tuple[str, ...]) -> FileStore | None:
     """Open the file of a map; None where the array may show anything but what the file has.
 
     So a part of a map is an array, and so is a map that is copied on writing, or whose file another
@@ -242,13 +240,16 @@ def open_map(array: Any, options: OpenOptions) -> FileStore | None:
     """
     import mmap
 
+    path = array.filename or ""
     is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not is_whole or array.mode == "c":
+    if not is_whole or array.mode == "c" or not os.path.isfile(path):
         return None
-    with suppress(OSError), open_input("scores", array.filename or "") as file:
+    check_dimensions(array.shape)
+    name = dtype_name(array.dtype, dtype, dtypes)
+    layout = NpyHeader(array.shape, False, array.dtype, array.offset)
+    with suppress(OSError), open_input("scores", path) as file:
         if _is_mapped_at(file, array.__array_interface__["data"][0]):
-            layout = NpyHeader(array.shape, False, array.dtype, array.offset)
-            return FileStore(file, file.name, layout, options)
+            return FileStore(file, file.name, layout, name)
     return None
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..inputs.array_likes import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.checks import choice
 from ..inputs.scores import as_scores, check_dimensions
-from .store import Array, OpenOptions, Store, Tile, cut_tiles
+from .store import Array, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
@@ -170,7 +170,7 @@ class DeviceStore(Store):
         return tensor_array(copy, "scores")[0]
 
 
-def device_store(value: Any, options: OpenOptions) -> Store:
+def device_store(value: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store:
     """Make the store of a tensor on a device, as `counts_as_on_device` says.
 
     Raises
@@ -183,6 +183,6 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     tensor = dense_tensor(value, "scores")
     # An empty array of the same dtype is checked as one in memory is.
     empty = sys.modules["torch"].empty((0, 0), dtype=tensor.dtype, device="cpu")
-    like = as_scores(empty, options.dtype, options.dtypes)
+    like = as_scores(empty, dtype, dtypes)
     check_dimensions(tuple(tensor.shape))
     return DeviceStore(tensor, like.dtype, like.array.dtype)

@@ -20,7 +20,7 @@ from ..inputs.words import IoMode
 from ..naming import public
 from .files import BLOCKS, is_glob, matching_files, open_file, open_map
 from .on_device import counts_as_on_device, device_store
-from .store import ArrayStore, OpenOptions, ShardStore, Store, Tile
+from .store import ArrayStore, ShardStore, Store, Tile
 
 PATHS = (str, bytes, os.PathLike)
 
@@ -106,8 +106,7 @@ def open_scores(
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     if isinstance(source, Store):
         return source
-    options = OpenOptions(dtype, member=member)
-    store = _open(source, options, axis)
+    store = _open(source, dtype, axis=axis, member=member)
     store.io = io
     return store
 
@@ -149,7 +148,6 @@ def read_scores(
         if dtype is not None:
             dtype_name(value.carrier, dtype, dtypes)
         return value
-    options = OpenOptions(dtype, dtypes)
     if isinstance(value, (list, tuple)) and len(value) > 0:
         is_opened = all(isinstance(item, PATHS) for item in value)
         if isinstance(value, list):  # Matrices are shards, too.
@@ -157,10 +155,10 @@ def read_scores(
     else:
         is_opened = isinstance(value, PATHS)
     if is_opened:
-        return _open(value, options)
-    scores = _read_one(value, options)
-    if tiled:
-        return _as_store(scores, options)
+        return _open(value, dtype, dtypes)
+    scores = _read_one(value, dtype, dtypes)
+    if tiled and isinstance(scores, Scores):
+        return ArrayStore(scores)
     return scores
 
 
@@ -190,33 +188,43 @@ def in_one_array(scores: Scores | Store) -> Scores:
     return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
 
 
-def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
+def _open(
+    source: Any,
+    dtype: Any,
+    dtypes: tuple[str, ...] = DTYPES,
+    *,
+    axis: int = 0,
+    member: str | None = None,
+) -> Store:
     """Make the store of any source."""
     if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
         source = matching_files(os.fsdecode(source))
+    parts = source
     if not isinstance(source, (list, tuple)):
-        return _as_store(_read_one(source, options), options)
-    if not source:
+        parts = [source]
+    elif not source:
         raise InputValueError("scores", expected="at least one shard", got="an empty list")
-    return ShardStore([_as_store(_read_one(item, options), options) for item in source], axis)
+    stores = []
+    for part in parts:
+        scores = _read_one(part, dtype, dtypes, member)
+        stores.append(ArrayStore(scores) if isinstance(scores, Scores) else scores)
+    if parts is source:
+        return ShardStore(stores, axis)
+    return stores[0]
 
 
-def _as_store(scores: Scores | Store, options: OpenOptions) -> Store:
-    if isinstance(scores, Store):
-        return scores
-    return ArrayStore(scores)
-
-
-def _read_one(source: Any, options: OpenOptions) -> Scores | Store:
+def _read_one(
+    source: Any, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
+) -> Scores | Store:
     """View an array in memory; make the store of any other source but shards."""
     if isinstance(source, Store):
         return source
     if isinstance(source, PATHS):
-        return open_file(os.fsdecode(source), options)
+        return open_file(os.fsdecode(source), dtype, dtypes, member)
     if counts_as_on_device(source):
-        return device_store(source, options)
+        return device_store(source, dtype, dtypes)
     if isinstance(source, np.memmap):
-        store = open_map(source, options)
+        store = open_map(source, dtype, dtypes)
         if store is not None:
             return store
     # Numpy would read an array of zarr or HDF5 as a whole.
@@ -225,4 +233,4 @@ def _read_one(source: Any, options: OpenOptions) -> Scores | Store:
         expected = "an array in memory or a memory map"
         got = f"{type(source).__name__} in chunks; {BLOCKS}"
         raise InputTypeError("scores", expected=expected, got=got)
-    return as_scores(source, options.dtype, options.dtypes)
+    return as_scores(source, dtype, dtypes)

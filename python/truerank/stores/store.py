@@ -17,7 +17,6 @@ import numpy as np
 
 from .._core import FileScores, Scores
 from ..errors import InputTypeError, InputValueError
-from ..inputs.scores import DTYPES, check_dimensions, dtype_name
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
@@ -25,19 +24,6 @@ Array = np.ndarray[Any, Any]
 _DIGEST_TILE_BYTES = 1 << 24
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
-
-
-class OpenOptions(NamedTuple):
-    """What the caller says of scores: their dtype, what it may be, and the member of an archive."""
-
-    dtype: object = None
-    dtypes: tuple[str, ...] = DTYPES
-    member: str | None = None
-
-    def check(self, lengths: tuple[int, ...], carrier: np.dtype[Any], place: str) -> str:
-        """Check scores in a file like those in memory; return the name of their dtype."""
-        check_dimensions(lengths, place)
-        return dtype_name(carrier, self.dtype, self.dtypes, place)
 
 
 class Tile(NamedTuple):
