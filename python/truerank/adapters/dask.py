@@ -161,7 +161,7 @@ class Chunk(NamedTuple):
         """Return the job of the chunk, with selections."""
         filter = self.filter and self.filter.all()
         candidates = self.candidates and self.candidates.all()
-        return self.tile_job.job._replace(filter=filter, candidates=candidates)
+        return replace(self.tile_job.job, filter=filter, candidates=candidates)
 
 
 def take_true_scores(*blocks: Any, reader: Reader) -> Array:
@@ -350,7 +350,7 @@ class ChunkSource:
             left_out = cut_selection(first.job.filter, len(first.job.targets), self.lefts)
             let_in = cut_selection(first.job.candidates, len(first.job.targets), self.lefts)
             plain = first._replace(
-                tasks=slice(None), job=first.job._replace(filter=None, candidates=None)
+                tasks=slice(None), job=replace(first.job, filter=None, candidates=None)
             )
             for job in band:
                 i, j = self.chunk_at(job.tile)
@@ -538,7 +538,7 @@ def rank(
     on_workers = rules_of_workers(rules)
     reader = Reader(dtype, rules.dtype, on_workers.num_threads)
     source = ChunkSource([(scores, "ij")], scores.chunks, reader)
-    return rank_chunks(source, job._replace(rules=on_workers), rules.progress)
+    return rank_chunks(source, replace(job, rules=on_workers), rules.progress)
 
 
 @with_options(EmbeddingOptions)
@@ -629,7 +629,7 @@ def rank_embeddings(
     on_workers = rules_of_workers(rules)
     reader = Reader(pairs.dtype, rules.dtype, on_workers.num_threads, similarity, rules.layout)
     source = ChunkSource(arrays, (queries.chunks[0], entities.chunks[0]), reader)
-    ranks = rank_chunks(source, job._replace(rules=on_workers), rules.progress)
+    ranks = rank_chunks(source, replace(job, rules=on_workers), rules.progress)
     return ranks.with_protocol(similarity=similarity)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def _prepare_jobs(shape: tuple[int, int], both: Sequence[Side], rules: Rules) ->
     forward, backward = both
     forward_job = prepare_job(shape, forward.targets, **_tasks_of(forward), rules=rules)
     backward_job = prepare_job(shape[::-1], backward.targets, **_tasks_of(backward), rules=rules)
-    return [forward_job, backward_job._replace(is_turned=True)]
+    return [forward_job, replace(backward_job, is_turned=True)]
 
 
 def _rank_matrix(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -139,9 +140,9 @@ class RankCounter:
         # The indices are copied, for a counter lives longer than the call.
         if job.filter is not None:
             indptr, indices, lists, shared = selection_arrays(job.filter)
-            job = job._replace(filter=Selection(indptr, indices.copy(), lists, shared))
+            job = replace(job, filter=Selection(indptr, indices.copy(), lists, shared))
         if rows is not None:
-            job = job._replace(rows=_checked_rows(rows, tasks))
+            job = replace(job, rows=_checked_rows(rows, tasks))
         self._job = job
         self._columns: int | None = columns
         self._report_progress = reporter(rules.progress, columns or 0, "columns")
@@ -264,7 +265,7 @@ class RankCounter:
             # Without columns it might hold one score for each task, or all scores of every task.
             if self._columns is None:
                 raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
-            return job._replace(rows=np.zeros(tasks, np.int64))
+            return replace(job, rows=np.zeros(tasks, np.int64))
         if job.rows is None:
             check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
             return job
@@ -632,7 +633,7 @@ def _number_columns(job: Job, ids: IntArray) -> Job:
         indices = order[places]
         threads = job.rules.num_threads
         filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
-    return job._replace(targets=targets, filter=filter)
+    return replace(job, targets=targets, filter=filter)
 
 
 def set_of(columns: IntArray) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
-class Job(NamedTuple):
+@dataclass  # To freeze it would take a tenth of a small call.
+class Job:
     """What is to be counted, after all checks: the tasks, their selections and the rules."""
 
     rows: IntArray | None  # If there are none, task i reads row i.
@@ -52,13 +54,14 @@ class Job(NamedTuple):
 
     def part(self, tasks: slice | IntArray, rows: IntArray | None) -> Job:
         """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
+        filter = self.filter
+        if filter is not None:
+            filter = selection_of_tasks(filter, tasks)
+        candidates = self.candidates
+        if candidates is not None:
+            candidates = selection_of_tasks(candidates, tasks)
         targets = np.ascontiguousarray(self.targets[tasks])
-        part = self._replace(rows=rows, targets=targets)
-        if self.filter is not None:
-            part = part._replace(filter=selection_of_tasks(self.filter, tasks))
-        if self.candidates is not None:
-            part = part._replace(candidates=selection_of_tasks(self.candidates, tasks))
-        return part
+        return replace(self, rows=rows, targets=targets, filter=filter, candidates=candidates)
 
     def counted(
         self,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -26,32 +27,14 @@ if TYPE_CHECKING:
     from .partial_counts import Flags
 
 
-class ListedTasks(NamedTuple):
-    """What the lists have of each task. Places are those in the ids of all lists.
-
-    Attributes
-    ----------
-    places : ndarray of int64, shape (tasks,)
-        The place of the target in its list; -1 for a miss.
-    filtered : ndarray of int64, shape (tasks,)
-        How many ids the filter leaves out, listed or not.
-    filtered_before, filtered_listed : ndarray of int64, shape (tasks,)
-        How many of them are listed before the target, or at all if it is a miss; and at all.
-    filtered_places : Selection
-        The places of those that are listed, and of a target that the filter names: one list for all
-        tasks that share list and filter.
-    """
-
-    places: IntArray
-    filtered: IntArray
-    filtered_before: IntArray
-    filtered_listed: IntArray
-    filtered_places: _core.Selection
-
-    @property
-    def are_listed(self) -> Flags:
-        """Which tasks have their target in their list."""
-        return self.places >= 0
+# What the core finds of each task in its list. Places are those in the ids of all lists.
+# "place": that of the target; -1 for a miss.
+# "filtered": how many ids the filter leaves out, listed or not.
+# "before": how many of them are listed before the target, or at all if it is a miss.
+# "places": how many of them are listed at all.
+# "filtered_indptr", "filtered_places", "shared": the places of these, and of a target that the
+# filter names, as a selection: one list for all tasks that share list and filter.
+Listing = Mapping[str, Any]
 
 
 @public("truerank")
@@ -194,48 +177,34 @@ def rank_open_lists(
     report_progress = reporter(listener, total_bytes)
     report_progress(0)
     listed = _core.Selection(lists.indptr, lists.ids)
-    fault, found = _core.find_listed(
+    fault, listing = _core.find_listed(
         listed, n, job.all_rows, job.targets, job.filter, rules.num_threads
     )
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
     if score_bytes:
         report_progress(lists.ids.nbytes)
-    tasks = _listed_tasks(found)
-    lengths = np.diff(lists.indptr)[job.all_rows] - tasks.filtered_listed
+    are_listed = listing["place"] >= 0
+    lengths = np.diff(lists.indptr)[job.all_rows] - listing["places"]
     if sizes is None:
-        candidates = n - tasks.filtered
+        candidates = n - listing["filtered"]
     elif isinstance(sizes, str):  # A target that is not listed is one more.
-        candidates = lengths + ~tasks.are_listed
+        candidates = lengths + ~are_listed
     else:
         candidates = sizes[by_list]
     if lists.scores is None:
         dtype = None
         given = "order alone"
-        true, counts = _counts_by_order(lists, job, tasks)
+        true, counts = _counts_by_order(lists, job, listing)
     else:
         dtype = lists.scores.dtype
         given = "scores"
-        true, counts = _counts_by_score(lists, lists.scores, job, tasks)
-    final = _with_unlisted(counts, tasks.are_listed, candidates).final_counts(true)
+        true, counts = _counts_by_score(lists, lists.scores, job, listing)
+    final = _with_unlisted(counts, are_listed, candidates).final_counts(true)
     if total_bytes:
         report_progress(total_bytes)
     ranks = job.ranks(final, dtype).with_protocol(lists=given)
-    found_in_lists = {"listed": tasks.are_listed, "lengths": lengths}
-    return ranks._with(found_in_lists)[np.argsort(by_list)]
-
-
-def _listed_tasks(found: Mapping[str, Any]) -> ListedTasks:
-    """Name what the core found of each task in its list."""
-    return ListedTasks(
-        places=found["place"],
-        filtered=found["filtered"],
-        filtered_before=found["before"],
-        filtered_listed=found["places"],
-        filtered_places=_core.Selection(
-            found["filtered_indptr"], found["filtered_places"], found["shared"]
-        ),
-    )
+    return ranks._with({"listed": are_listed, "lengths": lengths})[np.argsort(by_list)]
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -255,16 +224,17 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
 
 
 def _counts_by_order(
-    lists: CandidateLists, job: Job, tasks: ListedTasks
+    lists: CandidateLists, job: Job, listing: Listing
 ) -> tuple[TrueScores, PartialCounts]:
     """Count what is listed before each target, or all that is listed where it is a miss."""
     first = lists.indptr[job.all_rows]
     end = lists.indptr[job.all_rows + 1]
     zeros = np.zeros_like(first)
+    are_listed = listing["place"] >= 0
     counts = {
-        "above": np.where(tasks.are_listed, tasks.places, end) - first - tasks.filtered_before,
+        "above": np.where(are_listed, listing["place"], end) - first - listing["before"],
         "tied": zeros,
-        "candidates": end - first - tasks.filtered_listed - tasks.are_listed,
+        "candidates": end - first - listing["places"] - are_listed,
         "nan": zeros,
         "differing": zeros,
     }
@@ -273,21 +243,26 @@ def _counts_by_order(
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, tasks: ListedTasks
+    lists: CandidateLists, scores: _core.Scores, job: Job, listing: Listing
 ) -> tuple[TrueScores, PartialCounts]:
     """Compare what is listed with the score of each target; that of a miss counts for nothing."""
-    places = tasks.places
+    places = listing["place"]
+    are_listed = places >= 0
     values = np.zeros(len(places), scores.array.dtype)
-    values[tasks.are_listed] = scores.array[places[tasks.are_listed]]
+    values[are_listed] = scores.array[places[are_listed]]
     true = TrueScores(values, scores.dtype)
     task = true.first_nan(job.rules.nan)
     if task >= 0:
         raise _error_of_nan(lists, int(places[task]), job.rules.nan)
-    filter = tasks.filtered_places if tasks.filtered_listed.any() else None
+    filter = None
+    if listing["places"].any():
+        filtered = (listing["filtered_indptr"], listing["filtered_places"], listing["shared"])
+        filter = _core.Selection(*filtered)
     # All lists are one row of scores, in which the candidates of a task are the range of its list.
-    in_lists = job._replace(
+    in_lists = replace(
+        job,
         rows=np.zeros_like(places),
-        targets=np.where(tasks.are_listed, places, NO_COLUMN),
+        targets=np.where(are_listed, places, NO_COLUMN),
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
     )

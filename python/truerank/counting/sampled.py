@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -140,7 +141,7 @@ def _counts_of_lists(
         lists = Selection(indptr, np.arange(indptr[-1]))
     else:
         lists = Selection.of_ranges(indptr)
-    in_one_row = job._replace(rows=np.zeros(len(true.scores), np.int64), candidates=lists)
+    in_one_row = replace(job, rows=np.zeros(len(true.scores), np.int64), candidates=lists)
     counted = count_source(source_of(read, "map"), in_one_row, true.scores)
     fault = counted.fault
     if fault is not None:

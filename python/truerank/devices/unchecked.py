@@ -6,6 +6,7 @@ Only where something is wrong are they copied to the host, which says what it is
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,7 +129,7 @@ def job_on_device(store: DeviceStore, prepare: Callable[..., Any], given: dict[s
         return prepare(**readable)
     is_checked = targets is None and all(lists.is_checked for lists in selections)
     checked = None if is_checked else partial(prepare, **readable)
-    return job._replace(**staying, checked=checked)
+    return replace(job, **staying, checked=checked)
 
 
 def _integers_on(device: Any, name: str, value: Any) -> Tensor | None:

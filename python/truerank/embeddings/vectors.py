@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -311,7 +312,7 @@ class Embeddings:
         """Check tasks as `prepare_job` does."""
         job = prepare_job(self.task_shape, targets, rows, filter, candidates, rules)
         if self.is_turned:
-            job = job._replace(is_turned=True)
+            job = replace(job, is_turned=True)
         return job
 
     def counts(
@@ -333,7 +334,7 @@ class Embeddings:
             progress = reporter_to(watch, self.nbytes)
             return count_source(tiled, job, report_progress=progress, checkpoint=checkpoint)
         if block is not None or watch is not None:
-            job = job._replace(block=block_size, listener=listener_of(watch))
+            job = replace(job, block=block_size, listener=listener_of(watch))
         return count_source(VectorSource(self, job.rules.num_threads), job)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
