@@ -50,8 +50,7 @@ def test_columns_are_found_as_columns_says(kind: str) -> None:
     for columns in ({"left": "vienna", "right": "wien"}, {"left": 2, "right": 1}):
         assert ranks_of(*tables, columns=columns) == RANKS
         task = Task(tables[0], left=6, right=5, columns=columns)
-        assert task.audit.left_out == ("test: sim",)
-        assert "left out of test: sim" in str(task.audit).splitlines()
+        assert "left out of test: sim" in map(str, task.audit)
     words = r'^test: expected columns left, right, .* columns=\{"left": .*, got columns \'sim\''
     refusal(ValueError, words, Task, tables[0], left=6, right=5)
 
@@ -79,5 +78,4 @@ def test_two_columns_of_two_are_columns() -> None:
 
 def test_known_pairs_that_share_no_entity_are_in_the_audit() -> None:
     task = Task(UNNAMED["rows"](TEST), left=6, right=5, known={"train": [(4, 3), (0, 3)]})
-    assert task.audit.meeting == {"train": 1}
-    assert "train: 1 of 2 pairs share a query with test" in str(task.audit).splitlines()
+    assert "train: 1 of 2 pairs share a query with test" in map(str, task.audit)

@@ -58,9 +58,15 @@ def check_side(tasks: Any, expected: oracle.Side, drawn: Alignment) -> None:
     assert tasks.labels["targets"].values.tolist() == expected.targets
 
 
-def shown(test: list[Any], where: list[int]) -> tuple[Any, ...]:
-    """Return the first three distinct pairs."""
-    return tuple(dict.fromkeys(test[i] for i in where))[:3]
+def in_words(test: list[Any], where: list[int]) -> str:
+    """Return a number of test pairs with the first three distinct ones."""
+    if not where:
+        return "none"
+    first = tuple(dict.fromkeys(test[i] for i in where))[:3]
+    examples = [" ".join(map(str, pair)) for pair in first]
+    if len(where) > len(first):
+        examples.append("...")
+    return f"{len(where)} ({', '.join(examples)})"
 
 
 @given(alignments())
@@ -81,15 +87,19 @@ def test_the_definition(drawn: Alignment) -> None:
     for j, name in enumerate(SIDES):
         assert task.sides[name].n_candidates == drawn.sizes[1 - j]
         check_side(task.sides[name], drawn.sides[name], drawn)
-    audit = task.audit
-    assert (audit.given, audit.kept) == (len(drawn.test), len(drawn.chosen))
-    assert audit.known == {name: len(pairs) for name, pairs in known.items()}
-    assert audit.duplicates.count == len(found.duplicates)
-    assert audit.duplicates.examples == shown(drawn.test, found.duplicates)
-    for name, where in found.leaks.items():
-        assert audit.leaks[name].count == len(where)
-        assert audit.leaks[name].examples == shown(drawn.test, where)
-    assert audit.leaked == len({i for where in found.leaks.values() for i in where})
+    findings = {finding.name: finding for finding in task.audit}
+    sizes = [f"{name} {len(pairs)}" for name, pairs in known.items()]
+    ranked = f"{len(drawn.test)} pairs, {len(drawn.chosen)} ranked"
+    assert findings["test"].message == f"{ranked}; known: {', '.join(sizes) or 'none'}"
+    duplicates = in_words(drawn.test, found.duplicates)
+    done = ", dropped" if drawn.rules["duplicates"] == "drop" else ", kept"
+    assert findings["duplicates"].count == len(found.duplicates)
+    assert findings["duplicates"].message == duplicates + done * bool(found.duplicates)
+    leaked = {i for where in found.leaks.values() for i in where}
+    leaks = [f"in {name} {in_words(drawn.test, i)}" for name, i in found.leaks.items() if i]
+    done = ", dropped" if drawn.rules["leaks"] == "drop" else ", kept"
+    assert findings["leaks"].count == len(leaked)
+    assert findings["leaks"].message == ("; ".join(leaks) or "none") + done * bool(leaked)
     assert task.protocol.filter == (*known, "test")
     assert not task.protocol.sampled
 
@@ -130,7 +140,7 @@ def test_forms_of_pairs(form: str, tmp_path: Path) -> None:
     assert task.pairs.tolist() == IDS.tolist()
     assert (task.left, task.right) == (LEFT, RIGHT)
     with_known = Task([("d", "w")], left=LEFT, right=RIGHT, known={"train": given_pairs})
-    assert with_known.audit.known == {"train": 3}
+    assert with_known.audit[0].message == "1 pairs, 1 ranked; known: train 3"
 
 
 def test_text_of_ids(tmp_path: Path) -> None:

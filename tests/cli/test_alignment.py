@@ -270,7 +270,8 @@ def test_findings(align: Align) -> None:
     assert "duplicates: 1 (4 5), kept" in out
     assert "leaks: in train 1 (0 0), kept" in out
     content = json.loads(align(f"{line} --audit --json").out)
-    assert content["split_audit"]["leaks"]["train"]["count"] == 1
+    leaks = {"name": "leaks", "count": 1, "message": "in train 1 (0 0), kept"}
+    assert content["split_audit"][2] == leaks
     assert align(line).err.count("Warning: ") == 2
     assert align(f"{line} --leaks drop --duplicates drop --save ranks.npz").err == ""
     assert len(tr.load("ranks.npz")) == 2

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
-RESULTS = """AlignmentData CSLS PairAudit Comparison
-Interval Intervals Predictions SplitFinding TaskAudit
+RESULTS = """AlignmentData CSLS Comparison
+Interval Intervals Predictions
 Triples Adjusted Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK Preset Comparisons CompatReport
 CompatTable"""

@@ -171,7 +171,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         tmp_path / "floats.npy",
     )
     refusal(ValueError, r"^test: expected at least one triple", Task, written(tmp_path, "\n\n"))
-    assert Task(ROWS, {"train": written(tmp_path, b"")}).audit.known == {"train": 0}
+    assert Task(ROWS, {"train": written(tmp_path, b"")}).audit[0].message.endswith("known: train 0")
 
 
 BAD_ROWS: list[tuple[type[Exception], str, Any]] = [

@@ -67,7 +67,7 @@ TESTED_BY = {
         link_prediction/sides
     """,
     "link_prediction/test_triples.py": """
-        link_prediction/triple_audit records/split_audit
+        records/split_audit
     """,
     "metrics/chance_model/test_moments.py": """
         metrics/chance_model/means metrics/chance_model/nodes

@@ -24,9 +24,9 @@ MOST = {
     "public names": 75,  # of functions and classes, which @public decorates
     "options": 92,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 187,
-    "named tuples": 62,
-    "modules": 166,
+    "classes": 177,
+    "named tuples": 57,
+    "modules": 165,
 }
 PUBLIC_MODULES = (
     "link_prediction",

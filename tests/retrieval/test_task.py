@@ -201,7 +201,7 @@ def test_grades_of_known_items_say_nothing(grade: int, tmp_path: Path) -> None:
         task = Task({"u": ["b"]}, entities=ITEMS, known={"train": known}, queries=UV)
         assert task.answers.filter is not None
         assert task.answers.filter[1].tolist() == [2]
-        assert task.audit == (() if grade > 0 else (counted,))
+        assert tuple(map(str, task.audit)) == (() if grade > 0 else (counted,))
 
 
 @pytest.mark.python_only
@@ -213,9 +213,9 @@ def test_leaks() -> None:
     assert task.answers.filter is not None
     assert task.answers.filter[1].tolist() == [2]
     said = "leaks: 1 right answers are in a known split, too (the first: 'b' of query 'u')"
-    assert task.audit == (f"{said}, kept",)
+    assert tuple(map(str, task.audit)) == (f"{said}, kept",)
     dropped = Task(qrels, leaks="drop", **arguments)
-    assert dropped.audit == (f"{said}, dropped",)
+    assert tuple(map(str, dropped.audit)) == (f"{said}, dropped",)
     assert dropped.answers.targets.tolist() == [3]
     assert np.asarray(dropped.gains).tolist() == [2]
     words = "qrels: 1 right answers are in a known split"

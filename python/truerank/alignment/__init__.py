@@ -4,7 +4,6 @@
 """
 
 from ..embeddings.vectors import CSLS
-from .aligned_pairs import PairAudit
 from .local_scaling import csls_means
 from .matching import infer
 from .readers import AlignmentData, read_dbp15k, read_openea
@@ -13,7 +12,6 @@ from .task import Task
 __all__ = [
     "CSLS",
     "AlignmentData",
-    "PairAudit",
     "Task",
     "csls_means",
     "infer",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.row_keys import distinct, without
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
-from ..naming import public
 from ..records.columns import PAIRS
 from ..records.id_tables import read_tables
-from ..records.split_audit import SplitAudit
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import name_of_sets
 
@@ -125,39 +122,6 @@ def read_pair_splits(
     tables = read_tables(splits, PAIRS, orders, columns=columns, header=header)
     left, right = tables.vocabularies.values()
     return PairSplits(tables.rows, tables.sizes, (left, right), tables.notes, tables.left_out)
-
-
-@public("truerank.alignment")
-@dataclass(frozen=True)
-class PairAudit(SplitAudit):
-    """What is worth knowing about the pairs of a task before its numbers are believed.
-
-    Attributes
-    ----------
-    split : str
-        The name of the evaluated split.
-    given, kept : int
-        The number of its pairs that were given, and of those that are ranked.
-    known : dict of str to int
-        The number of pairs of each known split.
-    duplicates : SplitFinding
-        Pairs of the evaluated split that repeat an earlier one.
-    leaks : dict of str to SplitFinding
-        Pairs of the evaluated split that a known split also has, by split.
-    leaked : int
-        The number of pairs that leak; a pair may leak from several splits.
-    rules : dict of str to {"keep", "drop"}
-        What was done with "duplicates" and "leaks".
-    meeting : dict of str to int
-        How many pairs of each known split share a query of the task, an entity: others are known
-        answers of none.
-    headers : tuple of str
-        A line about each file whose header was left out.
-    left_out : tuple of str
-        The columns of each split that were not read.
-    """
-
-    rows: ClassVar[str] = "pairs"
 
 
 def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, Candidates | None]:

@@ -25,14 +25,14 @@ from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.id_tables import name_splits
-from ..records.split_audit import audit_split, check_rules
+from ..records.split_audit import audit_split, check_rules, findings_of_reading
 from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.evaluation import rank_callables
 from ..tasks.side import Side, make_side
-from .aligned_pairs import GRAPHS, PairAudit, as_candidates, read_pair_splits
+from .aligned_pairs import GRAPHS, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import with_means
 
@@ -55,7 +55,7 @@ SAME_VECTORS = (
 
 @public("truerank.alignment")
 class Task(tasks.Task):
-    """Entity alignment: rank the counterpart of every test entity, in both directions.
+    r"""Entity alignment: rank the counterpart of every test entity, in both directions.
 
     Parameters
     ----------
@@ -101,8 +101,11 @@ class Task(tasks.Task):
     sides : dict of str to Side
         Also as `left_to_right` and `right_to_left`. Their queries are entities, (m, 1).
     protocol : Protocol
-    audit : PairAudit
-        The findings, with counts and examples; `print(task.audit)`.
+    audit : tuple of Finding
+        What is worth knowing about the pairs before numbers are believed, of the whole task:
+        ``print(*task.audit, sep="\n")``. Each has a `name`, a `count` and a `message`: how many
+        pairs are ranked, "duplicates" and "leaks" with what was done with them, the pairs of a
+        known split that share an entity where others do not, and what is "left out" of files.
     pairs : ndarray of int64, shape (n, 2), read-only
         The test pairs that are ranked, as ids.
     left, right : tuple of str, tuple of int, or None
@@ -145,7 +148,6 @@ class Task(tasks.Task):
 
     left_to_right: Side
     right_to_left: Side
-    audit: PairAudit
     pairs: IntArray
     left: Names
     right: Names
@@ -170,14 +172,9 @@ class Task(tasks.Task):
         splits = read_pair_splits(named_splits, (left, right), columns, header)
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        kept, notes, self.audit = audit_split(
-            PairAudit,
-            [splits.pairs[:, 0], splits.pairs[:, 1]],
-            splits.sizes,
-            rules,
-            splits.labels_of,
-            headers=splits.notes,
-            left_out=splits.left_out,
+        columns_of_pairs = [splits.pairs[:, 0], splits.pairs[:, 1]]
+        kept, findings = audit_split(
+            columns_of_pairs, splits.sizes, rules, "pairs", splits.labels_of
         )
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = read_only(np.ascontiguousarray(splits.pairs[kept]))
@@ -190,7 +187,10 @@ class Task(tasks.Task):
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.pairs), dtype=bool)
         sides = _make_sides(splits, kept, self.candidates, is_asked)
-        self.audit = self.audit.with_meeting(is_asked)
+        findings += findings_of_reading(
+            splits.sizes, "pairs", is_asked, splits.left_out, splits.notes
+        )
+        self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         super().__init__(
             sides,
             roles=SIDES,
@@ -201,9 +201,8 @@ class Task(tasks.Task):
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
             test_rows=kept,
             height=splits.sizes[split],
+            findings=findings,
         )
-        for text in notes:
-            warn_user(text)
 
     @property
     def _axes(self) -> tuple[Axis, Axis]:

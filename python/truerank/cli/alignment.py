@@ -135,13 +135,14 @@ def align(given: Given) -> None:
         pairs = read_data_set(folder, facts.get("split", "test"), known, given.pop("fold", None))
         source = pairs.pop("source")
         facts |= pairs
-    task = chosen_part(Task(**facts), given)
+    whole = Task(**facts)
+    task = chosen_part(whole, given)
     name_arguments({"left": "LEFT", "right": "RIGHT"})
     show_report(
         counter(task, kind, arrays, given),
         given,
         what,
-        told=[pairs_in_words(source, task)],
+        told=[pairs_in_words(source, whole)],
         split_audit=task.audit,
         title=f"Entity alignment of {task.protocol.split}",
     )
@@ -149,10 +150,9 @@ def align(given: Given) -> None:
 
 def pairs_in_words(source: str, task: Task) -> str:
     """Say which pairs are ranked, and which are known."""
-    audit = task.audit
-    known = ", ".join(f"{name} {count:,}" for name, count in audit.known.items()) or "none"
-    pairs = format_count(audit.given, "pair")
-    return f"Ranked: {audit.kept:,} of {pairs}, {source}; known: {known}."
+    known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
+    pairs = format_count(task.height, "pair")
+    return f"Ranked: {len(task):,} of {pairs}, {source}; known: {known}."
 
 
 def take_arguments(given: Given, folder: str | None) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .. import Progress, Ranks
-    from ..records.split_audit import SplitAudit
+    from ..reporting import Finding
     from ..reporting.base_report import BaseReport
     from ..tables import AsTable
 
@@ -194,7 +194,7 @@ def show_report(
     *,
     kind: type[BaseReport] = Report,
     told: Sequence[str] = (),
-    split_audit: SplitAudit | None = None,
+    split_audit: Sequence[Finding] = (),
     title: str | None = None,
 ) -> None:
     """Evaluate a task, save its ranks, print their report, and write its page.
@@ -211,7 +211,7 @@ def show_report(
         The class of the report.
     told : sequence of str
         Lines that stand below a report in any case.
-    split_audit : SplitAudit, optional
+    split_audit : sequence of Finding
         What --audit shows beside the findings of the report.
     title : str, optional
         The title of the page.
@@ -233,7 +233,7 @@ def show_report(
         )
 
     made = evaluate_and_save(evaluate, asked.get("save"), grouping, what)
-    findings: list[str] = [] if split_audit is None else str(split_audit).splitlines()
+    findings = list(map(str, split_audit))
     lines = []
     if made.protocol.similarity is not None and style == "text":
         lines.append(f"Similarity of vectors: {made.protocol.similarity}.")
@@ -250,8 +250,8 @@ def show_report(
     content = None
     if style == "json":
         content = content_of(made, keys, has_intervals="interval" in asked)
-        if "audit" in asked and split_audit is not None:
-            content["split_audit"] = split_audit.to_dict()
+        if "audit" in asked and split_audit:
+            content["split_audit"] = list(map(vars, split_audit))
     result: AsTable = made
     if has_rows:
         of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in asked}

@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING
 from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from ..records.split_audit import SplitFinding as SplitFinding
     from ..tasks.candidates import Sampled as Sampled
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
-    from .triple_audit import TaskAudit as TaskAudit
     from .triples import Triples as Triples
     from .triples import read_triples as read_triples
 else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            "..records.split_audit": ("SplitFinding",),
             "..tasks.candidates": ("Sampled",),
             ".listed_predictions": ("Predictions", "read_predictions"),
             ".task": ("Task",),
-            ".triple_audit": ("TaskAudit",),
             ".triples": ("Triples", "read_triples"),
         },
     )

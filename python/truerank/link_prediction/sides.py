@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import DistinctRows, Occurrences, distinct_rows, occurrences_of
+from ..arrays.row_keys import (
+    DistinctRows,
+    Occurrences,
+    are_among,
+    distinct,
+    distinct_rows,
+    occurrences_of,
+    without,
+)
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
+from ..records.split_audit import audit_split, count_in_words
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
     KeyedLists,
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from ..records.split_audit import FindingParts
     from .triples import TripleSplits
 
 
@@ -46,6 +56,8 @@ QUERY_ROLES: dict[str, tuple[str, ...]] = {
     "tail": ("head", "relation"),
     "relation": ("head", "tail"),
 }
+TRIPLES = "triples"  # Messages call the facts so.
+TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 
 
@@ -427,3 +439,79 @@ def _read_pool(candidates: CandidateSet, side: Side, splits: TripleSplits) -> An
         pool = splits.ids_of(side.name, pool)
     check_among(pool, side.targets, vocabulary, f"answers of the side {side.name}")
     return pool
+
+
+# -- audit -----------------------------------------------------------------------------------------
+
+
+def audit_triples(
+    splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str], has_known: bool
+) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
+    """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
+
+    Parameters
+    ----------
+    splits : TripleSplits
+        The evaluated split, which comes first, and the known ones.
+    keys : sequence of int
+        The further columns that are part of the queries.
+    rules : mapping of str to {"keep", "drop", "raise"}
+        For "duplicates", "leaks" and "unseen".
+    has_known : bool
+        Whether known answers are left out.
+
+    Returns
+    -------
+    kept : ndarray of int64
+        The triples that are ranked.
+    findings, more_findings : list of (str, int, str)
+        Of rows that repeat or leak; of what occurs in all splits, and in the evaluated one alone.
+
+    Raises
+    ------
+    ValueError
+        If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
+        unseen triples without known splits.
+    """
+    columns = [splits.triples[:, column] for column in (0, 1, 2, *keys)]
+    heads, relations, tails = (distinct(column) for column in columns[:3])
+    entities = distinct(np.append(heads, tails))
+    names = f"{len(entities):,} entities, {len(relations):,} relations"
+    occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
+    more_findings = [("found", len(entities), occurring)]
+    cases = {}
+    unseen_parts: list[FindingParts] = []
+    if splits.known:
+        unseen_parts, has_unseen = _find_unseen(splits)
+        lacking = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
+        cases["unseen"] = (has_unseen, f"have an entity or a relation that {lacking}")
+    elif rules["unseen"] != "keep":
+        got = f'"{rules["unseen"]}"'
+        raise InputValueError("unseen", expected='"keep" without known splits', got=got)
+    kept, findings = audit_split(columns, splits.sizes, rules, TRIPLES, splits.labels_of, cases)
+    if cases:
+        _, count, text = findings.pop()
+        heading = f"unseen in {TRAIN}" if TRAIN in splits.known else "unseen"
+        more_findings.append((heading, count, text))
+        more_findings.extend(unseen_parts)
+    if not has_known:
+        reason = "known= names no splits: known answers stay among the candidates"
+        more_findings.append(("unfiltered", len(kept), reason))
+    return kept, findings, more_findings
+
+
+def _find_unseen(splits: TripleSplits) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
+    """Find entities and relations that "train" lacks, or all known splits, and triples with one."""
+    test = splits.triples[: splits.tested]
+    trained = splits.triples[splits.rows_of(TRAIN)]
+    findings = []
+    has_unseen = np.zeros(splits.tested, dtype=bool)
+    for vocabulary, columns in ((splits.entities, (0, 2)), (splits.relations, (1,))):
+        unseen = distinct(np.concatenate([test[:, column] for column in columns]))
+        for column in columns:
+            unseen = without(unseen, trained[:, column])
+        words = count_in_words(len(unseen), map(vocabulary.label_of, unseen.tolist()))
+        findings.append((f"unseen {vocabulary.of}", len(unseen), words))
+        for column in columns:
+            has_unseen |= are_among(test[:, column], unseen)
+    return findings, has_unseen

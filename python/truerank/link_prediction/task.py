@@ -13,7 +13,7 @@ from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.id_tables import name_splits
-from ..records.split_audit import check_rules
+from ..records.split_audit import check_rules, findings_of_reading
 from ..reporting import Report
 from ..tasks.evaluation import (
     ScoreOptions,
@@ -30,12 +30,13 @@ from .sides import (
     NONE,
     QUERY,
     TRIPLE,
+    TRIPLES,
     as_candidates,
+    audit_triples,
     make_sides,
     roles_by_side,
     vocabularies_by_role,
 )
-from .triple_audit import TaskAudit, audit_triples
 from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 @public("truerank.link_prediction")
 class Task(SidedTask):
-    """Link prediction: rank head, tail or relation of every test triple among candidates.
+    r"""Link prediction: rank head, tail or relation of every test triple among candidates.
 
     Parameters
     ----------
@@ -118,8 +119,15 @@ class Task(SidedTask):
         Each is an attribute, too: `head`, `tail`, `relation`. Queries of a tail are rows (head,
         relation, ...), of a head (relation, tail, ...), those of a relation (head, tail, ...).
     protocol : Protocol
-    audit : TaskAudit
-        The findings, with counts and examples; `print(task.audit)`.
+    audit : tuple of Finding
+        What is worth knowing about the triples before numbers are believed, of the whole task:
+        ``print(*task.audit, sep="\n")``. Each has a `name`, a `count` and a `message`: how many
+        triples are ranked, "duplicates" and "leaks" with what was done with them, the triples of a
+        known split that share a query where others do not, columns and headers that are "left
+        out", what was "found" in all splits, and the triples, entities and relations that are
+        "unseen" in the split named "train", or else in all known ones. As many relations as heads,
+        or as tails, are a sign of columns in another order, and ids that go far beyond the
+        entities that occur one of labels that were read as ids.
     test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None
@@ -181,7 +189,6 @@ class Task(SidedTask):
     head: Side
     tail: Side
     relation: Side
-    audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
 
@@ -213,16 +220,18 @@ class Task(SidedTask):
         key_columns = _read_keys(keys, width)
         filter_name = _read_filter(filter, known is not None)
         chosen = as_candidates(candidates, chosen_sides, splits)
-        kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
-        for note in notes:
-            warn_user(note)
+        kept, findings, more_findings = audit_triples(
+            splits, key_columns, rules, has_known=known is not None
+        )
         self.qualifiers = splits.qualifiers
         self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
         is_asked = np.zeros(len(splits.triples), dtype=bool)
         sides_of_task = make_sides(
             chosen_sides, splits, kept, key_columns, filter_name, chosen, is_asked=is_asked
         )
-        self.audit = self.audit.with_meeting(is_asked)
+        findings += findings_of_reading(
+            splits.sizes, TRIPLES, is_asked, splits.left_out, splits.notes
+        )
         self.test = np.ascontiguousarray(splits.triples[kept])
         filtered_by: tuple[str, ...] = () if filter_name == NONE else (*splits.known, split)
         protocol = Protocol(
@@ -240,6 +249,7 @@ class Task(SidedTask):
             facts=splits.columns_of(self.test),
             test_rows=kept,
             height=splits.tested,
+            findings=findings + more_findings,
         )
 
     _numbers_queries = True

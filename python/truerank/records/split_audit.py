@@ -1,19 +1,20 @@
-"""The audit of a split: its duplicates, its leaks from other splits, and what is done with them."""
+"""The audit of a split: its duplicates, its leaks from other splits, and what is done with them.
+
+A finding is a name, a number and a sentence, of which a task makes a `Finding` when it is asked.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..arrays.row_keys import RowKeys, first_equals, first_rows, look_up
-from ..errors import InputValueError
+from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
-from ..naming import printable, public
+from ..naming import printable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,118 +23,31 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-A = TypeVar("A", bound="SplitAudit")
-# An audit returns the rows that stay, notes for the user, and the audit itself.
-Audited: TypeAlias = "tuple[IntArray, list[str], A]"
+FindingParts: TypeAlias = tuple[str, int, str]
 
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 
 
-@public("truerank.link_prediction")
-@dataclass(frozen=True)
-class SplitFinding:
-    """A count and the first few examples, as labels, or as ids if there are no labels.
+def count_in_words(count: int, examples: Iterable[Any]) -> str:
+    """Write a count, and the first few examples: labels, or tuples of them.
 
-    Attributes
-    ----------
-    count : int
-    examples : tuple
-        The first distinct ones: triples and pairs are tuples of labels, entities and relations are
-        labels (ids if there are no labels).
+    Examples
+    --------
+    >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
+    '4 (a likes 7, b, c, ...)'
+    >>> count_in_words(0, [])
+    'none'
     """
-
-    count: int
-    examples: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, values: Collection[Any], label_of: Callable[[Any], Any] = str) -> SplitFinding:
-        """Count what was found, and show the first few.
-
-        Examples
-        --------
-        >>> print(SplitFinding.of(["a", "b", "c", "d"]))
-        4 (a, b, c, ...)
-        """
-        return cls(len(values), tuple(map(label_of, islice(values, MAX_EXAMPLES))))
-
-    def __str__(self) -> str:
-        if not self.count:
-            return "none"
-        shown = []
-        for example in self.examples:
-            words = example if isinstance(example, tuple) else (example,)
-            shown.append(printable(" ".join(map(str, words))))
-        if self.count > len(self.examples):
-            shown.append("...")
-        return f"{self.count:,} ({', '.join(shown)})"
-
-
-@dataclass(frozen=True)
-class SplitAudit:
-    """What is worth knowing about a split before its numbers are believed.
-
-    The audits of the protocols document each field.
-    """
-
-    split: str
-    given: int
-    kept: int
-    known: dict[str, int]
-    duplicates: SplitFinding
-    leaks: dict[str, SplitFinding]
-    leaked: int
-    rules: dict[str, str]
-    meeting: dict[str, int] = field(default_factory=dict)
-    headers: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    rows: ClassVar[str] = "rows"
-
-    def __str__(self) -> str:
-        known = ", ".join(f"{name} {count:,}" for name, count in self.known.items()) or "none"
-        of_split = f"{self.split}: {self.given:,} {self.rows}, {self.kept:,} ranked"
-        in_splits = []
-        for name, finding in self.leaks.items():
-            if finding.count:
-                in_splits.append(f"in {name} {finding}")
-        leaks = "; ".join(in_splits) or "none"
-        duplicates = f"{self.duplicates}{self._format_rule('duplicates', self.duplicates.count)}"
-        lines = [
-            f"{of_split}; known: {known}",
-            f"duplicates: {duplicates}",
-            f"leaks: {leaks}{self._format_rule('leaks', self.leaked)}",
-        ]
-        for name, count in self.meeting.items():
-            if count < self.known[name]:
-                share = f"{count:,} of {self.known[name]:,}"
-                lines.append(f"{name}: {share} {self.rows} share a query with {self.split}")
-        lines.extend(f"left out of {columns}" for columns in self.left_out)
-        lines.extend(f"header: {note}" for note in self.headers)
-        return "\n".join(map(printable, lines))
-
-    def _format_rule(self, rule: str, count: int) -> str:
-        """Say what was done with the rows of a case, if there are any."""
-        if not count:
-            return ""
-        if self.rules[rule] == "drop":
-            return ", dropped"
-        return ", kept"
-
-    def with_meeting(self, is_asked: Mask) -> Self:
-        """Return it with the number of rows of each known split that share a query of the task.
-
-        `is_asked` says which rows of all splits do.
-        """
-        ends = np.cumsum([self.given, *self.known.values()]).tolist()
-        counts = [int(np.count_nonzero(is_asked[start:end])) for start, end in pairwise(ends)]
-        return replace(self, meeting=dict(zip(self.known, counts, strict=True)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain dicts, lists, numbers and str."""
-        # JSON makes lists of the tuples.
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
+    if not count:
+        return "none"
+    shown = []
+    for example in islice(examples, MAX_EXAMPLES):
+        words = example if isinstance(example, tuple) else (example,)
+        shown.append(printable(" ".join(map(str, words))))
+    if count > len(shown):
+        shown.append("...")
+    return f"{count:,} ({', '.join(shown)})"
 
 
 def check_rules(**rules: str) -> dict[str, str]:
@@ -141,81 +55,137 @@ def check_rules(**rules: str) -> dict[str, str]:
     return {name: choice(name, rule, RULES) for name, rule in rules.items()}
 
 
+def what_was_done(count: int, rule: str) -> str:
+    """Say what was done with the rows of a case, if there are any.
+
+    Examples
+    --------
+    >>> what_was_done(2, "drop"), what_was_done(0, "keep")
+    (', dropped', '')
+    """
+    if not count:
+        return ""
+    return ", dropped" if rule == "drop" else ", kept"
+
+
 def audit_split(
-    audit_type: type[A],
     columns: Sequence[IntArray],
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
+    noun: str,
     labels_of: Callable[[int], Any],
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
-    **fields: Any,
-) -> Audited[A]:
+) -> tuple[IntArray, list[FindingParts]]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
     Parameters
     ----------
-    audit_type : type
-        The class of the audit to make.
     columns : sequence of ndarray of int64, shape (rows of all splits,)
         The columns that make a row; two rows are equal if all of these are.
     sizes : mapping of str to int
         The number of rows of each split; the evaluated one comes first.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and the other cases.
+    noun : str
+        What rows are called.
     labels_of : callable
         Returns the labels of a row of all splits.
     more_cases : mapping of str to (ndarray of bool, str), optional
-        Further cases, of which no note is made: by the name of the rule, which is also the name of
-        a field of the audit, the rows and what these do, as in "repeat an earlier one".
-    **fields
-        More fields of the audit.
+        Further cases, of which nobody is warned: by the name of the rule, the rows and what these
+        do, as in "repeat an earlier one".
+
+    Returns
+    -------
+    kept : ndarray of int64
+        The rows of the evaluated split that stay.
+    findings : list of (str, int, str)
+        The rows, the duplicates, the leaks, and then the further cases.
 
     Raises
     ------
     ValueError
         If a rule is "raise" and there are such rows, and if no row is left.
+
+    Warns
+    -----
+    UserWarning
+        For duplicates and leaks that are kept.
     """
-    split = next(iter(sizes))
-    known = dict(sizes)
-    tested = known.pop(split)
+    split, *known = sizes
+    tested = sizes[split]
     ends = np.cumsum(list(sizes.values())).tolist()
     keys = RowKeys(columns)
     tested_keys = keys.of(slice(0, tested))
     first = first_equals(tested_keys)
     leaks = {}
+    is_leak = np.zeros(tested, dtype=bool)
     for name, bounds in zip(known, pairwise(ends), strict=True):
         is_in_split = np.zeros(tested, dtype=bool)
         is_in_split[look_up(tested_keys, keys.of(slice(*bounds)))[1]] = True
         leaks[name] = is_in_split[first]
-    is_leak = np.zeros(tested, dtype=bool)
-    for is_in_split in leaks.values():
-        is_leak |= is_in_split
+        is_leak |= leaks[name]
+
+    def in_words(mask: Mask) -> str:
+        rows = np.flatnonzero(mask)
+        shown = np.sort(first_rows(first[rows]))[:MAX_EXAMPLES]
+        return count_in_words(len(rows), map(labels_of, rows[shown].tolist()))
+
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
         "leaks": (is_leak, _describe_leaks(leaks)),
+        **(more_cases or {}),
     }
-    cases.update(more_cases or {})
+    kept, notes = _apply_rules(split, noun, rules, cases, in_words)
+    sizes_in_words = ", ".join(f"{name} {sizes[name]:,}" for name in known) or "none"
+    ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes_in_words}"
+    findings = [(split, len(kept), ranked)]
+    for name, (mask, _) in cases.items():
+        count = int(np.count_nonzero(mask))
+        text = in_words(mask)
+        if name == "leaks" and count:
+            in_splits = [
+                f"in {name} {in_words(mask)}" for name, mask in leaks.items() if mask.any()
+            ]
+            text = "; ".join(in_splits)
+        findings.append((name, count, text + what_was_done(count, rules[name])))
+    for note in notes:
+        warn_user(note)
+    return kept, findings
 
-    def finding(mask: Mask) -> SplitFinding:
-        rows = np.flatnonzero(mask)
-        shown = np.sort(first_rows(first[rows]))[:MAX_EXAMPLES]
-        return SplitFinding(len(rows), tuple(labels_of(i) for i in rows[shown].tolist()))
 
-    findings: dict[str, Any] = {name: finding(mask) for name, (mask, _) in cases.items()}
-    kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
-    del findings["leaks"]  # The audit holds them split by split instead.
-    audit = audit_type(
-        split=split,
-        given=tested,
-        kept=len(kept),
-        known=known,
-        leaks={name: finding(mask) for name, mask in leaks.items()},
-        leaked=int(np.count_nonzero(is_leak)),
-        rules=dict(rules),
-        **findings,
-        **fields,
-    )
-    return kept, notes, audit
+def findings_of_reading(
+    sizes: Mapping[str, int],
+    noun: str,
+    is_asked: Mask,
+    left_out: Iterable[str] = (),
+    headers: Iterable[str] = (),
+) -> list[FindingParts]:
+    """Say which known rows share no query with the task, and what was left out of its files.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        The number of rows of each split; the evaluated one comes first.
+    noun : str
+        What rows are called.
+    is_asked : ndarray of bool
+        Which rows of all splits share a query.
+    left_out, headers : iterable of str
+        The columns of each split, and the first lines of files, that are not read.
+    """
+    split, *known = sizes
+    ends = np.cumsum(list(sizes.values())).tolist()
+    findings = []
+    for name, (start, end) in zip(known, pairwise(ends), strict=True):
+        count = int(np.count_nonzero(is_asked[start:end]))
+        if count < sizes[name]:
+            share = f"{count:,} of {sizes[name]:,}"
+            findings.append((name, count, f"{share} {noun} share a query with {split}"))
+    for column in left_out:
+        place, _, what = column.partition(": ")
+        findings.append((f"left out of {place}", 1, what))
+    findings.extend(("header", 1, note) for note in headers)
+    return findings
 
 
 def _describe_leaks(leaks: Mapping[str, Mask]) -> str:
@@ -237,25 +207,25 @@ the known ones and say split='valid')
 
 def _apply_rules(
     split: str,
-    rows: str,
+    noun: str,
     rules: Mapping[str, str],
     cases: Mapping[str, tuple[Mask, str]],
-    findings: Mapping[str, SplitFinding],
+    in_words: Callable[[Mask], str],
 ) -> tuple[IntArray, list[str]]:
     """Return the rows that stay, and notes of rows that are ranked and perhaps should not be."""
     notes = []
     is_dropped = np.zeros(len(cases["leaks"][0]), dtype=bool)
     for name, (mask, description) in cases.items():
-        text = f"{findings[name]} {rows} {description}"
-        if findings[name].count and rules[name] == "raise":
+        text = f"{in_words(mask)} {noun} {description}"
+        if rules[name] == "raise" and mask.any():
             raise InputValueError(split, text)
         if rules[name] == "drop":
             is_dropped |= mask
-        elif findings[name].count and name in ("duplicates", "leaks"):
+        elif mask.any() and name in ("duplicates", "leaks"):
             remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
             notes.append(f"{split}: {text}; {remedy}")
     kept = np.flatnonzero(~is_dropped)
     if not len(kept):
-        problem = f"nothing is left: {len(is_dropped)} {rows} were dropped"
+        problem = f"nothing is left: {len(is_dropped)} {noun} were dropped"
         raise InputValueError(split, problem)
     return kept, notes

@@ -22,6 +22,7 @@ from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from ..records.split_audit import FindingParts
 
 
 def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
@@ -160,8 +161,8 @@ class AnswerSets:
         the qrels name, and any other name may stand for one of the others.
     sources : tuple of str
         The files of qrels and known right answers, and their forms; columns that were left out.
-    audit : tuple of str
-        A line for each known split of which some rows do not meet the task, or have low grades.
+    findings : tuple of (str, int, str)
+        Of each known split of which some rows do not meet the task, or have low grades.
     """
 
     queries: Vocabulary
@@ -172,7 +173,7 @@ class AnswerSets:
     asked: int
     names_alone: bool = False
     sources: tuple[str, ...] = ()
-    audit: tuple[str, ...] = ()
+    findings: tuple[FindingParts, ...] = ()
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -242,12 +243,12 @@ def read_answer_sets(
         name: (table.ids["query"], ids_of_split)
         for (name, table), ids_of_split in zip(known_tables.items(), ids[1:], strict=True)
     }
-    audit = _count_strangers("known", {name: len(read[name]) for name in read}, known_pairs)
+    findings = _count_strangers("known", {name: len(read[name]) for name in read}, known_pairs)
     for name, table in read.items():
-        audit += _count_low_grades(name, table)
+        findings += _count_low_grades(name, table)
     if exclude is not None:
         themselves = _queries_themselves(query_ids, entity_ids)
-        audit += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
+        findings += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
         known_pairs[exclude] = themselves
     sets = AnswerSets(
         queries=query_ids,
@@ -258,7 +259,7 @@ def read_answer_sets(
         asked=number_of_asked,
         names_alone=names_alone,
         sources=tuple(table.source for table in tables if table.source),
-        audit=tuple(audit),
+        findings=tuple(findings),
     )
     return _distinct_answers(sets)
 
@@ -284,14 +285,15 @@ def _among_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> J
     return replace(judged, ids={**judged.ids, "query": ids}).select(is_known)
 
 
-def _count_low_grades(name: str, known: Judgements) -> list[str]:
-    """Return a line for a known split of which some rows are no right answers, if any are."""
+def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
+    """Return a finding for a known split of which some rows are no right answers, if any are."""
     if known.relevance is None or known.shape is not None:  # A matrix stores any values.
         return []
-    low = np.count_nonzero(known.relevance <= 0)
+    low = int(np.count_nonzero(known.relevance <= 0))
     if not low:
         return []
-    return [f"{name}: {low:,} of {len(known):,} rows have a grade of 0 or less: known, too"]
+    text = f"{low:,} of {len(known):,} rows have a grade of 0 or less: known, too"
+    return [(name, low, text)]
 
 
 def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
@@ -334,22 +336,24 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
 
 def _count_strangers(
     argument: str, given: Mapping[str, int], meeting: Mapping[str, tuple[IntArray, IntArray]]
-) -> list[str]:
-    """Return a line for each split of which some rows do not meet the task.
+) -> list[FindingParts]:
+    """Return a finding for each split of which some rows do not meet the task.
 
     Raises
     ------
     InputValueError
         If none does in all of them: names that never meet are names of something else.
     """
-    lines = []
-    for name, (found, _) in meeting.items():
-        if len(found) < given[name]:
-            lines.append(f"{name}: {len(found):,} of {given[name]:,} rows have a query of the task")
-    if any(given.values()) and not any(len(found) for found, _ in meeting.values()):
+    findings = []
+    numbers = {name: len(queries) for name, (queries, _) in meeting.items()}
+    for name, number in numbers.items():
+        if number < given[name]:
+            text = f"{number:,} of {given[name]:,} rows have a query of the task"
+            findings.append((name, number, text))
+    if any(given.values()) and not any(numbers.values()):
         problem = "no row has a query and an entity of the task; their names may be written unlike"
         raise InputValueError(argument, problem)
-    return lines
+    return findings
 
 
 def _has_names(column: tuple[IdTable, str]) -> bool:
@@ -476,7 +480,8 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
             drop = 'leaks="drop"'
             warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
         what = "dropped" if rule == "drop" else "kept"
-        sets = replace(sets, audit=(*sets.audit, f"leaks: {text}, {what}"))
+        finding = ("leaks", len(leaked), f"{text}, {what}")
+        sets = replace(sets, findings=(*sets.findings, finding))
     if rule == "drop":
         sets = sets.select(~is_leak)
     if not len(sets.pairs):

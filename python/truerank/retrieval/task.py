@@ -128,8 +128,8 @@ class Task(SidedTask):
         The number of queries that have no right answer.
     leaked : int
         The number of right answers that a known split has, too.
-    audit : tuple of str
-        A line for each known split of which some rows do not meet the task, or have a grade of 0 or
+    audit : tuple of Finding
+        One for each known split of which some rows do not meet the task, or have a grade of 0 or
         less, with their number; and one for `leaked`, with the first of them.
 
     Raises
@@ -197,7 +197,6 @@ class Task(SidedTask):
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
         sets, self.leaked = without_leaks(sets, rules["leaks"])
-        self.audit = sets.audit
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
@@ -231,6 +230,7 @@ class Task(SidedTask):
             facts=zip(sets.pairs.T, names, strict=True),
             test_rows=side.query_ids[:, 0],
             height=sets.queries.size,
+            findings=sets.findings,
         )
         self._row_axis = Axis(self.queries, "task.queries")
 

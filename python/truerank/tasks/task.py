@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .. import reporting
 from ..arrays.row_keys import look_up
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
@@ -25,6 +26,7 @@ from ..ranks.protocol import Origin, Protocol
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
+    from ..records.split_audit import FindingParts
     from ..records.vocabularies import Vocabulary
     from .side import Side
 
@@ -52,6 +54,8 @@ class Task:
         The rows of the test that are ranked, which are its units; those of a part in its own order.
     height : int
         How many rows the test has, as it was given.
+    findings : iterable of (str, int, str), optional
+        What `audit` returns, as the parts of each `Finding`.
     """
 
     sides: dict[str, Side]
@@ -76,6 +80,7 @@ class Task:
         facts: Iterable[tuple[IntArray, Any]],
         test_rows: IntArray,
         height: int,
+        findings: Iterable[FindingParts] = (),
     ) -> None:
         self.sides = dict(sides)
         self.roles = dict(roles)
@@ -85,6 +90,7 @@ class Task:
         self.height = height
         self._is_part = False
         self._facts = tuple(facts)
+        self._findings = tuple(findings)
         vars(self).update(self.sides)
 
     @cached_property
@@ -104,6 +110,11 @@ class Task:
         if not self._is_part:
             return side.units
         return look_up(self.test_rows, side.units)[1]
+
+    @property
+    def audit(self) -> tuple[reporting.Finding, ...]:
+        """What is worth knowing about the facts before numbers are believed, of the whole task."""
+        return tuple(reporting.Finding(*parts) for parts in self._findings)
 
     # -- parts -------------------------------------------------------------------------------------
 
