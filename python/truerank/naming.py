@@ -94,13 +94,13 @@ def names_when_used(
 
     def find(name: str) -> Any:
         if name in module_of:
-            found = getattr(import_module(module_of[name], package), name)
+            value = getattr(import_module(module_of[name], package), name)
         elif name in modules or f".{name}" in names:
-            found = import_module(f".{name}", package)
+            value = import_module(f".{name}", package)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        setattr(sys.modules[package], name, found)
-        return found
+        setattr(sys.modules[package], name, value)
+        return value
 
     return every, find, lambda: every
 

@@ -17,7 +17,7 @@ import truerank as tr
 from truerank import _core
 from truerank.alignment import CSLS
 from truerank.arrays.arithmetic import default_arithmetic
-from truerank.compat.interpreter import Block, as_floats, count
+from truerank.compat.interpreter import as_floats, count
 from truerank.compat.presets import EXACT
 from truerank.inputs.scores import as_scores
 
@@ -70,8 +70,8 @@ def conventions(scores: Any) -> list[Any]:
     values = as_floats(as_scores(scores), "ascending")
     is_true = np.arange(8) == TARGETS[:, None]
     true_scores = values[np.arange(6), TARGETS][:, None]
-    block = Block(values, true_scores, ~is_true, np.zeros((6, 8), bool), is_true)
-    return [values, count(block, EXACT)]
+    flags = ~is_true, np.zeros((6, 8), bool), is_true
+    return [values, count(values, true_scores, *flags, EXACT)]
 
 
 CASES: dict[str, Callable[[Any], Any]] = {

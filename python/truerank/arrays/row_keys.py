@@ -239,8 +239,8 @@ def first_equals(values: IntArray) -> IntArray:
     """
     _, span = _range_of(values)
     if span <= 2 * len(values) + _SMALL:
-        found = codes_of(values)
-        return found.first()[found.codes]
+        codes = codes_of(values)
+        return codes.first()[codes.codes]
     return _core.IntegerTable(values).find(values)
 
 
@@ -294,9 +294,9 @@ def distinct(values: IntArray) -> IntArray:
         return distinct_in_place(np.array(values, dtype=np.int64))
     is_present = np.zeros(span, dtype=bool)
     is_present[_without_low(values, low)] = True
-    found = np.flatnonzero(is_present)
-    found += low
-    return found
+    distinct_values = np.flatnonzero(is_present)
+    distinct_values += low
+    return distinct_values
 
 
 def distinct_in_place(values: IntArray) -> IntArray:
@@ -334,8 +334,8 @@ def occurrences_of(*parts: IntArray) -> Occurrences:
         numbers = np.bincount(_without_low(parts[0], low), minlength=span)
         for values in parts[1:]:
             numbers += np.bincount(_without_low(values, low), minlength=span)
-        found = np.flatnonzero(numbers)
-        return Occurrences(found + low, numbers[found])
+        places = np.flatnonzero(numbers)
+        return Occurrences(places + low, numbers[places])
     ordered = np.concatenate(parts)
     ordered.sort()
     return _count_runs(ordered, np.ones(len(ordered), dtype=np.int64))
@@ -423,17 +423,17 @@ class DistinctRows:
             return occurrences_of(DistinctRows(self._columns[:width]).column(0))
         after = self._size_of(slice(width, None))
         between = self._size_of(slice(1, width))
-        counted = []
+        of_blocks = []
         last = -1
         for block in _blocks(len(self._keys)):
             prefixes = self._keys[block] // after
             are_new = np.diff(prefixes, prepend=last) != 0
-            counted.append(occurrences_of(prefixes[are_new] // between))
+            of_blocks.append(occurrences_of(prefixes[are_new] // between))
             if len(prefixes):
                 last = int(prefixes[-1])
-        firsts = np.concatenate([found.distinct for found in counted])
+        firsts = np.concatenate([block.distinct for block in of_blocks])
         firsts += self._ranges[0][0]
-        return _count_runs(firsts, np.concatenate([found.numbers for found in counted]))
+        return _count_runs(firsts, np.concatenate([block.numbers for block in of_blocks]))
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
@@ -465,9 +465,10 @@ def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     """
     where = []
     positions = []
-    for block, found, positions_of_block in find_by_block(among, len(values), values.__getitem__):
-        found += block.start
-        where.append(found)
+    for block, where_in_block, positions_of_block in find_by_block(
+        among, len(values), values.__getitem__
+    ):
+        where.append(where_in_block + block.start)
         positions.append(positions_of_block)
     return np.concatenate(where), np.concatenate(positions)
 
@@ -551,14 +552,14 @@ def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
     if span <= 8 * (len(others) + len(values)):
         is_present = np.zeros(span + 1, dtype=bool)
         is_present[_without_low(others, low)] = True
-        found = np.empty(len(values), dtype=bool)
+        are_present = np.empty(len(values), dtype=bool)
         for block in _blocks(len(values)):
-            found[block] = is_present[_places_in_table(values[block], low, span)]
-        return found
-    found = np.zeros(len(values), dtype=bool)
+            are_present[block] = is_present[_places_in_table(values[block], low, span)]
+        return are_present
+    are_present = np.zeros(len(values), dtype=bool)
     for block, where, _ in find_by_block(others, len(values), values.__getitem__):
-        found[block][where] = True
-    return found
+        are_present[block][where] = True
+    return are_present
 
 
 def without(values: IntArray, others: IntArray) -> IntArray:

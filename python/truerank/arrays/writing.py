@@ -104,12 +104,12 @@ def writable_place(
         raise InputValueError(argument, expected="the path of a file", got=repr(name))
     place = os.path.realpath(name)
     try:
-        found = os.stat(place)
+        status = os.stat(place)
     except FileNotFoundError:
         return place, None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputValueError(argument, expected="a regular file or a new name", got=place)
     # a move would not check this
     if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
-    return place, found
+    return place, status

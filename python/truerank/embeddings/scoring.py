@@ -292,8 +292,8 @@ def rank_open_embeddings(
     `counting` are the keyword arguments of `Embeddings.counts`.
     """
     job = embeddings.job(targets, rows, filter, candidates, rules)
-    counted = embeddings.counts(job, **counting).checked(job)
-    return embeddings.ranks(job, counted.arrays, counted.place)
+    counts = embeddings.counts(job, **counting).checked(job)
+    return embeddings.ranks(job, counts.arrays, counts.place)
 
 
 @public("truerank")

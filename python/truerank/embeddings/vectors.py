@@ -152,9 +152,6 @@ class Embeddings:
         by_entity = by_position("entities", entities, entity_rows, dimensions)
         left, left_files, left_device = read_vectors("queries", by_query, dtype)
         right, right_files, right_device = read_vectors("entities", by_entity, dtype)
-        if similarity != "complex_l1":
-            refuse_complex("queries", left.dtype)
-            refuse_complex("entities", right.dtype)
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries"
             got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
@@ -412,7 +409,7 @@ class VectorSource:
 
 
 def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:
-    """Check that it is said where real vectors have the parts of complex numbers.
+    """Check that it is said where real vectors have the parts of complex numbers, if they do.
 
     Parameters
     ----------
@@ -425,6 +422,8 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
     ------
     ValueError
         For real vectors without a layout with complex_l1, and for a layout of anything else.
+    TypeError
+        For complex vectors with anything but complex_l1.
 
     Examples
     --------
@@ -436,6 +435,14 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
         if layout is not None:
             expected = f"none with {similarity}, which compares real numbers"
             raise InputValueError("layout", expected=expected, got=repr(layout))
+        for name, dtype in zip(("queries", "entities"), dtypes, strict=True):
+            if dtype in PARTS:
+                expected = f"one of {', '.join(_REAL_DTYPES)}"
+                got = (
+                    f"dtype {dtype}, which only complex_l1 compares (the real part of q times the "
+                    "conjugate of e is the dot of array.view of their real dtype)"
+                )
+                raise InputTypeError(name, expected=expected, got=got)
         return
     are_complex = PARTS.keys() >= set(dtypes)
     if are_complex and layout is not None:
@@ -447,17 +454,6 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
             "all imaginary parts) for real arrays with complex_l1"
         )
         raise InputValueError("layout", expected=expected, got="None")
-
-
-def refuse_complex(name: str, dtype: str) -> None:
-    """Refuse complex numbers, for a similarity of real ones."""
-    if dtype in PARTS:
-        expected = f"one of {', '.join(_REAL_DTYPES)}"
-        got = (
-            f"dtype {dtype}, which only complex_l1 compares (the real part of q times the "
-            "conjugate of e is the dot of array.view of their real dtype)"
-        )
-        raise InputTypeError(name, expected=expected, got=got)
 
 
 def read_vectors(
@@ -489,9 +485,9 @@ def read_bias(
     if is_number(value):
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
-    read, files, _ = read_vectors("bias", value, dtype, FLOATS)
-    check_shape("bias", shape_of(read), (size,), f"{size} numbers, one for each entity")
-    numbers = in_one_array(read)
+    bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
+    check_shape("bias", shape_of(bias), (size,), f"{size} numbers, one for each entity")
+    numbers = in_one_array(bias)
     plain = widen_bfloat16(numbers.array) if numbers.dtype == "bfloat16" else numbers.array
     return _rounded(plain, carrier), files
 

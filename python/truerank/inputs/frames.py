@@ -134,12 +134,12 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
     """Refuse names of an index, of rows or of columns that are not those of an axis, in order."""
     if _are_no_names(names):
         return
-    given = tuple(names)
-    labels = axis.labels or tuple(range(len(given)))
+    names = tuple(names)
+    labels = axis.labels or tuple(range(len(names)))
     # Bools and floats are no labels, though True == 1.
-    kinds = set(map(type, given)) - {str, int}
+    kinds = set(map(type, names)) - {str, int}
     are_labels = all(issubclass(kind, (str, np.integer)) for kind in kinds)
-    if len(given) != len(labels) or (are_labels and given == labels):
+    if len(names) != len(labels) or (are_labels and names == labels):
         return
     noun, words, line_of_labels, line = _WORDS[kind]
     expected = f"{words} numbered 0, 1, 2, ..."
@@ -149,8 +149,8 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
     ways = f"{noun}.to_numpy() if they stand by position"
     i = 0
     if are_labels:
-        i = next(i for i, label in enumerate(labels) if given[i] != label)
-        if set(given) == set(labels):
+        i = next(i for i, label in enumerate(labels) if names[i] != label)
+        if set(names) == set(labels):
             ways = f"{line}, or {ways}"
-    got = f"{given[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
+    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
     raise InputValueError(name, expected=expected, got=got)

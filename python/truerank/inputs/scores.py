@@ -97,23 +97,23 @@ def dtype_name(
     TypeError
         For a dtype that scores cannot have, and if the caller says that they have another.
     """
-    found = known or dtype.name
+    name = known or dtype.name
     if asked is not None:
         stated = named_dtype(asked)[0]
-        is_as_stated = PARTS.get(found, found) == stated
-        if stated in _NARROW and found in _RAW_BITS:
-            found = stated
+        is_as_stated = PARTS.get(name, name) == stated
+        if stated in _NARROW and name in _RAW_BITS:
+            name = stated
         elif not is_as_stated and (dtypes is DTYPES or stated not in _NARROW):
             # If they are no scores, "bfloat16" and "float16" say only what raw bits are.
             expected = f"{stated}, as dtype= says"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
-    if found not in dtypes:
+    if name not in dtypes:
         got = f"dtype {dtype}"
-        if found == "void16":
+        if name == "void16":
             got += '; dtype="bfloat16" says that they are bfloat16'
         expected = f"one of {', '.join(dtypes)}"
         raise InputTypeError("scores", expected=expected, got=got, place=place)
-    return found
+    return name
 
 
 def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
@@ -170,14 +170,14 @@ def as_scores(value: object, dtype: object = None, dtypes: tuple[str, ...] = DTY
     are_scores = dtypes is DTYPES
     array, known = _as_array(value, are_scores=are_scores)
     is_usual = dtype is None and known is None and are_scores
-    found = _NATIVE_NAMES.get(array.dtype) if is_usual else None
-    if found is None:
-        found = dtype_name(array.dtype, dtype, dtypes, known=known)
+    name = _NATIVE_NAMES.get(array.dtype) if is_usual else None
+    if name is None:
+        name = dtype_name(array.dtype, dtype, dtypes, known=known)
     check_dimensions(array.shape)
     # One row or column has this limit; files may have more in all.
     if array.size > MOST_ENTRIES:
         check_size("scores", max(array.shape))
-    return Scores(array, found, not array.dtype.isnative)
+    return Scores(array, name, not array.dtype.isnative)
 
 
 def check_dimensions(shape: tuple[int, ...], place: str = "") -> None:

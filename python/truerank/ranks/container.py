@@ -177,14 +177,13 @@ class Ranks(Immutable):
         if listed is not None:
             arrays["listed"] = checked_listed(listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        given = optional_mapping("labels", labels, "a mapping of names to labels")
-        distinct_names("labels", given)
-        typed = _present(by_name)
-        for name in typed:
-            if name in given:
+        others = optional_mapping("labels", labels, "a mapping of names to labels")
+        distinct_names("labels", others)
+        for name, value in by_name.items():
+            if value is not None and name in others:
                 raise InputValueError("labels", f"{name!r} is given twice")
-        named = named_labels(typed | dict(given), n)
-        self.__dict__.update(vars(Ranks._of(arrays, named, protocol or Protocol())))
+        all_labels = named_labels({**by_name, **others}, n)
+        self.__dict__.update(vars(Ranks._of(arrays, all_labels, protocol or Protocol())))
 
     @classmethod
     def _of(
@@ -419,14 +418,16 @@ class Ranks(Immutable):
         >>> list(ranks.with_labels(degree=None).labels)
         ['side']
         """
-        known_first = dict.fromkeys(LABELS)
-        kept = {**known_first, **self._labels, **labels, **named_labels(labels, len(self))}
+        # Those that are attributes come first.
+        values: dict[str, Any] = {**dict.fromkeys(LABELS), **self._labels, **labels}
+        values |= named_labels(labels, len(self))
+        all_labels = {name: value for name, value in values.items() if value is not None}
         origins = self.origins
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
             origins = ()
         elif "queries" in labels:
             origins = tuple(origin._replace(queries=0) for origin in origins)
-        return Ranks._of(self._arrays, _present(kept), self.protocol, origins)
+        return Ranks._of(self._arrays, all_labels, self.protocol, origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -452,12 +453,12 @@ class Ranks(Immutable):
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        counted = self.protocol
-        protocol = dataclasses.replace(counted, **fields)
+        before = self.protocol
+        protocol = dataclasses.replace(before, **fields)
         # Lists, samples and NaN that is omitted may lack known answers without a filter.
-        whole = (counted.filter, counted.lists, counted.nan, protocol.candidates, protocol.sampled)
+        whole = (before.filter, before.lists, before.nan, protocol.candidates, protocol.sampled)
         is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0
-        if is_bare and protocol.filter and counted.version:
+        if is_bare and protocol.filter and before.version:
             text = "these ranks were counted without one, with known answers among the candidates"
             warn_user(f"filter: {text}: pass filter= to rank")
         return self._with(protocol=protocol)
@@ -582,7 +583,3 @@ def load(path: str | os.PathLike[str]) -> Ranks:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
         return ranks._with(arrays, origins=read_origins(header["origins"], ranks.unit))
-
-
-def _present(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

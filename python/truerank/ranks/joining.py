@@ -82,10 +82,21 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     array([1, 2, 0])
     """
     choice("repeats", repeats, REPEAT_RULES)
-    joined = join_ranks(parts)
+    ranks = join_ranks(parts)
     if repeats == "keep":
-        return joined
-    return _in_order_of_tasks(_without_repeats(joined, repeats))
+        return ranks
+    ranks = _without_repeats(ranks, repeats)
+    if not ranks.origins or not len(ranks):
+        return ranks
+    # Ranks of tasks come in the order of their whole: by task, side and unit.
+    unit = ranks._labels["unit"].codes
+    columns = [origin_of(unit, ranks.origins), unit]
+    if ranks.side is not None:
+        columns.insert(1, ranks.side.codes)
+    keys = row_keys(columns)
+    if (np.diff(keys) >= 0).all():
+        return ranks
+    return ranks[np.argsort(keys, kind="stable")]
 
 
 def join_ranks(parts: Iterable[Ranks]) -> Ranks:
@@ -104,8 +115,11 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         return parts[0]
     protocol = _joined_protocol(parts)
     origins = join_origins(part.origins for part in parts)
-    if origins:
-        _refuse_other_units(parts)
+    for i, part in enumerate(parts):
+        if origins and len(part) and not part.origins and part.unit is not None:
+            problem = f"units of part {i} are given, and those of others are rows of tasks"
+            advice = "label all parts, with ranks.with_labels(unit=...), or none"
+            raise InputValueError("parts", f"{problem}: {advice}")
     names = {name for part in parts for name in part._arrays}
     labels_of_parts: list[dict[str, Labels]] = []
     arrays_of_parts: list[dict[str, Any]] = []
@@ -132,15 +146,6 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
         if len(part):
             protocol = joined
     return protocol
-
-
-def _refuse_other_units(parts: Sequence[Ranks]) -> None:
-    """Refuse units that may or may not be those of a task."""
-    for i, part in enumerate(parts):
-        if len(part) and not part.origins and part.unit is not None:
-            problem = f"units of part {i} are given, and those of others are rows of tasks"
-            advice = "label all parts, with ranks.with_labels(unit=...), or none"
-            raise InputValueError("parts", f"{problem}: {advice}")
 
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
@@ -180,20 +185,6 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     return ranks[~is_again]
 
 
-def _in_order_of_tasks(ranks: Ranks) -> Ranks:
-    """Put ranks of tasks in the order of their whole: by task, side and unit."""
-    if not ranks.origins or not len(ranks):
-        return ranks
-    unit = ranks._labels["unit"].codes
-    columns = [origin_of(unit, ranks.origins), unit]
-    if ranks.side is not None:
-        columns.insert(1, ranks.side.codes)
-    keys = row_keys(columns)
-    if (np.diff(keys) >= 0).all():
-        return ranks
-    return ranks[np.argsort(keys, kind="stable")]
-
-
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the values of each name, which every part must have if one has it."""
     values = {}
@@ -214,12 +205,12 @@ def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
     >>> list(map(tuple, join_origins([[Origin("a", 3, 2, 5)], [Origin("a", 3, 3, 2)]])))
     [('a', 3, 3, 5)]
     """
-    joined: dict[str, Origin] = {}
+    by_fingerprint: dict[str, Origin] = {}
     for origins in parts:
         for origin in origins:
-            known = joined.get(origin.fingerprint, origin)
-            joined[origin.fingerprint] = Origin._make(map(max, known, origin))
-    return tuple(joined.values())
+            other = by_fingerprint.get(origin.fingerprint, origin)
+            by_fingerprint[origin.fingerprint] = Origin._make(map(max, other, origin))
+    return tuple(by_fingerprint.values())
 
 
 def origin_of(unit: IntArray, origins: Sequence[Origin]) -> IntArray:
@@ -244,16 +235,16 @@ def numbered_apart(
     >>> numbered_apart({"unit": Labels([0, 2])}, [two], [one, two])["unit"].values
     array([3, 5])
     """
-    renumbered = dict(labels)
+    new_labels = dict(labels)
     if tuple(origins) == tuple(joined):
-        return renumbered
-    places = [origin.fingerprint for origin in joined]
-    among = [places.index(origin.fingerprint) for origin in origins]
-    of_task = origin_of(labels["unit"].codes, origins)
+        return new_labels
+    fingerprints = [origin.fingerprint for origin in joined]
+    places = [fingerprints.index(origin.fingerprint) for origin in origins]
+    origin_of_task = origin_of(labels["unit"].codes, origins)
     for name, field in (("unit", "rows"), ("queries", "queries")):
         before = indptr_of([getattr(origin, field) for origin in origins])[:-1]
-        after = indptr_of([getattr(origin, field) for origin in joined])[among]
+        after = indptr_of([getattr(origin, field) for origin in joined])[places]
         if (before != after).any():
-            shifted = labels[name].codes + (after - before)[of_task]
-            renumbered[name] = Labels._trusted(shifted, labels[name].vocabulary)
-    return renumbered
+            codes = labels[name].codes + (after - before)[origin_of_task]
+            new_labels[name] = Labels._trusted(codes, labels[name].vocabulary)
+    return new_labels

@@ -106,8 +106,8 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
-            given = getattr(self, name)
-            names = [given] if isinstance(given, str) else several(name, given, "names")
+            names = getattr(self, name)
+            names = [names] if isinstance(names, str) else several(name, names, "names")
             for each in names:
                 _check_name(name, each)
             object.__setattr__(self, name, tuple(dict.fromkeys(names)))
@@ -306,12 +306,12 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
     for ids, names in columns:
         numbers = ids
         if names is not None:
-            found = codes_of(ids)
-            first = found.first()
+            codes = codes_of(ids)
+            first = codes.first()
             order = np.argsort(first)  # The names are in the order in which they come.
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
-            numbers = place[found.codes]
+            numbers = place[codes.codes]
             kind = {type(name).__name__ for name in names[:1]}
             words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
             sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
