@@ -44,7 +44,7 @@ TESTED_BY = {
     "devices/test_devices.py": """
         devices/backends devices/bounded_kernels devices/bounded_scores
         devices/count_kernels devices/score_sources devices/scoring_kernels
-        devices/stored_counts devices/task_counts devices/topk devices/unchecked
+        devices/task_counts devices/topk devices/unchecked
         devices/vector_scores
         stores/on_device
     """,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def counts_of_numbers(
     opened = Embeddings(queries, entities, similarity, **options)
     rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
     rules = Rules(nan="worst", threads=threads)
-    job = prepare_job(opened.shape, ..., rows, None, candidates, rules)._replace(block=block or 0)
+    job = prepare_job(opened.shape, ..., rows, None, candidates, rules)
+    job = replace(job, block=block or 0)
     counted = count_source(VectorSource(opened, rules.num_threads), job, numbers.ravel())
     return counted.arrays["above"], counted.arrays["tied"]

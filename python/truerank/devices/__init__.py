@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .bounded_scores import BoundedScan as BoundedScan
     from .bounded_scores import has_bounds as has_bounds
     from .bounded_scores import products_hold as products_hold
-    from .stored_counts import begin_stored as begin_stored
     from .task_counts import DeviceCounts as DeviceCounts
     from .topk import top_scores as top_scores
     from .unchecked import KeptLists as KeptLists
@@ -28,7 +27,6 @@ else:  # A type checker that saw `__getattr__` would accept any name.
         __name__,
         {
             ".bounded_scores": ("BoundedScan", "has_bounds", "products_hold"),
-            ".stored_counts": ("begin_stored",),
             ".task_counts": ("DeviceCounts",),
             ".topk": ("top_scores",),
             ".unchecked": ("KeptLists", "job_on_device"),

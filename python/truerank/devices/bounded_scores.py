@@ -7,6 +7,7 @@ are the same. The bounds, and their proof, are in `docs/contributing/bounds.md`.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,7 +56,8 @@ FORMS = {
 }
 
 
-class Levels(NamedTuple):
+@dataclass(frozen=True)
+class Levels:
     """Vectors by rows, padded, with their levels; and a step, and reach and offset of each.
 
     See `make_levels` in `bounded_kernels.py`.

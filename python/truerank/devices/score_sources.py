@@ -10,6 +10,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compil
 TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
 
 
-class PartOfTasks(NamedTuple):
+@dataclass(frozen=True)
+class PartOfTasks:
     """Tasks in a matrix that may be part of a larger one, with columns numbered as in that.
 
     Attributes
@@ -68,15 +70,35 @@ class PartOfTasks(NamedTuple):
         """Return some of the tasks, in the part that begins at a row and a column of this one."""
         if (tasks, top, left) == (slice(0, len(self.targets)), 0, 0):
             return self
-        rows = self.all_rows[tasks] - top
-        part = self._replace(
-            rows=rows, targets=self.targets[tasks], first_column=self.first_column + left
+        filter = self.filter
+        if filter is not None:
+            filter = selection_of_tasks(filter, tasks)
+        candidates = self.candidates
+        if candidates is not None:
+            candidates = selection_of_tasks(candidates, tasks)
+        return replace(
+            self,
+            rows=self.all_rows[tasks] - top,
+            targets=self.targets[tasks],
+            filter=filter,
+            candidates=candidates,
+            first_column=self.first_column + left,
         )
-        if self.filter is not None:
-            part = part._replace(filter=selection_of_tasks(self.filter, tasks))
-        if self.candidates is not None:
-            part = part._replace(candidates=selection_of_tasks(self.candidates, tasks))
-        return part
+
+
+class DeviceLists(NamedTuple):
+    """A selection whose arrays are on a device; see `Selection`."""
+
+    indptr: Tensor  # of int64
+    indices: Tensor  # of int32 or int64
+    lists: Tensor | IntArray | None  # of int64; on the host if they are of a batch
+    shared: bool = False
+    is_checked: bool = False
+
+    def fits(self, tasks: int) -> bool:
+        """Whether there is a list for each of some tasks."""
+        lengths = self.indptr[1:] if self.lists is None else self.lists
+        return len(lengths) == tasks and len(self.indptr) > 1
 
 
 class ScoreSource(ABC):

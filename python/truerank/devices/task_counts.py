@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import devices
 from ..inputs.array_likes import as_array, tensor_array
-from .score_sources import PartOfTasks, StoredScores, keys_of, true_keys_of
+from ..inputs.selection import selection_arrays
+from .score_sources import DeviceLists, PartOfTasks, StoredScores, bits_of, keys_of, true_keys_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Part = tuple[int, int, ScoreSource]  # a rectangle of a matrix: its first row and column
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
+FIELDS = 6  # those of `NAMES`, and the first column whose score is a forbidden NaN
 MOST_STORED_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
@@ -149,7 +150,7 @@ class DeviceCounts:
         for some in _split(numbers, MOST_STORED_TASKS):
             part = self._tasks.some(some, top, left)
             true_scores = None if self._true_scores is None else self._true_scores[some]
-            counts, compared = devices.begin_stored(scores, part, true_scores)
+            counts, compared = begin_stored(scores, part, true_scores)
             self._pending.append(_Pending(scores.stream.record(), some, counts, compared))
 
     def _begin(self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int) -> None:
@@ -332,3 +333,177 @@ class _Chunk:
         is_other_number = (keys != true_keys) & ~nan
         is_nan_of_one = nan != self._true_nan[tasks]
         return counts, inside & (is_other_number | is_nan_of_one)
+
+
+# -- by one kernel: one upload, one launch, one download -------------------------------------------
+
+
+def begin_stored(
+    scores: ScoreSource, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
+) -> tuple[Tensor, Tensor | None]:
+    """Begin to count scores; what is returned is whole when the stream has been waited for.
+
+    Returns
+    -------
+    counts : Tensor of int64, shape (n, 6, tasks)
+        Those of n parts of the columns: the sums of `NAMES`, and the first forbidden NaN or, if
+        there is none, the number of columns.
+    true_scores : Tensor, shape (tasks,), or None
+        The scores of the targets; None if others are given.
+    """
+    from . import count_kernels as kernels
+
+    torch = sys.modules["torch"]
+    height = len(tasks.targets)
+    width = scores.shape[1]
+    order = None
+    if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
+        order = np.argsort(tasks.rows, kind="stable")
+    listed, let_in = _candidates(tasks, width)
+    faults = None if tasks.is_checked else np.zeros(2, np.int64)
+    true, order, rows, *given, faults = scores.upload_together(
+        true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in, faults
+    )
+    if faults is not None:
+        given = begin_check(tasks, width, given, faults)
+    tensor = scores.like
+    is_bfloat16 = scores.dtype == torch.bfloat16
+    if is_bfloat16:
+        tensor = bits_of(tensor)
+    elif true is not None:
+        true = true.view(scores.dtype)
+    grid, tile = _tiling(tasks, listed, tensor.stride())
+    counts_size = grid[1] * FIELDS * height * 8
+    own_size = 0 if true_scores is not None else height * tensor.element_size()
+    out = scores.empty((counts_size + own_size,), torch.uint8)
+    own = None
+    if true_scores is None:
+        own = out[counts_size:].view(tensor.dtype)
+    if height:
+        kernels.count_tasks[grid](
+            tensor,
+            true,
+            order,
+            rows,
+            *given,
+            faults,
+            out[:counts_size].view(torch.int64),
+            own,
+            height,
+            width,
+            tasks.first_column,
+            listed,
+            *tensor.stride(),
+            **tile,
+            FIND_NAN=tasks.forbids_nan,
+            IS_BFLOAT16=is_bfloat16,
+            enable_fp_fusion=False,
+        )
+    host = scores.stream.copy_to_host(out)
+    counts = host[:counts_size].view(torch.int64).view(grid[1], FIELDS, height)
+    if own is not None:
+        own = host[counts_size:].view(scores.dtype)
+    return counts, own
+
+
+def _lists(selection: Selection | None) -> list[npt.NDArray[Any] | None]:
+    """Return the arrays of a selection, as the kernel takes them."""
+    if selection is None:
+        return [None, None, None]
+    indptr, indices, lists, _ = selection_arrays(selection)
+    return [indptr, indices, lists]
+
+
+def _candidates(tasks: PartOfTasks, width: int) -> tuple[int, list[npt.NDArray[Any] | None]]:
+    """Return how many columns are compared with all tasks, and the arrays of candidates."""
+    candidates = tasks.candidates
+    if candidates is None or not candidates.shared:
+        return width, _lists(candidates)
+    first = tasks.first_column
+    start, stop = np.searchsorted(candidates.indices, [first, first + width])
+    return int(stop - start), [None, candidates.indices[start:stop], None]
+
+
+def _tiling(
+    tasks: PartOfTasks, columns: int, strides: tuple[int, int]
+) -> tuple[tuple[int, int], dict[str, int]]:
+    """Return the programs down and across, and the options of the kernel for their tiles."""
+    from . import count_kernels as kernels
+
+    height = len(tasks.targets)
+    by_columns = strides[0] < strides[1]
+    if by_columns:
+        tile_tasks = kernels.ROWS
+    else:
+        # as many narrow rows as fill the tile; of wide ones, as many tasks as read one on average
+        tile_tasks = kernels.TILE // _power_of_two_from(max(1, min(kernels.TILE, columns)))
+        tile_tasks = min(kernels.MOST_ROWS, tile_tasks)
+        if tasks.rows is not None and tile_tasks < kernels.MOST_TASKS:
+            repeats = int(np.count_nonzero(tasks.rows[1:] == tasks.rows[:-1]))
+            average = _power_of_two_from(height // max(1, height - repeats))
+            tile_tasks = max(tile_tasks, min(kernels.MOST_TASKS, average))
+    tile_columns = kernels.TILE // tile_tasks
+    down = -(-height // tile_tasks)
+    tiles = -(-columns // tile_columns)
+    # A program takes several tiles where there would be more programs than are needed.
+    turns = max(1, -(-tiles // max(1, kernels.PROGRAMS // max(1, down))))
+    across = max(1, -(-tiles // turns))
+    tile = {
+        "TASKS": tile_tasks,
+        "COLUMNS": tile_columns,
+        "FEW": max(1, tile_columns // kernels.TIMES_AS_FEW),
+        "BY_COLUMNS": by_columns,
+    }
+    return (down, across), tile
+
+
+def _power_of_two_from(number: int) -> int:
+    """Return the least power of two that is not below a number."""
+    return 1 << (number - 1).bit_length()
+
+
+def begin_check(
+    tasks: PartOfTasks, width: int, given: list[Tensor | None], faults: Tensor
+) -> list[Tensor | None]:
+    """Begin to look for faults of what nobody has checked, as `count_kernels.check_tasks` does.
+
+    Parameters
+    ----------
+    given : list of Tensor or None
+        On the device: targets, then indptr, indices and lists of the filter and of the candidates.
+
+    Returns
+    -------
+    list
+        The same; lists that nobody has checked are copies, each in ascending order.
+    """
+    from . import count_kernels as kernels
+
+    targets: Any = tasks.targets
+    pointers = [None if isinstance(targets, np.ndarray) else given[0]]
+    lengths: list[int] = []
+    unsorted: list[int] = []  # the places of indices that are to be sorted
+    selections: list[Any] = [tasks.filter, tasks.candidates]
+    for place, selection in zip((1, 4), selections, strict=True):
+        if isinstance(selection, DeviceLists) and not selection.is_checked:
+            pointers += given[place : place + 3]
+            lengths += [len(selection.indptr) - 1, len(selection.indices)]
+            unsorted.append(place + 1)
+        else:
+            pointers += [None, None, None]
+            lengths += [0, 0]
+    count = len(tasks.targets)
+    programs = -(-max(count, *lengths) // kernels.PLACES)
+    sizes = [count, width, *lengths]
+    options = {"enable_fp_fusion": False}
+    kernels.check_tasks[(programs,)](*pointers, faults, *sizes, PLACES=kernels.PLACES, **options)
+    checked = list(given)
+    for place in unsorted:
+        indptr: Any = given[place - 1]
+        indices: Any = given[place]
+        checked[place] = indices.new_empty(indices.shape)
+        number = len(indptr) - 1
+        grid = (min(number, kernels.PROGRAMS),)
+        lists = indptr, indices, checked[place], faults, number
+        kernels.sort_lists[grid](*lists, FEW=kernels.SORTED_TOGETHER, **options)
+    return checked

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,26 +17,12 @@ from ..inputs.array_likes import dense_tensor, is_tensor
 from ..inputs.selection import as_selection
 from ..stores.on_device import DeviceStream, copy_to_device
 from . import task_counts
+from .score_sources import DeviceLists
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..stores.on_device import DeviceStore
-    from .score_sources import PartOfTasks, Tensor
-
-
-class DeviceLists(NamedTuple):
-    """A selection whose arrays are on a device; see `Selection`."""
-
-    indptr: Tensor  # of int64
-    indices: Tensor  # of int32 or int64
-    lists: Tensor | IntArray | None  # of int64; on the host if they are of a batch
-    shared: bool = False
-    is_checked: bool = False
-
-    def fits(self, tasks: int) -> bool:
-        """Whether there is a list for each of some tasks."""
-        lengths = self.indptr[1:] if self.lists is None else self.lists
-        return len(lengths) == tasks and len(self.indptr) > 1
+    from .score_sources import Tensor
 
 
 class KeptLists:
@@ -153,50 +139,3 @@ def _lists_on(store: DeviceStore, name: str, value: Any) -> DeviceLists | None:
         return None
     indptr, indices, *lists = arrays
     return DeviceLists(indptr.long(), indices, lists[0].long() if lists else None)
-
-
-def begin_check(
-    tasks: PartOfTasks, width: int, given: list[Tensor | None], faults: Tensor
-) -> list[Tensor | None]:
-    """Begin to look for faults of what nobody has checked, as `count_kernels.check_tasks` does.
-
-    Parameters
-    ----------
-    given : list of Tensor or None
-        On the device: targets, then indptr, indices and lists of the filter and of the candidates.
-
-    Returns
-    -------
-    list
-        The same; lists that nobody has checked are copies, each in ascending order.
-    """
-    from . import count_kernels as kernels
-
-    targets: Any = tasks.targets
-    pointers = [None if isinstance(targets, np.ndarray) else given[0]]
-    lengths: list[int] = []
-    unsorted: list[int] = []  # the places of indices that are to be sorted
-    selections: list[Any] = [tasks.filter, tasks.candidates]
-    for place, selection in zip((1, 4), selections, strict=True):
-        if isinstance(selection, DeviceLists) and not selection.is_checked:
-            pointers += given[place : place + 3]
-            lengths += [len(selection.indptr) - 1, len(selection.indices)]
-            unsorted.append(place + 1)
-        else:
-            pointers += [None, None, None]
-            lengths += [0, 0]
-    count = len(tasks.targets)
-    programs = -(-max(count, *lengths) // kernels.PLACES)
-    sizes = [count, width, *lengths]
-    options = {"enable_fp_fusion": False}
-    kernels.check_tasks[(programs,)](*pointers, faults, *sizes, PLACES=kernels.PLACES, **options)
-    checked = list(given)
-    for place in unsorted:
-        indptr: Any = given[place - 1]
-        indices: Any = given[place]
-        checked[place] = indices.new_empty(indices.shape)
-        number = len(indptr) - 1
-        grid = (min(number, kernels.PROGRAMS),)
-        lists = indptr, indices, checked[place], faults, number
-        kernels.sort_lists[grid](*lists, FEW=kernels.SORTED_TOGETHER, **options)
-    return checked
