@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -209,6 +209,17 @@ LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
 SUSPECT_ROWS = ("keep", "drop", "raise")
 
+# How a result may be written, and the ending of a file that chooses it.
+STYLES = {
+    "text": ".txt",
+    "json": ".json",
+    "markdown": ".md",
+    "csv": ".csv",
+    "spreadsheet": ".csv",
+    "latex": ".tex",
+    "html": ".html",
+}
+
 # What options are, by their names, of which the last is the keyword of the value: a type (a tuple
 # has all words that may stand there; None: no word), and the text of the help.
 OPTIONS: dict[str, tuple[Any, str]] = {
@@ -312,7 +323,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "or macro.mrr gets a value of its own.",
     ),
     "--format style": (
-        ("text", "json", "markdown", "csv", "spreadsheet", "latex", "html"),
+        tuple(STYLES),
         "How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
     ),
     "--json": (None, "The same as --format json."),
@@ -376,8 +387,7 @@ def command(
                 if isinstance(parameter, click.Option):
                     names[keyword] = max(parameter.opts, key=len)
                     if parameter.multiple:
-                        value = value_by_name(parameter, value)
-                        names |= names_of_keys(parameter, value)
+                        value = value_by_name(parameter, value, names)
                 if value is not None and not (isinstance(value, (tuple, dict)) and not value):
                     given[keyword] = value
             name_arguments(names)
@@ -393,22 +403,22 @@ def command(
     return decorate
 
 
-def value_by_name(parameter: click.Parameter, pairs: Sequence[tuple[str, Any]]) -> Given:
-    """Return the values of an option by the names before them, each of which stands there once."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = ", ".join(name for name, _ in pairs)
-        raise click.UsageError(f"{name_of(parameter)}: expected each name once, got {names}")
-    return values
+def value_by_name(
+    parameter: click.Option, pairs: Sequence[tuple[str, Any]], names: dict[str, str]
+) -> Given:
+    """Return the values of an option by the names before them, each of which stands there once.
 
-
-def names_of_keys(parameter: click.Parameter, keys: Iterable[str]) -> dict[str, str]:
-    """Return the arguments that the names before an option's values stand for."""
+    `names` gets the arguments that stand for them.
+    """
     option = name_of(parameter)
-    names = {f'{parameter.name}["{key}"]': f"{option} {key}" for key in keys}
-    if isinstance(parameter.type, Value) and parameter.type.keys:
-        names |= {key: f"{option} {key}" for key in keys}
-    return names
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise click.UsageError(f"{option}: expected each name once, got {', '.join(keys)}")
+    for key in keys:
+        names[f'{parameter.name}["{key}"]'] = f"{option} {key}"
+        if isinstance(parameter.type, Value) and parameter.type.keys:
+            names[key] = f"{option} {key}"
+    return dict(pairs)
 
 
 def name_of(parameter: click.Parameter) -> str:

@@ -22,7 +22,7 @@ from ..naming import import_extra, printable, terminal_text
 from ..reporting.report_table import table_of_keys
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
-from .options import MEASURED, Given, files_read, note_file, refuse, take
+from .options import MEASURED, STYLES, Given, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,25 +32,6 @@ if TYPE_CHECKING:
     from ..reporting.base_report import BaseReport
     from ..tables import AsTable
 
-# Each style is written by this method of a result.
-METHODS = {
-    "text": "to_text",
-    "json": "to_json",
-    "markdown": "to_markdown",
-    "csv": "to_csv",
-    "spreadsheet": "to_csv",
-    "latex": "to_latex",
-    "html": "to_html",
-}
-# The ending of a file's name chooses its style.
-ENDINGS = {
-    ".txt": "text",
-    ".json": "json",
-    ".md": "markdown",
-    ".csv": "csv",
-    ".tex": "latex",
-    ".html": "html",
-}
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
 SAVED = "saved ranks"
 
@@ -305,14 +286,16 @@ def check_printing(printing: Given, **outputs: Path | None) -> str:
     style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
         return style or "text"
-    by_name = ENDINGS.get(output.suffix.lower(), style)
-    if by_name is None:
-        expected = f"one of {', '.join(ENDINGS)}"
-    elif style is not None and METHODS[style] != METHODS[by_name]:
-        of_style = next(end for end, name in ENDINGS.items() if METHODS[name] == METHODS[style])
-        expected = f"{of_style}, as {style} is asked for"
+    ending = output.suffix.lower()
+    styles = [name for name, each in STYLES.items() if each == ending]
+    if style is None and styles:
+        return styles[0]
+    if style is not None and (style in styles or not styles):
+        return style
+    if style is None:
+        expected = f"one of {', '.join(dict.fromkeys(STYLES.values()))}"
     else:
-        return style or by_name
+        expected = f"{STYLES[style]}, as {style} is asked for"
     expected = f"expected a name that ends in {expected}, got {output}"
     raise click.BadParameter(expected, param_hint="--output")
 
@@ -333,10 +316,17 @@ def show(
         What follows a text; in other forms they go to standard error.
     """
     style = check_printing(printing)
+    options = dict(printing)
+    for keyword in ("json", "style", "output", "force"):
+        options.pop(keyword, None)
     if style == "json" and content is not None:
         text = write_json(content, 2)
+    elif style == "json":  # It has all digits, and takes no other options than metrics.
+        text = result.to_json(**take(options, "metrics"))
+    elif style == "spreadsheet":
+        text = terminal_text(result.to_csv(**options, spreadsheet=True))
     else:
-        text = text_in_style(result, style, printing)
+        text = terminal_text(getattr(result, f"to_{style}")(**options))
     if lines and style == "text":
         text += "\n"
         for line in lines:
@@ -344,13 +334,11 @@ def show(
     elif style != "json":
         for line in lines:
             click.echo(printable(line), err=True)
-    write_text(text, style, printing)
+    write_text(text.removesuffix("\n"), style, printing.get("output"))
 
 
-def write_text(text: str, style: str, printing: Given) -> None:
+def write_text(text: str, style: str, output: Path | None) -> None:
     """Print the text of a result, or write it to a file."""
-    text = text.removesuffix("\n")
-    output = printing.get("output")
     if output is not None:
         with replace_file(output) as file:
             file.write(f"{text}\n".encode(errors="backslashreplace"))
@@ -359,19 +347,6 @@ def write_text(text: str, style: str, printing: Given) -> None:
     else:
         # Without `color` click would take out of names what it knows as colours.
         click.echo(text, color=True)
-
-
-def text_in_style(result: AsTable, style: str, printing: Given) -> str:
-    """Return a result as text; JSON has all digits, and takes no other options than metrics."""
-    options = dict(printing)
-    for keyword in ("json", "style", "output", "force"):
-        options.pop(keyword, None)
-    if style == "json":
-        return result.to_json(**take(options, "metrics"))
-    if style == "spreadsheet":
-        options["spreadsheet"] = True
-    write = getattr(result, METHODS[style])
-    return terminal_text(write(**options))
 
 
 def command_line() -> str:

@@ -196,7 +196,7 @@ def check_digits(qrels: str, columns: Any) -> None:
 
 def check_label(by: str | None, task: Task) -> None:
     """Refuse a name of groups that is neither a file nor a label, before anything is counted."""
-    labels = task.answers.labels
+    labels = ["unit", *task.answers.labels]
     if by is not None and LABEL_ALIASES.get(by, by) not in labels:
         expected = f"a file, or one of {', '.join(labels)}"
         raise InputValueError("--by", expected=expected, got=repr(by))

@@ -114,9 +114,9 @@ def _width(text: str) -> int:
     """How many cells of a terminal a text takes: two for a wide character, none for a mark."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    marks = sum(unicodedata.combining(letter) != 0 for letter in text)
-    return len(text) + wide - marks
+    widths = list(map(unicodedata.east_asian_width, text))
+    marks = sum(map(bool, map(unicodedata.combining, text)))
+    return len(text) + widths.count("W") + widths.count("F") - marks
 
 
 # -- Markdown --------------------------------------------------------------------------------------
