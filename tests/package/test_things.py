@@ -21,10 +21,10 @@ pytestmark = [
 ]
 
 MOST = {
-    "public names": 75,  # of functions and classes, which @public decorates
+    "public names": 72,  # of functions and classes, which @public decorates
     "options": 92,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 177,
+    "classes": 178,
     "named tuples": 57,
     "modules": 165,
 }

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from .pairing import Model, Models, is_model, pair_runs, reader_of, runs_of
 from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..arrays.types import FloatArray
     from ..ranks.labels import LabelsLike
 
@@ -165,7 +167,7 @@ class Comparison:
 
 
 @public("truerank.inference")
-class Comparisons(Sequence[Comparison], AsTable):
+class Comparisons(list[Comparison], AsTable):
     """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
 
     Examples
@@ -176,40 +178,25 @@ class Comparisons(Sequence[Comparison], AsTable):
     [0.5]
     """
 
-    def __init__(self, pairs: Sequence[Comparison]) -> None:
-        self._pairs = tuple(pairs)
-
-    @overload
-    def __getitem__(self, index: int) -> Comparison: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Comparison]: ...
-
-    def __getitem__(self, index: int | slice) -> Comparison | Sequence[Comparison]:
-        return self._pairs[index]
-
-    def __len__(self) -> int:
-        return len(self._pairs)
-
     def __repr__(self) -> str:
         return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
 
     @property
     def metrics(self) -> list[str]:
         """The keys of the metrics, each once."""
-        return list(dict.fromkeys(pair.metric for pair in self._pairs))
+        return list(dict.fromkeys(pair.metric for pair in self))
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
-        first = self._pairs[0]
-        decimals = [pair.printed_decimals() for pair in self._pairs]
-        effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
+        first = self[0]
+        decimals = [pair.printed_decimals() for pair in self]
+        effects = " or ".join(dict.fromkeys(pair.effect for pair in self))
         if len(self.metrics) == 1:  # The heading of the values names it.
             metric = Column("metric", hidden=True)
             decimals = [max(decimals)] * len(self)
             heading = f"{first.title.partition(' ')[0]} of a"
         else:
-            metric = Column("metric", shown=[pair.title for pair in self._pairs])
+            metric = Column("metric", shown=[pair.title for pair in self])
             heading = "of a"
         names = [metric, Column("name_a", "a"), Column("name_b", "b")]
         columns = [
@@ -225,13 +212,13 @@ class Comparisons(Sequence[Comparison], AsTable):
         columns += [Column(name) for name in ("wins", "ties", "losses")]
         columns += [Column(name, hidden=True) for name in _FOR_PROGRAMS]
         rows = []
-        for pair in self._pairs:
+        for pair in self:
             rows.append([getattr(pair, column.name) for column in columns])
-        methods = " and ".join(dict.fromkeys(pair.method for pair in self._pairs))
+        methods = " and ".join(dict.fromkeys(pair.method for pair in self))
         notes = [f"Tested by {methods}, over {first.describe_units()}."]
-        if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self._pairs):
+        if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
             notes = [f"{notes[0][:-1]}: other seeds are not in it."]
-        notes += format_notes(self._pairs)
+        notes += format_notes(self)
         table = Table(columns, rows, notes=notes)
         table.names = len(names)
         return table.table(metrics, **options)
@@ -282,38 +269,26 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
 # -- comparing -------------------------------------------------------------------------------------
 
 
+class CompareOptions(TypedDict, total=False):
+    """Options of `compare`."""
+
+    unit: LabelsLike | None
+    level: float
+    seed: int
+    allow_unlike: bool
+
+
 @overload
 def compare(
-    a: Model,
-    b: Model,
-    metric: str | Key = ...,
-    *,
-    unit: LabelsLike | None = ...,
-    level: float = ...,
-    seed: int = ...,
-    allow_unlike: bool = ...,
+    a: Model, b: Model, metric: str | Key = ..., **options: Unpack[CompareOptions]
 ) -> Comparison: ...
 @overload
 def compare(
-    a: Model,
-    b: Model,
-    metric: Metrics,
-    *,
-    unit: LabelsLike | None = ...,
-    level: float = ...,
-    seed: int = ...,
-    allow_unlike: bool = ...,
+    a: Model, b: Model, metric: Metrics, **options: Unpack[CompareOptions]
 ) -> Comparisons: ...
 @overload
 def compare(
-    a: Models,
-    b: None = None,
-    metric: str | Key | Metrics = ...,
-    *,
-    unit: LabelsLike | None = ...,
-    level: float = ...,
-    seed: int = ...,
-    allow_unlike: bool = ...,
+    a: Models, b: None = None, metric: str | Key | Metrics = ..., **options: Unpack[CompareOptions]
 ) -> Comparisons: ...
 @public("truerank")
 def compare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..arrays.types import FloatArray
     from ..ranks.labels import LabelsLike
     from .pairing import Model
 
@@ -230,27 +230,35 @@ def interval(
         models = [_weighted(model, weights) for model in models]
     if not is_mean(key):
         return _bootstrap(models[0], key, unit, level, seed)
-    if len(models) > 1:
-        return _interval_over_runs(models, key, unit, level)
     codes, name = unit_codes(models[0].ranks, unit)
-    added = models[0].contributions(key, codes)
-    method = "wilson" if added.is_share else T
+    aligned = align_runs(models)
+    if aligned is None:
+        method = OF_FOLDS
+        added = [fold.contributions(key, unit_codes(fold.ranks, unit)[0]) for fold in models]
+        number = sum(len(fold.tops) for fold in added)
+        tops = np.array([[fold.mean for fold in added]])
+        bases = np.ones(len(added))
+    else:  # The units of all runs are those of the first.
+        method = OF_RUNS if len(models) > 1 else T
+        added = [run.contributions(key, codes) for run in aligned]
+        check_bases([run.bases for run in added], "runs")
+        number = len(added[0].tops)
+        tops = np.array([run.tops for run in added])
+        bases = added[0].bases
+    is_share = method == T and added[0].is_share
+    if is_share:
+        method = "wilson"
+    value = math.fsum(run.value for run in added) / len(added)
     low = high = math.nan
     notes: tuple[str, ...] = ()
-    if not math.isnan(added.value):
-        _, influences = mean_and_influences(added.tops, added.bases)
-        least, most = added.ends
-        if added.is_share and most > least and len(added.tops) > 1:
-            extent = most - least
-            low, high = wilson((added.mean - least) / extent, influences / extent, level)
-            low = least + low * extent
-            high = least + high * extent
-        else:
-            _, _, low, high = t_test([added.tops[None]], added.bases, level)
-        low, high = _metric_between(added, low, high)
-        notes = note_on(key, name, influences, added.bases, is_share=added.is_share)
-    units = len(added.tops), name
-    return _interval(key, added.value, (low, high), level, method=method, units=units, notes=notes)
+    if not math.isnan(value):
+        low, high = _bounds(added[0], tops, bases, level, is_share=is_share)
+        if method != OF_FOLDS:
+            _, influences = mean_and_influences(tops.mean(axis=0), bases)
+            notes = note_on(key, name, influences, bases, is_share=is_share)
+    return _interval(
+        key, value, (low, high), level, method=method, units=(number, name), notes=notes
+    )
 
 
 def _weighted(model: Any, weights: str | npt.ArrayLike) -> Any:
@@ -263,46 +271,21 @@ def _weighted(model: Any, weights: str | npt.ArrayLike) -> Any:
     return model.with_ranks(ranks.with_weights(checked_weights(weights, length=len(ranks))))
 
 
-def _interval_over_runs(
-    models: Sequence[Any], key: Key, unit: LabelsLike | None, level: float
-) -> Interval:
-    """The interval of the mean of a metric over runs: over other runs and other units."""
-    aligned = align_runs(models)
-    codes, name = unit_codes(models[0].ranks, unit)
-    if aligned is None:
-        added = [run.contributions(key, unit_codes(run.ranks, unit)[0]) for run in models]
-    else:  # The units of all runs are those of the first.
-        added = [run.contributions(key, codes) for run in aligned]
-    value = math.fsum(run.value for run in added) / len(added)
-    if aligned is None:
-        method = OF_FOLDS
-        number = sum(len(fold.tops) for fold in added)
-        tops = np.array([[fold.mean for fold in added]])
-        bases = np.ones(len(added))
+def _bounds(
+    added: Contributions, tops: FloatArray, bases: FloatArray, level: float, *, is_share: bool
+) -> tuple[float, float]:
+    """The metric at the bounds of its mean, which are cut to its range; nan for none."""
+    least, most = added.ends
+    extent = most - least
+    if is_share and extent > 0 and len(bases) > 1:
+        share, influences = mean_and_influences(tops[0], bases)
+        low, high = wilson((share - least) / extent, influences / extent, level)
+        low = least + low * extent
+        high = least + high * extent
     else:
-        method = OF_RUNS
-        number = len(added[0].tops)
-        check_bases([run.bases for run in added], "runs")
-        tops = np.array([run.tops for run in added])
-        bases = added[0].bases
-    low = high = math.nan
-    notes: tuple[str, ...] = ()
-    if not math.isnan(value):
         _, _, low, high = t_test([tops], bases, level)
-        low, high = _metric_between(added[0], low, high)
-        if aligned is not None:
-            _, influences = mean_and_influences(tops.mean(axis=0), bases)
-            notes = note_on(key, name, influences, bases)
-    return _interval(
-        key, value, (low, high), level, method=method, units=(number, name), notes=notes
-    )
-
-
-def _metric_between(added: Contributions, low: float, high: float) -> tuple[float, float]:
-    """The metric at both bounds of its mean, which are cut to its range; nan stays nan."""
     if math.isnan(low):
         return low, high
-    least, most = added.ends
     one = added.metric_at(min(max(low, least), most))
     other = added.metric_at(min(max(high, least), most))
     return min(one, other), max(one, other)

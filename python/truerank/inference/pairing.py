@@ -119,8 +119,8 @@ def align_runs(models: Sequence[Any]) -> list[Any] | None:
     >>> align_runs([as_model("a", a), as_model("b", b[:1])])
     """
     first = models[0].ranks
-    aligned = []
-    for model in models:
+    aligned = [models[0]]
+    for model in models[1:]:
         ranks = model.ranks
         if len(ranks) != len(first):
             return None
@@ -253,38 +253,24 @@ def _one_to_one(one: Labels, two: Labels) -> bool:
     return pairs == len(distinct(one.codes)) == len(distinct(two.codes))
 
 
-def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
-    """Differences of matched tasks that forbid a comparison in any case."""
-    if a.weights is None and b.weights is None:
+def _unlike_candidates(a: Ranks, b: Ranks) -> list[str]:
+    """Say how many tasks have other numbers of candidates, and which is the first."""
+    (places,) = np.nonzero(a.candidates != b.candidates)
+    if not len(places):
         return []
-    if np.allclose(_relative_weights(a), _relative_weights(b), rtol=1e-12, atol=0):
-        return []
-    return ["weights: they differ; give both the same with ranks.with_weights(...)"]
-
-
-def _unlike_rules(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
-    """Say which of the rules by which tasks count differ."""
-    unlike = [name for name, rule in one.items() if not np.array_equal(rule, two[name])]
-    return [f"{name}: they differ" for name in unlike]
+    i = places[0]
+    return [
+        f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position {i} "
+        f"({a.candidates[i]} against {b.candidates[i]})"
+    ]
 
 
 def _relative_weights(ranks: Ranks) -> FloatArray:
     """The weights divided by the greatest one; 1 where there are none."""
     if ranks.weights is None:
         return np.ones(len(ranks))
-    if not ranks.weights.any():
-        return ranks.weights
-    relative: FloatArray = ranks.weights / ranks.weights.max()
+    relative: FloatArray = ranks.weights / (ranks.weights.max(initial=0.0) or 1.0)
     return relative
-
-
-def _format_difference(name: str, one: Any, two: Any) -> str:
-    (places,) = np.nonzero(one != two)
-    i = int(places[0])
-    return (
-        f"{name}: {len(places):,} of {len(one):,} tasks differ, the first at position {i} "
-        f"({one[i]} against {two[i]})"
-    )
 
 
 def pair_ranks(
@@ -341,14 +327,16 @@ def pair_ranks(
     second = align(first, second, order, labels)
     two = _with_ranks(two, second)
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
-    if (first.candidates != second.candidates).any():
-        unlike.append(_format_difference("candidates", first.candidates, second.candidates))
+    unlike += _unlike_candidates(first, second)
     unlike += differences
-    fatal = _fatal_differences(first, second)
-    if fatal:
-        raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
+    weights = _relative_weights(first), _relative_weights(second)
+    if not np.allclose(*weights, rtol=1e-12, atol=0):
+        unlike.insert(0, "weights: they differ; give both the same with ranks.with_weights(...)")
+        raise InputValueError(names[1], refused + "; ".join(unlike))
     # Rules are compared task by task, so both models must be in one order by now.
-    unlike += _unlike_rules(one.paired_rules, two.paired_rules)
+    for name, rule in one.paired_rules.items():
+        if not np.array_equal(rule, two.paired_rules[name]):
+            unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
