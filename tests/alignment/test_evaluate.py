@@ -27,7 +27,8 @@ from support.alignment_runs import (
 )
 from support.examples import examples
 from support.refusals import refusal
-from truerank.alignment import Task, both_directions, csls_means
+from truerank.alignment import Task, csls_means
+from truerank.alignment import task as task_module
 
 
 @pytest.mark.smoke
@@ -45,7 +46,7 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     rules = {"nan": data.draw(st.sampled_from(NAN_RULES)), "audit": data.draw(st.booleans())}
     with pytest.MonkeyPatch.context() as patch:
         for at_once in (True, False):
-            patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
+            patch.setattr(task_module, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
             options = scored_by(similarity) | {"csls": k, **rules}
             options["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
             options["threads"] = data.draw(st.sampled_from([1, 2, 3]))
@@ -59,7 +60,7 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_nan_of_no_pair(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a candidate of the other direction alone."""
-    monkeypatch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_: at_once)
+    monkeypatch.setattr(task_module, "_joint_count_is_cheaper", lambda *_: at_once)
     left = np.eye(4, dtype=np.float32)
     left[3] = np.nan
     right = 2 * np.eye(5, 4, dtype=np.float32)

@@ -220,6 +220,9 @@ def _range_of(column: IntArray) -> tuple[int, int]:
     """
     if not len(column):
         return 0, 1
+    if len(column) <= _BLOCK:
+        low = int(column.min())
+        return low, int(column.max()) - low + 1
     low = int(column[0])
     high = low
     for block in _blocks(len(column)):
@@ -515,10 +518,10 @@ def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
     return lambda values: table[_places_in_table(values, low, span)]
 
 
-def _blocks(number: int) -> Iterator[slice]:
+def _blocks(number: int) -> list[slice]:
     """Cut a number of values into blocks; none at all are one block."""
-    for start in range(0, max(number, 1), _BLOCK):
-        yield slice(start, min(start + _BLOCK, number))
+    starts = range(0, max(number, 1), _BLOCK)
+    return [slice(start, min(start + _BLOCK, number)) for start in starts]
 
 
 def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:

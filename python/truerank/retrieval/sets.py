@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,49 +95,22 @@ def _are_items(value: Any) -> bool:
     return not isinstance(first, (Mapping, tuple)) and not is_column(first)
 
 
-class PairCodes(NamedTuple):
-    """What makes one integer of a pair of a query and an entity; codes are in the order of pairs.
+def codes_of_pairs(queries: IntArray, entities: IntArray, asked: IntArray, size: int) -> IntArray:
+    """Return an integer for each pair of one of the queries that are asked; others are left out.
 
-    Attributes
-    ----------
-    queries : ndarray of int64, shape (q,)
-        The queries with right answers, ascending: a row of scores for each.
-    size : int
-        The number of entities.
+    Examples
+    --------
+    >>> codes_of_pairs(np.array([7, 5, 3]), np.array([2, 1, 9]), np.array([3, 7]), 10)
+    array([12,  9])
     """
-
-    queries: IntArray
-    size: int
-
-    def encode(self, queries: IntArray, entities: IntArray) -> IntArray:
-        """Return the codes of pairs of these queries; other pairs are left out.
-
-        Examples
-        --------
-        >>> PairCodes(np.array([3, 7]), 10).encode(np.array([7, 5, 3]), np.array([2, 1, 9]))
-        array([12,  9])
-        """
-        codes = np.empty(len(queries), dtype=np.int64)
-        end = 0
-        for block, where, rows in find_by_block(self.queries, len(queries), queries.__getitem__):
-            rows *= self.size
-            rows += entities[block][where]
-            codes[end : end + len(rows)] = rows
-            end += len(rows)
-        return codes[:end]
-
-    def lists(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Return ascending codes as a list of entities for each query: indptr and indices.
-
-        Examples
-        --------
-        >>> PairCodes(np.array([3, 7]), 10).lists(np.array([9, 12, 14]))
-        (array([0, 1, 3]), array([9, 2, 4]))
-        """
-        starts = np.arange(len(self.queries) + 1) * self.size
-        indptr = np.searchsorted(codes, starts).astype(np.int64)
-        first_code = np.repeat(starts[:-1], np.diff(indptr))
-        return indptr, np.subtract(codes, first_code, out=first_code)
+    codes = np.empty(len(queries), dtype=np.int64)
+    end = 0
+    for block, where, rows in find_by_block(asked, len(queries), queries.__getitem__):
+        rows *= size
+        rows += entities[block][where]
+        codes[end : end + len(rows)] = rows
+        end += len(rows)
+    return codes[:end]
 
 
 @dataclass(frozen=True)
@@ -180,14 +153,6 @@ class AnswerSets:
         gains = None if self.gains is None else self.gains[where]
         queries, entities = self.pairs.T
         return replace(self, pairs=_as_pairs(queries[where], entities[where]), gains=gains)
-
-    def codes(self) -> tuple[PairCodes, IntArray]:
-        """Return what makes codes of pairs of their queries, and those of the right answers."""
-        queries, entities = self.pairs.T
-        is_first = np.diff(queries, prepend=-1) != 0
-        size = self.entities.size
-        rows = np.cumsum(is_first) - 1
-        return PairCodes(queries[is_first], size), rows * size + entities
 
     def name(self, i: int) -> str:
         """Name a right answer, for messages."""
@@ -466,10 +431,12 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     >>> sets.pairs, leaked
     (array([[0, 1]]), 1)
     """
-    codes, right = sets.codes()
+    size = sets.entities.size
+    asked = distinct(sets.pairs[:, 0])
+    right = codes_of_pairs(sets.pairs[:, 0], sets.pairs[:, 1], asked, size)
     is_leak = np.zeros(len(right), dtype=bool)
     for queries, entities in sets.known.values():
-        is_leak[look_up(right, codes.encode(queries, entities))[1]] = True
+        is_leak[look_up(right, codes_of_pairs(queries, entities, asked, size))[1]] = True
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
         first = f"the first: {sets.name(leaked[0])}"
