@@ -26,12 +26,14 @@ import pytest
 from pages import arguments, markdown_table
 
 import truerank as tr
-from truerank.retrieval import RetrievalReport, Task
+from truerank import Report
+from truerank.metrics.answer_metrics import read_key
+from truerank.retrieval import Task
 
-Value = tuple[str, float, RetrievalReport | None, Any]  # key, theirs, None if refused, query
+Value = tuple[str, float, Report | None, Any]  # key, theirs, None if refused, query
 
 
-def evaluate(qrels: Any, run: Any, names: Any = None, **options: Any) -> RetrievalReport | None:
+def evaluate(qrels: Any, run: Any, names: Any = None, **options: Any) -> Report | None:
     """Evaluate lists; None where truerank refuses them, or no query has a right answer."""
     entities = {"beyond"}.union(*run.values(), *qrels.values())
     try:
@@ -62,7 +64,7 @@ def verdict(value: Value, digits: float) -> str | None:
 
 def is_key(name: str) -> bool:
     try:
-        return bool(RetrievalReport.read_key(name))
+        return bool(read_key(name))
     except KeyError:
         return False
 
@@ -196,7 +198,7 @@ def of_recbole(folder: Path) -> Iterator[Value]:
             yield from ((f"{name}@{k}", value, report, "q") for k, value in enumerate(of_k, 1))
 
 
-def gauc_report(sums: Any, sizes: Any, numbers: Any) -> RetrievalReport | None:
+def gauc_report(sums: Any, sizes: Any, numbers: Any) -> Report | None:
     """Report places that have these sums; None where no places have them."""
     parts = []
     for i, (total, size, number) in enumerate(zip(sums, sizes, numbers, strict=True)):
@@ -207,7 +209,7 @@ def gauc_report(sums: Any, sizes: Any, numbers: Any) -> RetrievalReport | None:
             return None
         above = np.array(places, int) - 1
         parts.append(tr.Ranks(above, np.ones_like(above), size, queries=[i] * number))
-    return tr.retrieval.report(tr.concatenate([part for part in parts if len(part)]))
+    return tr.report(tr.concatenate([part for part in parts if len(part)]), unit="query")
 
 
 def of_pyg(folder: Path) -> Iterator[Value]:

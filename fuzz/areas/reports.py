@@ -14,9 +14,9 @@ TESTS = (
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/reporting/summaries.py",
-        "partial(sample_of, tasks, seed=seed)",
-        "partial(sample_of, ranks, seed=seed)",
+        "python/truerank/reporting/reports.py",
+        "return sample_of(self._tasks, kind, self.seed)",
+        "return sample_of(self.ranks, kind, self.seed)",
     ),
     Fault(
         "an off-by-one in the groups",

@@ -11,7 +11,8 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
-from truerank.retrieval import Task, report
+from support.query_reports import query_report as report
+from truerank.retrieval import Task
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
 LISTS = {"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}, "q3": {"d": 1.0}}

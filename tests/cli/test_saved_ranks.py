@@ -12,6 +12,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
+from support.query_reports import query_report
 from truerank.retrieval import Task
 
 NAMES = [f"d{i}" for i in range(40)]
@@ -170,7 +171,7 @@ def test_macro_averages_are_not_compared_and_by_names_groups_of_the_page(run: Ru
     words = ["compare", "a.npz", "b.npz", "--metrics"]
     run(*words, "macro.map").refuses(1, "macro.map is a mean over fixed groups")
     run(*words, "map", "--by", "group").refuses(2, "--by has groups on the page of --html")
-    models = {name: tr.retrieval.report(tr.load(f"{name}.npz")) for name in "ab"}
+    models = {name: query_report(tr.load(f"{name}.npz")) for name in "ab"}
     expected = tr.compare(models, metric=["map"], unit="group")
     assert run(*words, "map", "--unit", "group") == (0, expected.to_text() + "\n", "")
     if importlib.util.find_spec("matplotlib") is not None:
@@ -180,7 +181,7 @@ def test_macro_averages_are_not_compared_and_by_names_groups_of_the_page(run: Ru
 
 def test_kinds(run: Run) -> None:
     run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
-    report = tr.retrieval.report(tr.load("a.npz"))
+    report = query_report(tr.load("a.npz"))
     line = ["evaluate", "a.npz", "--kinds", "expected,chance"]
     assert run(*line).out == report.to_text(kinds=["expected", "chance"]) + "\n"
     ranks = tr.Ranks([0, 3], [1, 2], 10)
@@ -192,7 +193,7 @@ def test_kinds(run: Run) -> None:
 @pytest.mark.parametrize("style", ["text", "json", "csv", "latex"])
 def test_all_metrics(run: Run, style: str) -> None:
     run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
-    report = tr.retrieval.report(tr.load("a.npz"))
+    report = query_report(tr.load("a.npz"))
     code, out, err = run("evaluate", "a.npz", "--metrics", "all", "--format", style)
     assert (code, err) == (0, "")
     if style == "json":

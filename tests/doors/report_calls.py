@@ -9,6 +9,7 @@ from typing import Any
 import truerank as tr
 from doors.calls import Call
 from doors.counting_calls import SCORES, TARGETS, some_ranks
+from support.query_reports import query_report
 
 
 def table_calls(
@@ -23,16 +24,15 @@ def table_calls(
 
 
 def report_calls(folder: Path) -> list[Call]:
-    """Return the calls of Report and RetrievalReport."""
+    """Return the calls of reports of tasks and of queries."""
     report = tr.report(some_ranks(), by="relation")
     unweighted = some_ranks().with_weights(None)
-    lists = tr.retrieval.report(unweighted, gains=[1.0, 2.0, 1.0, 1.0], by="relation")
-    name = "retrieval.RetrievalReport"
+    lists = query_report(unweighted, gains=[1.0, 2.0, 1.0, 1.0], by="relation")
+    name = "Report of queries"
     calls = [
         Call("report", tr.report, {"ranks": some_ranks()}),
         Call("Report", tr.Report, {"ranks": some_ranks()}),
         Call("Report.chance", report.chance, {"metric": "mrr"}),
-        Call("retrieval.report", tr.retrieval.report, {"ranks": unweighted}),
         Call(f"{name}.by_query", lists.by_query, {}),
         Call(f"{name}.per_query", lists.per_query, {"key": "mrr"}),
         Call(f"{name}.success_at", lists.success_at, {"cutoffs": [1, 2]}),

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
+from support.query_reports import query_report as report
 from support.refusals import refusal
 from truerank.inference import compare
 from truerank.inference.pairing import align_runs, as_model, match_tasks
-from truerank.retrieval import report
 
 LABELLED = ("side", "relation", "queries", "targets")
 

@@ -18,7 +18,7 @@ from support.environment import ROOT
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank import Ranks, chance, report, retrieval
+from truerank import Ranks, chance, report
 from truerank.metrics import METRICS
 from truerank.metrics.keys import parse
 from truerank.metrics.kinds import KINDS
@@ -53,7 +53,7 @@ def small_ties(draw: st.DrawFn) -> Ranks:
 def test_cut_metrics_are_those_of_queries_with_one_right_answer(ranks: Ranks, k: int) -> None:
     tied = np.minimum(ranks.tied, ranks.candidates - ranks.above)
     one = Ranks(ranks.above, tied, ranks.candidates, queries=range(len(ranks)))
-    of_queries = retrieval.report(one)
+    of_queries = report(one, unit="query")
     of_ranks = report(one)
     for name in (f"mrr@{k}", f"ndcg@{k}"):
         for kind in ("optimistic", "pessimistic", "expected"):

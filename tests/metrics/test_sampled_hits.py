@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import metrics as oracle
+from support.query_reports import query_report
 from truerank.metrics.chance_model import sampled_hit_moments
 from truerank.metrics.sampled_hits import DrawnCutoff, mean_hit_share
 
@@ -92,7 +93,7 @@ def test_all_negatives_are_hits_at_k() -> None:
 
 def test_of_fewer_negatives_all_are_drawn() -> None:
     counts = ([0, 3, 5], [1, 1, 1], [12, 9, 10])
-    of_queries = tr.retrieval.report(tr.Ranks(*counts, queries=["a", "b", "c"]))
+    of_queries = query_report(tr.Ranks(*counts, queries=["a", "b", "c"]))
     for report in (tr.report(tr.Ranks(*counts)), of_queries):
         assert report["sampled_hits@3:99"] == report["sampled_hits@3:11"] > 0  # all of each task
 

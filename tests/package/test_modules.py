@@ -112,7 +112,6 @@ TESTED_BY = {
         reporting/brackets reporting/repeats
     """,
     "reporting/test_report_members.py": """
-        reporting/base_report reporting/named_numbers
     """,
     "reporting/test_report_table.py": """
         reporting/columns
@@ -127,7 +126,7 @@ TESTED_BY = {
         retrieval/lists
     """,
     "retrieval/test_report.py": """
-        metrics/answer_metrics retrieval/answered_queries
+        metrics/answer_metrics
     """,
     "retrieval/test_shapes.py": """
         retrieval/sets

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.query_reports import query_report
 
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
 PACKAGES += (".inference", ".compat", ".plot")
@@ -106,7 +107,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "Task": large_task,
     "Ranks": large_ranks,
     "Report": lambda: tr.report(tr.Ranks(IDS, 1 + 0 * IDS, MANY), by=IDS),
-    "RetrievalReport": lambda: tr.retrieval.report(tr.Ranks(IDS[:9], [1] * 9, 9, queries=[2] * 9)),
+    "Report of queries": lambda: query_report(tr.Ranks(IDS[:9], [1] * 9, 9, queries=[2] * 9)),
     "Table": lambda: tr.table(
         dict.fromkeys(NAMES[:200], tr.report(tr.Ranks([0], [1], 10))), ["mr"], allow_unlike=True
     ),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.query_reports import query_report
 from truerank.ranks import Audit, Origin, storage
 from truerank.ranks.labels import LABEL_ALIASES
 
@@ -50,7 +51,7 @@ def numbers_of(a: tr.Ranks, b: tr.Ranks) -> list[Any]:
         reports: list[Any] = [tr.report(a), tr.report(b, by="relation")]
         keys = ["mrr", "tail.hits@3", "amri", "gmr"]
     else:
-        reports = [tr.retrieval.report(x, answerless="zero", relevance_level=2) for x in (a, b)]
+        reports = [query_report(x, answerless="zero", relevance_level=2) for x in (a, b)]
         keys = ["map", "ndcg", "err@3"]
     found = [report.to_dict(keys) for report in reports]
     found += [str(report.interval(keys[0])) for report in reports]
@@ -79,8 +80,8 @@ def test_labels_that_once_had_a_meaning() -> None:
     ranks = tr.Ranks([0, 3], [1, 1], 10, queries=["q1", "q2"])
     for labels in ({"judged": ["a", "b"]}, {"without_answers": [5, 9]}, {"gain": ["high", "low"]}):
         labelled = ranks.with_labels(**labels)
-        assert tr.retrieval.report(labelled)["mrr"] == 0.625
-        assert tr.retrieval.report(labelled, answerless="zero")["mrr"] == 0.625
+        assert query_report(labelled)["mrr"] == 0.625
+        assert query_report(labelled, answerless="zero")["mrr"] == 0.625
 
 
 def test_typed_labels_are_listed_with_the_others() -> None:

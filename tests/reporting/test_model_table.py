@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import math
-import pickle
 import statistics
 from typing import Any
 
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 from support.examples import examples
 from support.refusals import refusal
-from truerank import Protocol, Ranks, Report, compare, report, table
+from truerank import Protocol, Ranks, Report, compare, inference, report, table
 from truerank.inference.comparing import corrected
 
 VALID = Protocol(split="valid")
@@ -28,69 +27,53 @@ def one(*above: int, protocol: Protocol = VALID, tied: int = 1, **fields: object
     return report(Ranks(above, [tied] * len(above), 20, protocol=protocol, **fields))
 
 
-Repeats = type(report([one(0)]))
-
-
 @pytest.fixture
 def models() -> dict[str, Report]:
     return {"TransE": one(0, 5), "RotatE": one(0, 2), "odd & <b>|_1": one(1, 1)}
 
 
-# -- repeats ---------------------------------------------------------------------------------------
+# -- runs ---------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.lists(st.integers(0, 19), min_size=2, max_size=2), min_size=1, max_size=6))
-def test_repeats_are_mean_and_sample_deviation(folds: list[list[int]]) -> None:
+def test_runs_are_mean_and_sample_deviation(folds: list[list[int]]) -> None:
     reports = [one(*fold) for fold in folds]
-    repeats = report(reports)
-    assert isinstance(repeats, Repeats)
-    for key in ("mrr", "optimistic.hits@3", "amri"):
+    keys = ("mrr", "optimistic.hits@3", "amri")
+    cells = table({"runs": reports}, keys).to_dict()
+    for key in keys:
         values = [measured[key] for measured in reports]
-        assert repeats.values(key) == tuple(values)
-        assert repeats[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15)
+        assert cells[key] == pytest.approx([np.mean(values)], rel=1e-12, abs=1e-15)
         if len(folds) > 1:
-            assert repeats.std(key) == pytest.approx(np.std(values, ddof=1), rel=1e-9, abs=1e-12)
+            std = np.std(values, ddof=1)
+            assert cells[f"{key} std"] == pytest.approx([std], rel=1e-9, abs=1e-12)
         else:
-            assert math.isnan(repeats.std(key))
+            assert f"{key} std" not in cells
 
 
-def test_repeats_are_a_mapping(models: dict[str, Report]) -> None:
-    runs = list(models.values())
-    repeats = report(runs)
-    assert repeats.runs == 3
-    assert list(repeats) == list(runs[0])
-    assert len(repeats) == len(list(repeats)) == len(list(repeats.values()))
-    assert repeats.to_dict(["mr"]) == {"mr": statistics.mean([3.5, 2, 2])}
-    assert repeats.to_dict() == dict(repeats)
-    assert "tail.hits@77" not in repeats
-    assert repeats.protocol == VALID
-    assert pickle.loads(pickle.dumps(repeats)) == repeats == report(runs) != report(runs[:2])
-    assert repr(repeats).startswith("Repeats(3 runs, mrr 0.5833, hits@10 1, ")
+def test_runs_have_the_keys_that_all_of_them_have(models: dict[str, Report]) -> None:
     sided = one(0, 2, side=["head", "tail"])
-    assert list(report([sided, runs[1]])) == list(runs[1])  # which has no such sides
+    assert "tail.mr" not in table([sided, *models.values()], "all").to_dict()
 
 
-def test_repeats_print_as_the_row_of_a_table(models: dict[str, Report]) -> None:
-    runs = list(models.values())
-    repeats = report(runs)
-    keys = ["mr", "hits@1"]
-    rows = [repeats.table(keys, percent=True), table({"3 runs": runs}, keys, percent=True)]
-    assert str(rows[0]) == str(rows[1])
-    assert rows[0].rows == rows[1].rows == repeats.table(keys).rows
-    (row,) = csv.DictReader(io.StringIO(repeats.to_csv(["mr"])))
+def test_runs_print_as_a_row(models: dict[str, Report]) -> None:
+    found = table(list(models.values()), ["mr", "hits@1"], percent=True)
+    assert found.rows[0][:3] == ("3 runs", 3, statistics.mean([3.5, 2, 2]))
+    (row,) = csv.DictReader(io.StringIO(found.to_csv()))
     assert (row["model"], int(row["runs"])) == ("3 runs", 3)
-    assert (float(row["mr"]), float(row["mr std"])) == (repeats["mr"], repeats.std("mr"))
-    assert repeats.to_markdown(["mr"]).endswith("| 3 runs | 2.5 \u00b1 0.9 |")
-    assert repeats.to_text(["mr"], digits=4).endswith("2.50 \u00b1 0.87")
+    assert (float(row["mr"]), float(row["mr std"])) == (found["mr"][0], found["mr std"][0])
+    alone = table(list(models.values()), ["mr"])
+    assert alone.to_markdown().endswith("| 3 runs | 2.5 \u00b1 0.9 |")
+    assert alone.to_text(digits=4).endswith("2.50 \u00b1 0.87")
 
 
-def test_wrong_repeats() -> None:
+def test_wrong_runs() -> None:
     unlike = [one(1), one(1), one(1, protocol=Protocol(split="test"))]
     weighted = [one(1), one(2, weights=[3])]
-    refusal(ValueError, "ranks: expected at least one, got none", report, [])
-    refusal(ValueError, "runs 1 and 3 .* protocols: split: valid against test", report, unlike)
-    refusal(ValueError, "runs 1 and 2 have equal weights and weighted", report, weighted)
-    refusal(KeyError, "no metric", report([one(1)]).__getitem__, "mmr")
+    refusal(ValueError, "reports: expected at least one, got none", table, [])
+    refusal(ValueError, "runs 1 and 3 .* protocols: split: valid against test", table, unlike)
+    refusal(ValueError, "runs 1 and 2 have equal weights and weighted", table, weighted)
+    refusal(KeyError, "no metric", table, [one(1)], ["mmr"])
+    refusal(TypeError, "ranks: expected Ranks or a Report, got list", report, [one(1)])
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -132,7 +115,7 @@ def test_bold_is_what_prints_as_the_best() -> None:
 
 
 def test_a_table_of_repeats() -> None:
-    found = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": report([one(2)])}, ["mr"])
+    found = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": [one(2)]}, ["mr"])
     std = statistics.stdev([1, 2, 6])
     assert found.rows[0] == ("a", 3, 3.0, pytest.approx(std))
     assert math.isnan(found["mr std"][1])
@@ -142,7 +125,6 @@ def test_a_table_of_repeats() -> None:
     content = json.loads(found.to_json(), parse_constant=pytest.fail)
     assert (content["kind"], content["rows"][1]["mr std"]) == ("truerank.table", None)
     assert table([one(0), one(4)], ["mr"]).rows[0][:3] == ("2 runs", 2, 3.0)
-    assert table(report([one(0), one(4)]))["model"] == ["2 runs"]
     assert table(one(0))["model"] == ["1 run"]
 
 
@@ -293,11 +275,12 @@ def test_intervals_of_models_are_those_of_their_reports() -> None:
 def test_intervals_of_runs_are_those_of_their_mean() -> None:
     runs = [report(ranks_of(seed, 9)) for seed in range(3)]
     made = table({"a": runs, "b": runs[0]}, ["mrr"], interval=True)
-    found = report(runs).interval("mrr")
+    found = inference.interval(runs, "mrr")
     cells = made["mrr"][0], made["mrr low"][0], made["mrr high"][0]
     assert cells == (found.value, found.low, found.high)
     assert made["mrr low"][1] == runs[0].interval("mrr").low
-    assert made["mrr std"][0] == report(runs).std("mrr")
+    std = statistics.stdev(run["mrr"] for run in runs)
+    assert made["mrr std"][0] == pytest.approx(std, rel=1e-12)
     assert "\u00b1" not in made.to_text()
     assert "Few units: 40 tasks." in made.notes
 

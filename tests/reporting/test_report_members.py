@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
+from support.query_reports import query_report
 from support.refusals import refusal
-from truerank.reporting.base_report import BaseReport
-from truerank.reporting.named_numbers import Numbers
 from truerank.tables import AsTable
 
 # Queries of one right answer are tasks: whatever a member returns, it is the same for both.
@@ -29,7 +28,7 @@ RANKS = tr.Ranks(
 )
 NO_GROUPS = r"this report has no groups; report\(ranks, by="
 BY = {"groups": "relation", "no groups": None}
-MAKERS: dict[str, Callable[..., Any]] = {"ranks": tr.report, "queries": tr.retrieval.report}
+MAKERS: dict[str, Callable[..., Any]] = {"ranks": tr.report, "queries": query_report}
 
 
 def of_group(report: Any) -> Any:
@@ -54,7 +53,8 @@ def listed(values: np.ndarray | None) -> list[Any] | None:
 def fields_of(report: Any) -> dict[str, Any]:
     """Return what JSON has of every report, which is all that does not name its kind."""
     content = json.loads(report.to_json(["mrr"]))
-    of_the_kind = {"kind", "findings"} | set(report._source.facts)
+    of_the_kind = {"kind", "findings", "queries", "without_answers", "misses", "answers"}
+    of_the_kind |= {"missed", "longest", "relevance_level", "answerless"}
     return {name: value for name, value in content.items() if name not in of_the_kind}
 
 
@@ -77,8 +77,7 @@ def reversed_model(report: Any) -> Any:
 MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     "audit": [lambda r: list(r.audit("sampled")), lambda r: list(r.audit("constant"))],
     "by": [lambda r: r.by],
-    "few": [lambda r: {"mrr"} & set(r.few)],
-    "form": [lambda r: type(r).form.json_kind == json.loads(r.to_json())["kind"]],
+    "grammar": [lambda r: {"mrr"} & set(r.grammar.few), lambda r: {"mrr"} & set(r.grammar.listed)],
     "group_labels": [lambda r: listed(r.group_labels)],
     "group_tasks": [lambda r: r.group_tasks(), lambda r: r.group_tasks("tail")],
     "group_values": [
@@ -91,7 +90,6 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: list(r.groups),
         lambda r: r.groups["y"]["mrr"],
         lambda r: {label: group["mrr"] for label, group in r.groups.items()},
-        lambda r: repr(r.groups),
     ],
     "model": [
         lambda r: reversed_model(r).ranks.above.tolist(),
@@ -123,7 +121,6 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "tasks": [lambda r: r.tasks(), lambda r: r.tasks("tail")],
     "to_json": [fields_of, lambda r: type(r.to_json(["no_such_key"]))],
-    "usual": [lambda r: {"mrr"} & set(r.usual)],
     "weighting": [lambda r: r.weighting],
     "weights": [lambda r: r.weights],
     "__getitem__": [
@@ -146,8 +143,7 @@ def outcome(call: Callable[[Any], Any], report: Any) -> Any:
     try:
         return call(report)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        name = report.form.json_kind
-        words = str(error).replace(repr(name), "KIND").replace(report.form.column_form, "FORM")
+        words = str(error).replace(report.grammar.column_form, "FORM")
         return type(error).__name__, words.partition("; known are")[0]
 
 
@@ -168,24 +164,17 @@ def test_both_kinds_of_report_do_the_same(member: str, by: str, state: str) -> N
             assert two == one, i
 
 
-def test_every_member_of_the_base_is_in_the_table() -> None:
-    own = {name for each in (BaseReport, Numbers) for name in vars(each) if name[:1] != "_"}
+def test_every_member_is_in_the_table() -> None:
+    """But for those that only one kind of report has."""
+    of_one_kind = {"chance", "unit", "per_query", "by_query", "success_at", "queries", "answers"}
+    of_one_kind |= {"candidates", "without_answers", "contributions"}
+    own = {name for name in vars(tr.Report) if name[:1] != "_"}
     own -= vars(AsTable).keys() - MEMBERS.keys()  # the forms, which `help` shows for each class
-    assert own | BaseReport.__annotations__.keys() <= MEMBERS.keys()
-
-
-def test_kinds_of_report_add_members_and_write_none_twice() -> None:
-    """What the base has is not defined again, but for how keys are read."""
-    settings = {"form", "few", "usual", "read_key"}
-    for kind in (tr.Report, tr.retrieval.RetrievalReport):
-        assert issubclass(kind, BaseReport)
-        own = {name for name in vars(kind) if not name.startswith("_")}
-        assert own & MEMBERS.keys() == settings
+    assert own - of_one_kind <= MEMBERS.keys()
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     **{name: lambda make=make: make(RANKS, by="relation") for name, make in MAKERS.items()},
-    "repeats": lambda: tr.report([tr.report(RANKS), tr.report(RANKS[::-1])]),
     "toolkit": lambda: tr.compat.report([[0.5, 0.5, 0.1]], [0], preset="openke"),
 }
 
@@ -194,7 +183,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 def test_all_are_mappings_from_keys_to_numbers(name: str) -> None:
     found = NUMBERS[name]()
     keys = list(found)
-    assert isinstance(found, Numbers)
+    assert isinstance(found, Mapping)
     assert found._ipython_key_completions_() == keys
     assert str(found.to_dict()) == str(dict(found))
     assert str(found[keys[:2]]) == str(found.to_dict(keys[:2])) == str(found[tuple(keys[:2])])
@@ -229,4 +218,4 @@ def test_the_random_kind_of_a_report_is_drawn_by_its_seed_everywhere() -> None:
     values = [report["random.mr"] for report in found]
     assert values[0] != values[1]
     assert [report.interval("random.mr").value for report in found] == values
-    assert tr.report(found).interval("random.mr").value == pytest.approx(np.mean(values))
+    assert tr.inference.interval(found, "random.mr").value == pytest.approx(np.mean(values))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truerank.retrieval import RetrievalReport, Task
+from truerank import Report
+from truerank.retrieval import Task
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("default")]
 
@@ -38,7 +39,7 @@ def ranx() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def report(problem: tuple[np.ndarray, np.ndarray]) -> RetrievalReport:
+def report(problem: tuple[np.ndarray, np.ndarray]) -> Report:
     scores, gains = problem
     return Task(dict(enumerate(map(grades, gains))), entities=ENTITIES).evaluate_scores(scores)
 
@@ -101,7 +102,7 @@ def test_ranx(ranx: Any, problem: tuple[np.ndarray, np.ndarray], length: int) ->
     assert burges["ndcg@5"] == pytest.approx(evaluate(qrels, "ndcg_burges@5"))
 
 
-def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
+def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: Report) -> None:
     torch = pytest.importorskip("torch")
     retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
     names = {"map": "average_precision", "ndcg": "normalized_dcg", "mrr": "reciprocal_rank"}
@@ -142,7 +143,7 @@ def test_pytorch_geometric(problem: tuple[np.ndarray, np.ndarray]) -> None:
         assert found[f"{key}@5"] == pytest.approx(float(metric.compute()), rel=1e-5), key
 
 
-def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
+def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: Report) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     scores, gains = problem
     assert report["map"] == pytest.approx(

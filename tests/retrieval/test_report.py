@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import retrieval as oracle
 from support.examples import examples
+from support.query_reports import query_report as report
 from support.refusals import refusal
+from truerank import Report
 from truerank.metrics.answer_metrics import ANSWER_METRICS
-from truerank.retrieval import RetrievalReport, report
 from truerank.tables.forms import json_value
 
 pytestmark = pytest.mark.python_only
@@ -160,7 +161,7 @@ def test_many_queries_are_the_queries_one_by_one() -> None:
         one = report(ranks[[i]])
         for key in ("map", "ndcg@10", "optimistic.mrr", "chance.success@3"):
             assert found.per_query(key)[i] == one[key]
-    one_each = tr.report(found.ranks)
+    one_each = tr.report(found.ranks, unit="task")
     assert found["recall@10"] == pytest.approx(one_each["expected.hits@10"], rel=1e-12)
     assert found["mrr"] == pytest.approx(one_each["expected.mrr"], rel=1e-12)
 
@@ -168,7 +169,7 @@ def test_many_queries_are_the_queries_one_by_one() -> None:
 # -- groups and tables -----------------------------------------------------------------------------
 
 
-def grouped() -> RetrievalReport:
+def grouped() -> Report:
     ranks = tr.Ranks([0, 3, 1, 9], [1, 1, 1, 1], 10, queries=["a", "a", "b", "c"])
     return report(ranks, by=["x", "x", "y", "y"])
 
@@ -220,7 +221,7 @@ def test_tables() -> None:
             np.testing.assert_array_equal(row[4:], expected)
         else:
             assert average == "group"
-    tied = tr.retrieval.report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
+    tied = report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
     assert tied.table("map")["kind"] == ["expected", "optimistic", "pessimistic"]
     words = r"metrics: expected metric\[@k\] as a column of a table, got"
     refusal(ValueError, words, found.to_text, "index.map")
@@ -229,18 +230,14 @@ def test_tables() -> None:
     content = json.loads(found.to_json(["mrr", "index.map"]))
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
-    assert repr(found).startswith("RetrievalReport(3 queries with 4 right answers, mrr 0.5333")
-
-
-def test_a_report_is_made_by_functions() -> None:
-    refusal(TypeError, "made by truerank.retrieval.report", RetrievalReport)
+    assert repr(found).startswith("Report(3 queries with 4 right answers, mrr 0.5333")
 
 
 # -- JSON ------------------------------------------------------------------------------------------
 
 
 @st.composite
-def any_reports(draw: st.DrawFn) -> RetrievalReport:
+def any_reports(draw: st.DrawFn) -> Report:
     """Draw a report of 1 to 4 queries, with or without gains, groups, and lists that miss some."""
     drawn = draw(st.lists(queries(), min_size=1, max_size=4))
     ranks, gains = ranks_of(drawn)
@@ -258,12 +255,12 @@ def any_reports(draw: st.DrawFn) -> RetrievalReport:
 
 
 @given(any_reports())
-def test_json_holds_what_the_report_says(found: RetrievalReport) -> None:
+def test_json_holds_what_the_report_says(found: Report) -> None:
     assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
     content = json.loads(found.to_json())
     assert (content["kind"], content["format"]) == ("truerank.retrieval", 1)
     assert content["metrics"] == json_value(dict(found))
-    assert content["misses"] == found.misses
+    assert content["misses"] == (found.protocol.misses or "zero")
     assert content["without_answers"] == found.without_answers
     assert content["queries"] == found.tasks() == len(found.queries)
     assert content["answers"] == found.answers.sum()
@@ -277,7 +274,7 @@ def test_json_holds_what_the_report_says(found: RetrievalReport) -> None:
 def test_ties_that_move_a_number_are_told() -> None:
     """Among ten that tie, the kinds of mrr are far apart; misses with bounds are no ties."""
     ranks = tr.Ranks([0, 0], [10, 1], 100, queries=[0, 1])
-    found = tr.retrieval.report(ranks)
+    found = report(ranks)
     (finding,) = found.audit("ties")
     values = {kind: found[f"{kind}.map"] for kind in ("expected", "optimistic", "pessimistic")}
     share = (values["optimistic"] / values["expected"] - 1) * 100
@@ -286,7 +283,7 @@ def test_ties_that_move_a_number_are_told() -> None:
     assert finding.message == words
     assert words[1:] in found.to_text(["mrr"])
     assert tr.table({"a": found}, ["mrr"]).notes == (f"{words}.",)
-    assert not tr.retrieval.report(tr.Ranks([0, 3], [1, 1], 100, queries=[0, 1])).audit("ties")
+    assert not report(tr.Ranks([0, 3], [1, 1], 100, queries=[0, 1])).audit("ties")
     task = tr.retrieval.Task({"u": ["a"], "v": ["b", "c"]}, entities=list("abcdef"))
     lists = {"u": {"b": 1.0, "a": 0.5}, "v": {"b": 1.0, "a": 1.0}}
     for misses in ("zero", "bounds"):
@@ -301,7 +298,7 @@ def test_tables_have_intervals_of_queries() -> None:
     tied = np.where(np.arange(60) == 7, 2, 1)
     group = {"half": np.arange(60) // 30}
     ranks = tr.Ranks(rng.integers(0, 30, 60), tied, 90, queries=range(60), labels=group)
-    found = tr.retrieval.report(ranks, by="half")
+    found = report(ranks, by="half")
     made = found.table(["mrr", "map"], interval=True)
     assert made["kind"][:3] == ["expected", "optimistic", "pessimistic"]
     for i, kind in enumerate(made["kind"][:3]):
@@ -333,7 +330,7 @@ def test_json_of_lists_knows_what_they_miss() -> None:
 # -- inference -------------------------------------------------------------------------------------
 
 
-def answered(seed: int, queries: int = 40, **labels: Any) -> RetrievalReport:
+def answered(seed: int, queries: int = 40, **labels: Any) -> Report:
     """Three right answers of each query; the labels of one seed are those of all."""
     places = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (queries, 1)), axis=1)
     names = np.arange(queries).repeat(3)
@@ -385,14 +382,14 @@ def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> 
     ids = np.arange(120)
     other = a.ranks.with_labels(queries=ids // 3 + 1)
     for b, message in [
-        (report(other, gains=a.gains), "tasks: 3 of 120 differ, the first at position 0"),
+        (report(other), "tasks: 3 of 120 differ, the first at position 0"),
         (report(ungraded(a.ranks)), "gains: they differ; allow_unlike=True compares"),
-        (report(a.ranks[:-3], gains=a.gains[:-3]), "tasks: 120 against 117"),
-        (report(a.ranks.with_protocol(split="valid"), a.gains), "protocol: split"),
+        (report(a.ranks[:-3]), "tasks: 120 against 117"),
+        (report(a.ranks.with_protocol(split="valid")), "protocol: split"),
     ]:
         words = f"b: cannot be compared with a: {message}"
         refusal(ValueError, words, tr.compare, a, b, metric="map")
-    same = report(a.ranks.with_labels(targets=ids), a.gains)
+    same = report(a.ranks.with_labels(targets=ids))
     assert tr.compare(a, same, metric="map").p_value == 1
     for pair in ((a, a.ranks[::3]), (a.ranks[::3], a)):
         refusal(TypeError, "b: expected .*, as a is, got", tr.compare, *pair)
@@ -406,13 +403,15 @@ def test_tables_runs_and_plots_are_those_of_the_comparisons() -> None:
     a, b, other = (answered(seed) for seed in (0, 1, 2))
     table = tr.table({"a": a, "b": [b, other]}, ["map", "ndcg@5", "index.map", "macro.map"])
     assert table["map"] == [a["map"], (b["map"] + other["map"]) / 2]
-    runs = tr.report([b, other])
-    assert runs.std("map") == pytest.approx(np.std([b["map"], other["map"]], ddof=1))
-    assert runs.interval("map").value == runs["map"]
-    found = runs.interval("map")
+    assert table["map std"][1] == pytest.approx(np.std([b["map"], other["map"]], ddof=1))
+    found = tr.inference.interval([b, other], "map")
+    assert found.value == table["map"][1]
     assert (found.method, found.unit) == ("t of runs and units", "query")
-    refusal(ValueError, "fixed groups, which has no interval", runs.interval, "macro.map")
-    best = report(tr.Ranks(np.tile([0, 1, 2], 40), [1] * 120, 30, queries=a.ranks.queries), a.gains)
+    words = "fixed groups, which has no interval"
+    refusal(ValueError, words, tr.inference.interval, [b, other], "macro.map")
+    best = report(
+        tr.Ranks(np.tile([0, 1, 2], 40), [1] * 120, 30, queries=a.ranks.queries), a.ranks.gains
+    )
     found = tr.table({"a": a, "best": best}, ["map", "ndcg"], against="a")
     pairs = tr.compare({"a": a, "best": best}, metric=["map", "ndcg"])
     assert max(pair.p_holm for pair in pairs) < 0.01
@@ -469,8 +468,10 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
     grouped().ranks.save(tmp_path / "ranks.npz")
     ranks = tr.load(tmp_path / "ranks.npz")
     assert report(ranks).to_dict(["map"]) == grouped().to_dict(["map"])
-    for call, arguments in ((tr.report, [ranks]), (tr.compare, [ranks] * 2)):
-        refusal(ValueError, "of retrieval, .* compare such reports", call, *arguments)
+    assert tr.report(ranks) == tr.report(grouped().ranks)
+    words = "of retrieval, .* compare such reports"
+    refusal(ValueError, words, tr.compare, ranks, ranks)
+    refusal(ValueError, words, tr.report, ranks, unit="task")
 
 
 @pytest.mark.parametrize(
@@ -478,8 +479,6 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
     [
         ([1, np.nan], "linear", ValueError, "finite numbers >= 0, got nan at position 1"),
         ([1, 0], "binary", ValueError, "expected numbers above 0, got 0.0 at position 1"),
-        ([1], "linear", ValueError, "expected 2 numbers, one for each right answer"),
-        (["a", "b"], "linear", TypeError, "gains"),
         ([1e308, 1e308], "linear", ValueError, "numbers whose sum is finite, got up to 1e"),
         ([1, 1001], "exponential", ValueError, r"at most 1000 as 2\^g counts, got 1001.0 at"),
         ([1, 1], "quadratic", ValueError, "gain: expected one of linear, exponential, binary"),
@@ -497,7 +496,12 @@ def test_the_ends_of_parameters() -> None:
     assert found["index.dcg"] == 1
     for p in (0, 1, "inf"):
         refusal(KeyError, "must be above 0 and below 1", found.__getitem__, f"rbp:{p}")
-    refusal(TypeError, "ranks: expected Ranks, got list", report, [0])
+    words = "ranks: expected Ranks or a Report, got list"
+    refusal(TypeError, words, tr.report, [0], unit="query")
+    refusal(ValueError, "unit: expected one of task, query", tr.report, found.ranks, unit="pair")
+    refusal(ValueError, "every query counts once", tr.report, found.ranks, weights=[2])
+    with pytest.raises(AttributeError, match="this report is of tasks"):
+        tr.report(found.ranks, unit="task").per_query("mrr")
 
 
 @pytest.mark.parametrize(

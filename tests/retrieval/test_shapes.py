@@ -13,8 +13,9 @@ from scipy import sparse
 
 import truerank as tr
 from support.outcomes import quietly
+from support.query_reports import query_report as report
 from support.refusals import refusal
-from truerank.retrieval import Task, report
+from truerank.retrieval import Task
 
 pytestmark = pytest.mark.python_only
 

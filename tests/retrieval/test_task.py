@@ -18,9 +18,9 @@ from oracles import retrieval as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
+from truerank.metrics.answers import MISSES
 from truerank.records.lists import read_judgements
 from truerank.retrieval import Sampled, Task
-from truerank.retrieval.report import MISSES
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
 KEYS += ("optimum.map",)

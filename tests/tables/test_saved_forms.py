@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.query_reports import query_report
 from support.refusals import refusal
-from truerank import compat, retrieval
+from truerank import compat
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(6, 9))
@@ -30,10 +31,9 @@ def models() -> dict[str, tr.Report]:
 
 RESULTS: dict[str, Callable[[], Any]] = {
     "report": lambda: tr.report(ranks(), by="side"),
-    "repeats": lambda: tr.report(list(models().values())),
     "table": lambda: tr.table(models(), against="best"),
     "comparisons": lambda: tr.compare(models(), metric=["mr", "mrr"]),
-    "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
+    "retrieval": lambda: query_report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
 }

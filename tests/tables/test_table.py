@@ -372,7 +372,6 @@ def test_options_that_there_are_not(form: str) -> None:
             one,
             "Report.table; known are sides, kinds, percent, interval, level, unit, digits, notes$",
         ),
-        (tr.report([one, one]), "Repeats.table; known are digits, percent, notes, .*, against, "),
         (one.interval(["mrr"]), "Intervals.table; known are digits, notes$"),
     ]
     for result, words in results:
@@ -384,11 +383,10 @@ def test_options_that_there_are_not(form: str) -> None:
 @pytest.mark.parametrize("form", ["to_text", "to_latex", "to_csv", "to_pandas", "save"])
 def test_help_lists_the_options_of_a_form(form: str) -> None:
     of_reports = ["sides", "kinds", "percent", "interval", "level"]
-    for kind in (tr.Report, tr.retrieval.RetrievalReport):
-        write = getattr(kind, form)
-        described = re.findall(r"^(\w+)(?: :|, unit$)", inspect.getdoc(write) or "", re.MULTILINE)
-        assert {"metrics", "digits", "notes"} <= set(described)
-        for name in of_reports:
-            assert name in described
-            assert name in inspect.signature(write).parameters
-        assert inspect.unwrap(write).__qualname__ == f"AsTable.{form}"
+    write = getattr(tr.Report, form)
+    described = re.findall(r"^(\w+)(?: :|, unit$)", inspect.getdoc(write) or "", re.MULTILINE)
+    assert {"metrics", "digits", "notes"} <= set(described)
+    for name in of_reports:
+        assert name in described
+        assert name in inspect.signature(write).parameters
+    assert inspect.unwrap(write).__qualname__ == f"AsTable.{form}"

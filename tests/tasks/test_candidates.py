@@ -373,11 +373,14 @@ def test_listed_candidates_and_what_they_miss() -> None:
     assert (report["recall@10"], report["map"]) == pytest.approx((1 / 3, 1 / 3))
     alone = retrieval.Task({"u": [7]}, entities=1000, candidates="listed").evaluate_lists(run)
     assert (alone["success@10"], alone["mrr"], alone["auc"]) == (0, 0, 0)
-    refusal(ValueError, "^ranks: .* 1 that their lists miss", tr.report, alone.ranks)
+    words = "^ranks: .* 1 that their lists miss"
+    refusal(ValueError, words, tr.report, alone.ranks, unit="task")
+    assert tr.report(alone.ranks) == alone
     refusal(ValueError, "^a: .* 1 that their lists miss", tr.compare, alone.ranks, alone.ranks)
     for misses in ("bounds", "expected"):
         refusal(ValueError, "^misses: expected .zero.", missed.evaluate_lists, run, misses=misses)
-        refusal(ValueError, "^misses: ", retrieval.report, report.ranks, misses=misses)
+        other = report.ranks.with_protocol(misses=misses)
+        refusal(ValueError, "^misses: ", tr.report, other)
     scores = np.zeros((1, 1000))
     for evaluate, arguments in (
         (missed.evaluate_scores, [scores]),

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
+from support.query_reports import query_report
 from support.refusals import refusal
 from truerank.link_prediction import Sampled
 
@@ -207,7 +208,7 @@ def retrieval(rng: np.random.Generator) -> Case:
             "matrix": by_matrix,
         }
     by = "group" if "groups" in options else None
-    return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
+    return Case(task, ways, lambda ranks: query_report(ranks, by=by))
 
 
 CASES = (link_prediction, by_vectors, alignment, retrieval)
@@ -440,7 +441,7 @@ def test_queries_of_retrieval_that_come_again() -> None:
     refusal(tr.InputValueError, words, tr.concatenate, parts)
     joined = tr.concatenate(parts, repeats="drop")
     assert joined == evaluate(task)
-    assert tr.retrieval.report(joined).without_answers == task.without_answers == 1
+    assert query_report(joined).without_answers == task.without_answers == 1
 
 
 def test_sides_that_were_made_apart_join_by_row() -> None:
@@ -530,7 +531,7 @@ def test_queries_of_tasks_that_were_made_apart_are_apart() -> None:
     tasks = [tr.retrieval.Task({name: ["a"]}, entities=["a", "b"]) for name in "qr"]
     lists = {"q": ["b"], "r": ["a"]}
     found = tr.concatenate([task.evaluate_lists(lists).ranks for task in tasks])
-    assert tr.retrieval.report(found).queries == ["q", "r"]
+    assert query_report(found).queries == ["q", "r"]
 
 
 def test_units_that_are_given_are_not_mixed_with_those_of_tasks() -> None:

@@ -18,7 +18,7 @@ from ..inputs.selection import indptr_of
 from ..metrics.answer_metrics import ORDER_KINDS
 from ..naming import import_extra
 from ..ranks.labels import Labels
-from ..retrieval import RetrievalReport, report
+from ..reporting import Report, report
 
 ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
 measures: Any = ir_measures.measures
@@ -52,7 +52,7 @@ class RankProvider(base.Provider):
 
     Notes
     -----
-    The formulas are those of trec_eval (see `truerank.retrieval.RetrievalReport`), as of the
+    The formulas are those of trec_eval (see `truerank.Report`), as of the
     provider pytrec_eval: a document is relevant from the relevance `rel` on, a query without a
     relevant document or without a list has the value 0, lists of other queries are not used, and
     relevant documents that a list does not have add nothing. nDCG takes relevances above 0 as
@@ -112,7 +112,7 @@ class RankedRuns(base.Evaluator):
 
     Attributes
     ----------
-    reports : dict of measure to RetrievalReport
+    reports : dict of measure to Report
         Those of the last run, of the queries that have a list and a relevant document. Measures
         that read qrels alike share theirs.
     """
@@ -121,12 +121,12 @@ class RankedRuns(base.Evaluator):
         super().__init__(measures, set(qrels))
         self.qrels = qrels
         self.kind = kind
-        self.reports: dict[Any, RetrievalReport] = {}
+        self.reports: dict[Any, Report] = {}
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         """Yield the value of each query that a report has; that of others is 0."""
         run = ir_measures.util.RunConverter(run).as_dict_of_dict()
-        reports: dict[tuple[str, ...], RetrievalReport | None] = {}
+        reports: dict[tuple[str, ...], Report | None] = {}
         self.reports = {}
         for measure in self.measures:
             names = [name for name in PARAMETERS_READ if name in measure.SUPPORTED_PARAMS]
@@ -144,7 +144,7 @@ class RankedRuns(base.Evaluator):
             for query, value in zip(found.queries, found.per_query(key).tolist(), strict=True):
                 yield ir_measures.Metric(query, measure, value)
 
-    def _report(self, measure: Any, run: Any) -> RetrievalReport | None:
+    def _report(self, measure: Any, run: Any) -> Report | None:
         """Report the queries that have a list and relevant documents, as a measure reads them."""
         mapping = measure.params.get("gains", {})
         lists: dict[str, Any] = {}
@@ -176,9 +176,9 @@ class RankedRuns(base.Evaluator):
         most = max(int(lengths.max()), max(targets)) + 1
         ranks = rank_lists((indptr, places), (indptr, scores), targets, candidates=most, rows=rows)
         ranks = ranks.with_labels(queries=Labels(rows, tuple(lists)))
-        if measure.NAME == "nDCG":
-            return report(ranks, gains, gain=GAINS[measure["dcg"]])
-        return report(ranks, gains, gain="binary")
+        ranks = ranks._with({"gains": np.array(gains, np.float64)})
+        gain = GAINS[measure["dcg"]] if measure.NAME == "nDCG" else "binary"
+        return report(ranks.with_protocol(gain=gain), unit="query")
 
 
 def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:

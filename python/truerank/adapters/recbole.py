@@ -18,7 +18,7 @@ from ..inputs.words import NanRule
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
-from ..retrieval import report
+from ..reporting import report
 
 recbole: Any = import_extra("recbole.evaluator", "truerank.adapters.recbole")
 torch: Any = import_extra("torch", "truerank.adapters.recbole", "recbole")
@@ -50,7 +50,7 @@ class RankEvaluator(recbole.Collector):
 
     Attributes
     ----------
-    report : RetrievalReport or None
+    report : Report or None
         That of the last evaluation. A query is a row of RecBole's scores: rows count from 0, in the
         order of the users of the data loader.
 
@@ -133,7 +133,7 @@ class RankEvaluator(recbole.Collector):
 
     def evaluate(self, dataobject: Any) -> OrderedDict[str, float]:
         """Return RecBole's metrics by RecBole's names, in the order and rounding of the config."""
-        self.report = report(dataobject.get(RANKS)) if RANKS in dataobject else None
+        self.report = report(dataobject.get(RANKS), unit="query") if RANKS in dataobject else None
         digits = self.config["metric_decimal_place"]
         result: OrderedDict[str, float] = OrderedDict()
         for name in self._names:

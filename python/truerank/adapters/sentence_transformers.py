@@ -13,7 +13,8 @@ import numpy as np
 from ..errors import InputValueError
 from ..inputs.rules import read_rules
 from ..naming import import_extra
-from ..retrieval import RetrievalReport, Task
+from ..reporting import Report
+from ..retrieval import Task
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
@@ -62,7 +63,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
 
     Attributes
     ----------
-    reports : dict of str to RetrievalReport
+    reports : dict of str to Report
         Those of the last call, by the names of score functions.
 
     Raises
@@ -117,21 +118,21 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         entities = list(self.corpus_ids)
         split = self.name or "test"
         self.task = Task(qrels, entities=entities, queries=list(qrels), split=split)
-        self.reports: dict[str, RetrievalReport] = {}
+        self.reports: dict[str, Report] = {}
 
     @property
-    def report(self) -> RetrievalReport:
+    def report(self) -> Report:
         """The report of the last call, of the main score function or the one with the best nDCG."""
         if self.main_score_function is not None:
             return self.reports[self.main_score_function.value]
         return max(self.reports.values(), key=lambda found: found[f"ndcg@{max(self.ndcg_at_k)}"])
 
-    def first_ranks(self, report: RetrievalReport | None = None) -> FloatArray:
+    def first_ranks(self, report: Report | None = None) -> FloatArray:
         """Return the rank of the first relevant document of each query, in the order of a report.
 
         Parameters
         ----------
-        report : RetrievalReport, optional
+        report : Report, optional
             Default: that of the last call.
 
         Returns
@@ -181,7 +182,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             self.output_scores(values[name])
         return values
 
-    def _rank(self, function: Any, queries: Any, documents: Any) -> RetrievalReport:
+    def _rank(self, function: Any, queries: Any, documents: Any) -> Report:
         of_models = library.SentenceTransformer.similarity
         if getattr(function, "__func__", None) is of_models:
             name = function.__self__.similarity_fn_name
@@ -197,7 +198,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             **self.rules,
         )
 
-    def _values(self, report: RetrievalReport) -> dict[str, dict[Any, float]]:
+    def _values(self, report: Report) -> dict[str, dict[Any, float]]:
         values: dict[str, dict[Any, float]] = {}
         for name, (cutoffs, key) in METRICS.items():
             values[f"{name}@k"] = {k: report[f"{key}@{k}"] for k in getattr(self, cutoffs)}

@@ -30,12 +30,11 @@ from .options import (
     read_label,
     take,
 )
-from .output import SAVED, bar, kind_of_report, open_store, report_of, rules_of, show_report
+from .output import SAVED, bar, open_store, report_of, show_report, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.base_report import BaseReport
 
 AXES = {"rows": 0, "columns": 1}
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
@@ -106,19 +105,19 @@ def evaluate(given: Given) -> None:
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     count: Callable[[], Ranks]
-    kind: type[BaseReport] = Report
+    unit = "task"
     rules: Given = {}
     what = "scores"
     if holds_ranks(scores):
         what = SAVED
         saved_ranks = load(scores)
-        kind = kind_of_report(saved_ranks)
-        rules = rules_of(kind, given)
+        unit = unit_of(saved_ranks)
+        rules = {} if unit == "task" else take(given, "relevance_level")
         count = partial(note_loaded, saved_ranks, scores)
     else:
         count = scores_counter(scores, given, labels)
 
-    def count_and_label() -> BaseReport:
+    def count_and_label() -> Report:
         ranks = count().with_labels(**labels).with_protocol(**split)
         if filtered_by is not None:
             if not ranks.protocol.filter:
@@ -127,7 +126,7 @@ def evaluate(given: Given) -> None:
         return report_of(ranks, rules)
 
     saved = given.get("save")
-    show_report(count_and_label, given, what, kind=kind)
+    show_report(count_and_label, given, what, unit=unit)
     if saved is not None and what == "scores":
         Path(f"{saved}.partial").unlink(missing_ok=True)
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import Report, report
+from .. import metrics as every_metric
 from ..arrays.writing import replace_file, writable_place
 from ..errors import InputValueError
 from ..inference.intervals import why_no_interval
 from ..inputs.progress_listeners import as_listener, size_text
+from ..metrics.keys import parse
 from ..naming import import_extra, printable, terminal_text
 from ..reporting.report_table import table_of_keys
 from ..stores import Store, open_scores
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from .. import Progress, Ranks
     from ..reporting import Finding
-    from ..reporting.base_report import BaseReport
     from ..tables import AsTable
 
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
@@ -93,7 +94,7 @@ def chosen_part(task: Any, given: Given) -> Any:
     return task[given.pop("part")] if "part" in given else task
 
 
-def counter(task: Any, kind: str, arrays: Given, given: Given) -> Callable[[], BaseReport]:
+def counter(task: Any, kind: str, arrays: Given, given: Given) -> Callable[[], Report]:
     """Return what evaluates a model by a task, with a bar of progress."""
     if kind == "scores":
         evaluate = task.evaluate_scores
@@ -121,28 +122,19 @@ def bar() -> Callable[[Progress], None]:
 # -- reports ---------------------------------------------------------------------------------------
 
 
-def kind_of_report(ranks: Ranks) -> type[BaseReport]:
-    """Return which reports ranks have: that of queries with several right answers, or of ranks.
+def unit_of(ranks: Ranks) -> str:
+    """Return what counts once in ranks: queries with several right answers, or tasks.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> kind_of_report(tr.Ranks([0], [1], 10))
-    <class 'truerank.reporting.reports.Report'>
+    >>> unit_of(tr.Ranks([0], [1], 10))
+    'task'
     """
-    if ranks.answers is None:
-        return Report
-    from ..retrieval import RetrievalReport  # Reports of other ranks do not need it.
-
-    return RetrievalReport
+    return "task" if ranks.answers is None else "query"
 
 
-def rules_of(kind: type[BaseReport], given: Given) -> Given:
-    """Take the rules that reports of this kind have: of retrieval what a right answer is."""
-    return {} if kind is Report else take(given, "relevance_level")
-
-
-def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> BaseReport:
+def report_of(ranks: Ranks, grouping: Given, made: Report | None = None) -> Report:
     """Return the report of ranks, by what they are of.
 
     Parameters
@@ -151,20 +143,21 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
     grouping : dict
         The groups, weights and seed; of retrieval the level of right answers, and what becomes of
         queries without one.
-    made : BaseReport, optional
-        An earlier report of the same ranks, which knows which lists were used.
+    made : Report, optional
+        An earlier report of the same ranks, which knows what was found in lists.
     """
-    if kind_of_report(ranks) is Report:
-        return report(ranks, **grouping)
-    if "weights" in grouping:
-        raise InputValueError("--weights", "every query of retrieval counts once")
-    from ..retrieval import report as retrieval_report  # as above
-
-    found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
-    if isinstance(made, type(found)):
-        of_lists = made._answered
-        known = of_lists.names_in_lists, of_lists.known_in_lists
-        found._tell_lists(made.list_use, of_lists.longest_list, *known)
+    options = dict(grouping)
+    if unit_of(ranks) == "query":
+        if "weights" in options:
+            raise InputValueError("--weights", "every query of retrieval counts once")
+        options.pop("seed", None)
+        rules = take(options, "answerless relevance_level")
+        if "relevance_level" in rules:
+            every_metric.answers.check_level(rules["relevance_level"], ranks.gains)
+        ranks = ranks.with_protocol(**rules)
+    found = report(ranks, **options)
+    if made is not None:
+        found._of_lists = made._of_lists
     return found
 
 
@@ -173,7 +166,7 @@ def show_report(
     given: Given,
     what: str,
     *,
-    kind: type[BaseReport] = Report,
+    unit: str = "task",
     told: Sequence[str] = (),
     split_audit: Sequence[Finding] = (),
     title: str | None = None,
@@ -188,8 +181,8 @@ def show_report(
         The options of reports, of which none may be left.
     what : str
         What is evaluated, for the error that an option cannot apply to it.
-    kind : type
-        The class of the report.
+    unit : str
+        What counts once in the report.
     told : sequence of str
         Lines that stand below a report in any case.
     split_audit : sequence of Finding
@@ -202,8 +195,9 @@ def show_report(
     grouping = take(given, "by weights seed")
     refuse(given, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    read_keys = list(map(kind.read_key, keys))  # Unknown keys are refused before a long count.
-    has_rows = any(key != kind.form.column_of(key) for key in read_keys)
+    read_key = every_metric.answer_metrics.read_key if unit == "query" else parse
+    read_keys = list(map(read_key, keys))  # Unknown keys are refused before a long count.
+    has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
     if "html" in asked:
         import_extra("matplotlib", "an HTML page", "plot")
     style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
@@ -242,7 +236,7 @@ def show_report(
     show(result, printing, content, lines)
 
 
-def content_of(made: BaseReport, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
+def content_of(made: Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
     The intervals are those of the keys, or of the metrics that tables show, without macro averages
@@ -250,7 +244,7 @@ def content_of(made: BaseReport, keys: Sequence[str], *, has_intervals: bool) ->
     """
     content: dict[str, Any] = json.loads(made.to_json(keys or None))
     if has_intervals:
-        keys = [key for key in keys or made.few if not why_no_interval(made.read_key(key))]
+        keys = [key for key in keys or made.grammar.few if not why_no_interval(made.read_key(key))]
         content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
         if made.by is not None:
             content["groups"]["intervals"] = {
@@ -265,9 +259,9 @@ def content_of(made: BaseReport, keys: Sequence[str], *, has_intervals: bool) ->
 
 def evaluate_and_save(
     evaluate: Callable[[], Any], path: Path | None, grouping: Given, what: str
-) -> BaseReport:
+) -> Report:
     """Evaluate a task, save its ranks, and return their report with the groups and weights."""
-    made: BaseReport = evaluate()
+    made: Report = evaluate()
     ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
     if path is not None:  # Ranks are saved before anything else can fail.
         ranks.save(path)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputValueError
-from ..metrics.answers import GAINS
+from ..metrics.answers import ANSWERLESS, GAINS, MISSES
 from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
 from ..records.list_files import qrels_of_file
 from ..records.text import text_blocks
-from ..retrieval import RetrievalReport, Task
-from ..retrieval.answered_queries import ANSWERLESS, MISSES
+from ..retrieval import Task
 from .options import (
     ARRAY,
     CANDIDATES,
@@ -38,7 +37,7 @@ from .output import bar, chosen_part, counter, open_model, report_of, show_repor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.base_report import BaseReport
+    from .. import Report
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -80,7 +79,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 )
 @option(
     "--misses",
-    tuple(MISSES),
+    MISSES,
     "What right answers that --lists miss count for: nothing, or the mean over all places behind "
     "their list, with bounds or without. Default: zero.",
 )
@@ -163,14 +162,12 @@ def retrieve(given: Given) -> None:
         count = partial(_with_answerless, count, take(given, "answerless"))
         if "groups" in facts:
             given["by"] = "group"
-    show_report(
-        count, given, what, kind=RetrievalReport, title=f"Retrieval of {task.protocol.split}"
-    )
+    show_report(count, given, what, unit="query", title=f"Retrieval of {task.protocol.split}")
 
 
-def _with_answerless(count: Callable[[], Any], rules: Given) -> BaseReport:
+def _with_answerless(count: Callable[[], Any], rules: Given) -> Report:
     """Count, and say what becomes of queries without a right answer."""
-    made: BaseReport = count()
+    made: Report = count()
     return report_of(made.ranks, rules, made)
 
 

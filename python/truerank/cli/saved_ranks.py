@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .. import RankCounter, Report, concatenate, load
+from .. import RankCounter, concatenate, load
 from ..arrays.input_files import report_damage
 from ..arrays.npy_files import read_npz
 from ..arrays.row_keys import distinct
@@ -24,7 +24,7 @@ from ..metrics.contributions import UNIT, describe_units, unit_codes
 from ..page import save as save_page
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES, numbered_apart
-from ..retrieval import RetrievalReport, Task
+from ..retrieval import Task
 from ..tables.cells import format_count
 from .options import (
     CANDIDATES,
@@ -43,11 +43,10 @@ from .output import (
     bar,
     check_printing,
     command_line,
-    kind_of_report,
     report_of,
-    rules_of,
     show,
     show_report,
+    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def compare_files(given: Given) -> None:
     check_kinds(ranks)
     models: dict[str, Any] = ranks
     rules = take(given, "relevance_level")
-    if kind_of_report(next(iter(ranks.values()))) is Report:
+    if unit_of(next(iter(ranks.values()))) == "task":
         refuse(rules, "ranks of tasks with one right answer each")
     else:
         models = {name: report_of(each, rules) for name, each in ranks.items()}
@@ -169,13 +168,13 @@ def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
 
 def check_kinds(ranks: Mapping[str, Ranks]) -> None:
     """Refuse ranks of retrieval beside others, which have other metrics."""
-    kinds = {name: kind_of_report(each) for name, each in ranks.items()}
-    first = next(iter(kinds))
-    for name, kind in kinds.items():
-        if kind is not kinds[first]:
-            words = {RetrievalReport: "of retrieval", Report: "of tasks with one right answer each"}
-            expected = f"ranks {words[kinds[first]]}, as {first} has"
-            raise InputValueError(name, expected=expected, got=f"ranks {words[kind]}")
+    units = {name: unit_of(each) for name, each in ranks.items()}
+    words = {"query": "of retrieval", "task": "of tasks with one right answer each"}
+    first = next(iter(units))
+    for name, unit in units.items():
+        if unit != units[first]:
+            expected = f"ranks {words[units[first]]}, as {first} has"
+            raise InputValueError(name, expected=expected, got=f"ranks {words[unit]}")
 
 
 def model_names(paths: Sequence[str]) -> list[str]:
@@ -222,9 +221,9 @@ def merge(given: Given) -> None:
         counter = merged_counters(paths)
         check_columns(counter)
         ranks = counter.ranks()
-    kind = kind_of_report(ranks)
-    rules = rules_of(kind, given)
-    show_report(partial(report_of, ranks, rules), given, SAVED, kind=kind)
+    unit = unit_of(ranks)
+    rules = {} if unit == "task" else take(given, "relevance_level")
+    show_report(partial(report_of, ranks, rules), given, SAVED, unit=unit)
 
 
 def kind_of_parts(paths: Sequence[str]) -> str:

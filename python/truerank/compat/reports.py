@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ..metrics.keys import table_name
 from ..naming import public
 from ..reporting import Report
 from ..reporting import report as exact_report
-from ..reporting.named_numbers import Numbers
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
@@ -69,7 +68,7 @@ class Step:
 
 
 @public("truerank.compat")
-class CompatReport(Numbers):
+class CompatReport(Mapping[str, float], AsTable):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
@@ -131,7 +130,16 @@ class CompatReport(Numbers):
             steps.append(Step(name, convention.says(name), changed, values))
         self.steps = tuple(steps)
 
-    def _value(self, name: str) -> float:
+    @overload
+    def __getitem__(self, name: str, /) -> float: ...
+
+    @overload
+    def __getitem__(self, name: list[str] | tuple[str, ...], /) -> dict[str, float]: ...
+
+    def __getitem__(self, name: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
+        """Return the number of a name, or those of several as a dictionary."""
+        if isinstance(name, (list, tuple)):
+            return {each: self[each] for each in unique_keys(name, "key")}
         metric = self._metric(name)
         return self.figures[metric.key].value * metric.scale
 
@@ -143,6 +151,18 @@ class CompatReport(Numbers):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """List the names that IPython and notebooks complete within brackets."""
+        return list(self)
+
+    def to_dict(self, metrics: Names = None) -> dict[str, float]:
+        """Return the numbers by name, of all metrics or of some."""
+        names = list(self) if metrics is None else unique_keys(metrics)
+        return {name: self[name] for name in names}
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -74,10 +74,10 @@ def as_model(name: str, model: Any, seed: int = 0) -> Any:
     >>> as_model("a", Ranks([0], [1], 10)).ranks
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    if hasattr(type(model), "contributions"):
-        return model
     if hasattr(type(model), "model"):
         return model.model
+    if hasattr(type(model), "contributions"):
+        return model
     return RankedTasks(weighted_ranks(name, model), seed)
 
 

@@ -8,6 +8,8 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..errors import UnknownKeyError as UnknownKeyError
+    from . import answer_metrics as answer_metrics
+    from . import answers as answers
     from . import contributions as contributions
     from .metric_table import METRICS as METRICS
     from .published import Adjusted as Adjusted
@@ -17,6 +19,8 @@ else:  # A type checker that read this would accept any name.
         __name__,
         {
             "..errors": ("UnknownKeyError",),
+            ".answer_metrics": (),
+            ".answers": (),
             ".contributions": (),
             ".metric_table": ("METRICS",),
             ".published": ("Adjusted",),

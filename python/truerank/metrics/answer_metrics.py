@@ -276,6 +276,23 @@ ANSWER_KEYS = Grammar(
         "sampled_recall": "did you mean sampled_hits@k:n?",
     },
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
+    listed=(
+        "mrr",
+        "mrr@10",
+        "map",
+        "r_precision",
+        "ndcg",
+        "ndcg@10",
+        "recall@10",
+        "recall@100",
+        "precision@10",
+        "success@10",
+    ),
+    few=("mrr", "map", "ndcg@10", "recall@10"),
+    listed_kinds=(*ORDER_KINDS, "chance", "index"),
+    tie_kinds=ORDER_KINDS,
+    rows=("kind", "adjustment"),
+    row_kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
 )
 
 

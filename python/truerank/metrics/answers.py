@@ -1,28 +1,237 @@
-"""The ties of each query that hold right answers under each kind of order, and their values."""
+"""Queries with several right answers: what each adds to a metric, from the places of its answers.
+
+Ranks say how answers count: by their gains, and by the rules in their protocol.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import row_keys
+from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
+from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .answer_metrics import LEVELS
-from .answer_ties import BEYOND, Ties
+from .answer_metrics import LEVELS, read_key
+from .answer_ties import BEYOND, Ties, hit_chances
+from .contributions import Contributions, sums_by_unit
+from .keys import NO_ADJUSTMENT, Key, increasing
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
-    from .keys import Key
+    from collections.abc import Sequence
 
-GAINS = ("linear", "exponential", "binary")  # These rules say how gains count.
+    import numpy.typing as npt
+
+    from ..arrays.types import FloatArray, IntArray
+    from ..ranks.protocol import Protocol
+
+# These rules say how answers count; the first of each is the usual one.
+GAINS = ("linear", "exponential", "binary")  # what becomes of gains
+MISSES = ("zero", "bounds", "expected")  # what right answers count for that their lists miss
+ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
+
+
+class AnsweredQueries:
+    """The answers of queries by grade, and what each query adds to the value of a key.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        A task for each answer with a gain above 0, with labels of queries.
+    highest : float, optional
+        The highest gain, where that of all queries is above those of these.
+
+    Attributes
+    ----------
+    ranks : Ranks
+        With the number of right answers of the query of each task, and without the rules that are
+        as usual.
+    gains : ndarray of float64, shape (n,), or None
+        What the answers count for; None: all the same.
+    is_right : ndarray of bool, shape (n,)
+        Whether their gains reach the relevance level.
+    graded, right : RankedAnswers
+        All answers with a gain, and those that are right.
+    queries : list
+        The label of each query that has an answer with a gain.
+    answers, candidates : ndarray of int64, shape (q,)
+        The numbers of right answers and of candidates of each query.
+    without_answers : int
+        The number of queries that have no right answer.
+    zeros : int or None
+        How many queries without any answer count as 0, beside those without a right one; None: all
+        queries without a right answer are left out.
+
+    Raises
+    ------
+    ValueError
+        For counts that cannot come from one ranking of each query, for gains and rules that are
+        none, and for a relevance level that no gain reaches.
+    """
+
+    read_key = staticmethod(read_key)
+
+    def __init__(self, ranks: Ranks, highest: float | None = None) -> None:
+        protocol = ranks.protocol
+        gain = protocol.gain or GAINS[0]
+        misses = protocol.misses or MISSES[0]
+        answerless = protocol.answerless or ANSWERLESS[0]
+        level = protocol.relevance_level or 0.0
+        choice("gain", gain, GAINS)
+        choice("answerless", answerless, ANSWERLESS)
+        check_misses(misses, protocol)
+        self.gains = counted_gains(ranks.gains, gain)
+        gains = np.ones(len(ranks)) if ranks.gains is None else ranks.gains
+        self.is_right = gains >= level
+        self.graded = RankedAnswers(ranks, self.gains, misses)
+        if highest is not None:
+            self.graded.highest = highest
+        self.queries = self.graded.queries
+        self.candidates = self.graded.candidates
+        self.right = self.graded
+        self.answers = self.graded.answers
+        # It has the positions of queries with a right answer; None stands for all.
+        self._has_right: IntArray | None = None
+        if not self.is_right.all():
+            self.right = RankedAnswers(ranks[self.is_right], None, misses)
+            self._has_right = self.graded.codes[self.is_right][self.right.first]
+            self.answers = read_only(self._spread(self.right.answers, self._has_right))
+        unanswered = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
+        none_right = len(self.queries) - len(self.right.queries)
+        self.without_answers = unanswered + none_right
+        self.zeros = unanswered if answerless == "zero" else None
+        # Queries that have answers, none of which is right, count as 0, too.
+        self.zeros_in_all = 0 if self.zeros is None else self.without_answers
+        rules: dict[str, Any] = {
+            # Without gains there is nothing for this rule to decide, and likewise below.
+            "gain": None if ranks.gains is None or gain == GAINS[0] else gain,
+            "misses": None if ranks.listed is None or misses == MISSES[0] else misses,
+            "relevance_level": level or None,
+            "answerless": None if answerless == ANSWERLESS[0] else answerless,
+        }
+        if any(getattr(protocol, name) != rule for name, rule in rules.items()):
+            ranks = ranks.with_protocol(**rules)
+        answers = read_only(self.graded.answers)
+        self.ranks = ranks._with({"answers": answers[self.graded.codes]})
+
+    def with_ranks(self, ranks: Ranks) -> AnsweredQueries:
+        """Return some of the answers, or all in another order, which have these ranks."""
+        # err@k stops by the highest of all gains, not by that of this part.
+        return AnsweredQueries(ranks, self.graded.highest)
+
+    @property
+    def paired_rules(self) -> dict[str, Any]:
+        """How right answers count, which is equal in two models that are compared."""
+        return {"gains": self.gains, "queries without answers": self.zeros}
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def value(self, key: Key) -> float:
+        """Return the mean over queries."""
+        tops, bases = self.sums(key)
+        return float(quotients(tops.sum(), bases.sum() + self._zeros(key)))
+
+    def per_query(self, key: Key) -> FloatArray:
+        """Return the value of a key for each query: float64, shape (q,)."""
+        return quotients(*self.sums(key))
+
+    def values_within(self, key: Key, codes: IntArray, groups: int) -> FloatArray:
+        """Return the value of a key in each group of queries, by the group of each query."""
+        tops, bases = self.sums(key)
+        return quotients(np.bincount(codes, tops, groups), np.bincount(codes, bases, groups))
+
+    def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """Return what each query adds to the two sums whose ratio is a value.
+
+        See `RankedAnswers.sums`. A query without a right answer adds nothing, or 0 to the first and
+        1 to the second.
+        """
+        answers, places = self._answers_of(key)
+        tops, bases = answers.sums(key)
+        base_of_others = float(self._counts_zeros(key))
+        return self._spread(tops, places), self._spread(bases, places, base_of_others)
+
+    def contributions(self, key: Key, codes: IntArray) -> Contributions:
+        """Return what the queries of each unit add to a metric.
+
+        Examples
+        --------
+        >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
+        >>> AnsweredQueries(ranks).contributions(read_key("map"), np.array([0, 0, 1])).tops
+        array([0.75, 0.5 ])
+        """
+        codes = self.graded.of_queries(codes, "unit")
+        answers, places = self._answers_of(key)
+        columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
+        # The mean is over these queries alone.
+        if places is not None and not self._counts_zeros(key):
+            columns = [column[places] for column in columns]
+            codes = codes_of(codes[places]).codes
+        zeros = self._zeros(key)
+        if zeros:  # Each of these queries is a unit of its own.
+            added = np.array([0, 1, 0, 0])[:, None].repeat(zeros, axis=1)
+            columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
+            codes = np.append(codes, int(codes.max(initial=-1)) + 1 + np.arange(zeros))
+        tops, bases, least, most = columns
+        merits = tops if increasing(key) else -tops
+        with np.errstate(all="ignore"):
+            ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
+            tops = sums_by_unit(codes, tops)
+            bases = sums_by_unit(codes, bases)
+            mean = float(tops.sum() / bases.sum())
+        return Contributions(key, mean, mean, tops, bases, merits, (ends[0], ends[1]))
+
+    def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
+        """Return the answers that a metric is about, and the positions of their queries, or all."""
+        if key.row.of_gains:
+            return self.graded, None
+        return self.right, self._has_right
+
+    def _spread(
+        self, values: npt.NDArray[Any], places: IntArray | None, others: float = 0
+    ) -> npt.NDArray[Any]:
+        """Return values of all queries, from those of some."""
+        if places is None:
+            return values
+        spread = np.full(len(self.queries), others, values.dtype)
+        spread[places] = values
+        return spread
+
+    def _counts_zeros(self, key: Key) -> bool:
+        """Whether queries without answers move a value: a ratio to chance has nothing to add."""
+        is_value = key.adjustment == NO_ADJUSTMENT or key.adjustment in LEVELS
+        return self.zeros is not None and is_value and not key.row.by_answers
+
+    def _zeros(self, key: Key) -> int:
+        """Return how many queries without any answer count as 0."""
+        return self.zeros or 0 if self._counts_zeros(key) else 0
+
+    def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
+        """Return success@k for many k under an order of ties, or of all candidates."""
+        ties = self.right.ties(order)
+        first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
+        # Queries whose first ties are alike are computed once.
+        codes = codes_of(*first)
+        counts = codes.counts()
+        where = codes.first()
+        above, size, right = (column[where] for column in first)
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
+        shares: FloatArray = np.array(hits) / (counts.sum() + self.zeros_in_all)
+        return shares
+
+
+def quotients(tops: Any, bases: Any) -> FloatArray:
+    """Divide sums; nan where there is nothing to divide by."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios: FloatArray = np.divide(tops, bases)
+    return ratios
 
 
 class RankedAnswers:
@@ -294,3 +503,31 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
         got = f"up to {array.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
     return counted
+
+
+def check_level(level: object, gains: FloatArray | None) -> float:
+    """Check a relevance level: a finite number above 0, which one of the gains reaches.
+
+    Examples
+    --------
+    >>> check_level(2, np.array([1.0, 3.0]))
+    2.0
+    """
+    value = number("relevance_level", level)
+    if not 0 < value < math.inf:
+        expected = "a finite number above 0"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    highest = 1.0 if gains is None else gains.max(initial=0)
+    # An empty part has no gains to compare with.
+    if highest < value and (gains is None or len(gains)):
+        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    return value
+
+
+def check_misses(misses: str, protocol: Protocol) -> None:
+    """Check what right answers count for that their lists miss."""
+    choice("misses", misses, MISSES)
+    if misses != "zero" and protocol.candidates == LISTED:
+        expected = f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
+        raise InputValueError("misses", expected=expected, got=repr(misses))

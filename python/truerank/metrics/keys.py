@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from .kinds import DEFAULT_KIND, KINDS
-from .metric_table import ADJUSTMENTS, METRICS, Row
+from .metric_table import ADJUSTMENTS, METRICS, Row, listed_metrics
 from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES
 from .sampled_hits import read_drawn_cutoff
 from .ties import Parameter
@@ -186,6 +186,16 @@ class Grammar:
         Why names of other libraries are no names here.
     numbered : re.Pattern
         Names that end with a cutoff, without "@": groups are the name and the cutoff.
+    listed, few : tuple of str
+        The metrics that reports list, and those of tables by default.
+    listed_kinds : tuple of str
+        The kinds of which reports list them.
+    tie_kinds : tuple of str
+        The kinds that say what is made of ties, without a draw.
+    rows : tuple of str
+        The fields of keys that name rows of tables; the others name columns.
+    row_kinds : tuple of str
+        The words that rows may have as their kind.
     """
 
     metrics: Mapping[str, Row]
@@ -195,6 +205,12 @@ class Grammar:
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
+    listed: tuple[str, ...] = ()
+    few: tuple[str, ...] = ()
+    listed_kinds: tuple[str, ...] = ()
+    tie_kinds: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    row_kinds: tuple[str, ...] = ()
 
     def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
@@ -215,6 +231,42 @@ class Grammar:
     def defaults(self) -> dict[str, Any]:
         """What the fields are where a key does not say it."""
         return {each.name: each.default for each in self.fields}
+
+    @property
+    def default_kind(self) -> str:
+        """The kind of keys that do not say it."""
+        return next(each.default for each in self.fields if each.name == "kind")
+
+    @property
+    def column_form(self) -> str:
+        """What the key of a column of a table looks like, in messages."""
+        words = [f"[{each.name}.]" for each in self.fields if each.name not in self.rows]
+        return "".join(words) + self.metric_form.removesuffix("[:p]")
+
+    def column_of(self, key: Key) -> Key:
+        """Return the key of the column that a key is in: without what names its row.
+
+        Examples
+        --------
+        >>> str(RANK_KEYS.column_of(parse("macro.tail.expected.amri")))
+        'index.mr'
+        """
+        defaults = {each.name: each.default for each in self.fields if each.name in self.rows}
+        return key._replace(macro=False, **defaults)
+
+    def key_of_row(self, key: Key, side: str, kind: str) -> Key:
+        """Return the key of a cell: that of its column, with the side and the kind of its row.
+
+        Of queries a kind may be an adjustment.
+
+        Examples
+        --------
+        >>> str(RANK_KEYS.key_of_row(parse("amri"), "tail", "expected"))
+        'tail.expected.index.mr'
+        """
+        if "adjustment" in self.rows and kind not in self.tie_kinds:
+            return key._replace(adjustment=kind)
+        return key._replace(side=side, kind=kind)
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
@@ -342,6 +394,13 @@ RANK_KEYS = Grammar(
         short: f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
         for short, name in SHORT_ANSWER_NAMES.items()
     },
+    listed=(*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr"),
+    few=("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"),
+    listed_kinds=("optimistic", "realistic", "pessimistic"),
+    # Random ranks are left out, because they depend on a draw.
+    tie_kinds=("optimistic", "realistic", "pessimistic", "expected"),
+    rows=("side", "kind"),
+    row_kinds=tuple(KINDS),
 )
 
 

@@ -24,7 +24,6 @@ from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, public
 from ..plot import groups, hits_curve, rank_distribution
 from ..plot.drawing import COLOURS, check_named
-from ..reporting.base_report import BaseReport
 from ..reporting.columns import AUTO, is_auto
 from ..reporting.model_table import table
 from ..reporting.report_table import GROUPS_SHOWN, table_of_report
@@ -82,7 +81,7 @@ _LEFT_OUT = re.compile(r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->")
 @public("truerank.page")
 def save(
     path: str | os.PathLike[str],
-    reports: BaseReport | Mapping[str, BaseReport],
+    reports: Report | Mapping[str, Report],
     *,
     title: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -141,7 +140,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = check_named("reports", reports, BaseReport, "Report")
+    models = check_named("reports", reports, Report)
     lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
     for name, text in (("title", title), ("command", command)):
         if text is not None:
@@ -179,7 +178,7 @@ def _digest(script: str) -> str:
 
 
 def _results(
-    models: Mapping[str, BaseReport],
+    models: Mapping[str, Report],
     keys: list[str] | None,
     options: Mapping[str, Any],
     kinds: Names,
@@ -218,7 +217,7 @@ def _results(
 
 
 def _have_few_groups(
-    models: Mapping[str, BaseReport], keys: list[str] | None, unit: LabelsLike | None
+    models: Mapping[str, Report], keys: list[str] | None, unit: LabelsLike | None
 ) -> bool:
     """Whether a table of several models can have their groups, and these are few enough to read."""
     if len(models) == 1 or not (unit is None or isinstance(unit, str)):
@@ -238,7 +237,7 @@ def _paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
 
 
-def _json(report: BaseReport) -> str:
+def _json(report: Report) -> str:
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None)
     keys = _usual_keys(report)
@@ -246,15 +245,15 @@ def _json(report: BaseReport) -> str:
     return report.to_json(keys, indent=None)
 
 
-def _usual_keys(report: BaseReport) -> list[str]:
-    metrics: Sequence[str] = METRICS if isinstance(report, Report) else report.few
+def _usual_keys(report: Report) -> list[str]:
+    metrics: Sequence[str] = METRICS if report.unit == "task" else report.grammar.few
     side = report.sides[0]
     if side == ALL_SIDES:
         return list(metrics)
     return [f"{side}.{metric}" for metric in metrics]
 
 
-def _have_tasks(models: Mapping[str, BaseReport]) -> bool:
+def _have_tasks(models: Mapping[str, Report]) -> bool:
     return all(len(report.ranks) for report in models.values())
 
 
@@ -266,7 +265,7 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     if _have_tasks(models):
         hits = partial(hits_curve, drawn)
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
-        if isinstance(first, Report):
+        if first.unit == "task":
             ranks = partial(rank_distribution, drawn)
             pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:
@@ -298,13 +297,13 @@ def _for_page(tag: re.Match[str]) -> str:
     return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)
 
 
-def _findings(models: Mapping[str, BaseReport]) -> str:
+def _findings(models: Mapping[str, Report]) -> str:
     found = {name: list(map(str, report.audit())) for name, report in models.items()}
     lines = gather_notes(found)
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
-def _evaluated(models: Mapping[str, BaseReport]) -> str:
+def _evaluated(models: Mapping[str, Report]) -> str:
     """Return a table of the protocol: one column if all models have the same."""
     columns = {name or "setting": _facts(report) for name, report in models.items()}
     first = next(iter(columns.values()))
@@ -319,7 +318,7 @@ def _evaluated(models: Mapping[str, BaseReport]) -> str:
     return _tables([table])
 
 
-def _facts(report: BaseReport) -> dict[str, str]:
+def _facts(report: Report) -> dict[str, str]:
     fields = vars(report.protocol) | {"fingerprint": report.protocol.fingerprint}
     facts = {}
     for field, name in FACTS.items():

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from ..errors import InputTypeError
 from ..inputs.checks import choice, flag
 from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND, KINDS, Sample
 from ..metrics.ties import HIT
 from ..naming import public
-from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import (
@@ -39,19 +39,6 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
 _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
-
-
-class RankedQueries(Protocol):
-    """A report of retrieval, as far as curves need it."""
-
-    @property
-    def queries(self) -> Sequence[Hashable]: ...
-
-    @property
-    def candidates(self) -> IntArray: ...
-
-    def success_at(self, cutoffs: IntArray, order: AnswerOrder) -> FloatArray:
-        """Return success@k at many k, under an order of ties or of all candidates."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +235,7 @@ def rank_distribution(
 
 @public("truerank.plot")
 def hits_curve(
-    reports: BaseReport | Mapping[str, BaseReport],
+    reports: Report | Mapping[str, Report],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -298,9 +285,9 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = check_named("reports", reports, BaseReport, "Report")
+    named = check_named("reports", reports, Report)
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = isinstance(next(iter(named.values())), Report)
+    are_of_ranks = any(report.unit == "task" for report in named.values())
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
     if are_of_ranks:
         most = _most_candidates(named, side)
@@ -329,7 +316,7 @@ def hits_curve(
     return ax
 
 
-def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
+def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     size = len(report.queries)
@@ -378,7 +365,7 @@ def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) 
     return line, low, high, chance_hits(sample, cutoffs)
 
 
-def _format_candidates(sample: Sample | RankedQueries) -> str:
+def _format_candidates(sample: Sample | Report) -> str:
     if not len(sample.candidates):
         return ""
     low = int(sample.candidates.min())
@@ -402,11 +389,13 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
-    counted = report._counted
+    if report.unit == "query":
+        expected = "reports of tasks with one right answer each"
+        raise InputTypeError("reports", expected=expected, got="one of queries")
     if side is None:
         side = report.sides[0]
     report.tasks(side)  # An unknown side is an error.
-    return counted.sample(side, kind)
+    return report._sample(side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:

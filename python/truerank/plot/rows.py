@@ -13,8 +13,8 @@ from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
-from ..reporting.base_report import BaseReport
-from ..reporting.columns import label_text
+from ..reporting.columns import COUNTED, label_text
+from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import (
     COLOURS,
@@ -34,7 +34,7 @@ _ROW_HEIGHT = 0.27  # The unit is inches.
 
 @public("truerank.plot")
 def groups(
-    report: BaseReport,
+    report: Report,
     metric: str = "mrr",
     *,
     most: int = 20,
@@ -86,7 +86,7 @@ def groups(
     >>> [float(bar.get_width()) for bar in ax.patches]
     [1.5, 4.0]
     """
-    if not isinstance(report, BaseReport):
+    if not isinstance(report, Report):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
@@ -119,7 +119,7 @@ def groups(
     # These spaces are as wide as digits are.
     cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]
     rows: dict[float, str] = dict(enumerate(map(label_text, chosen)))
-    write_rows(ax, rows, dict(enumerate(cells)), report.form.tasks)
+    write_rows(ax, rows, dict(enumerate(cells)), COUNTED[report.unit])
     ax.set_xlabel(key.title)
     groups = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
     title = f"{len(chosen):,} of {groups}" if len(chosen) < len(labels) else groups
@@ -188,7 +188,7 @@ def draw_bounds(
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
-def _interval(report: BaseReport, key: str, level: float) -> tuple[float, float]:
+def _interval(report: Report, key: str, level: float) -> tuple[float, float]:
     """Return the bounds of `Report.interval`; nan where there is none."""
     if not len(report.ranks) or why_no_interval(report.read_key(key)):
         return math.nan, math.nan

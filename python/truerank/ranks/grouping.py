@@ -159,14 +159,12 @@ def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
     if ranks.protocol.candidates == LISTED and ranks.listed is not None:
         misses = int(np.count_nonzero(~ranks.listed))
         if misses:
-            got = (
-                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
-            )
+            got = f"{misses:,} that their lists miss; report(ranks, unit='query') counts them 0"
             expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
             raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
-        got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) is their "
-        got += "report: compare such reports, and take their metrics and intervals from them"
+        got = "those of retrieval, several for a query; truerank.report(ranks) is their report: "
+        got += "compare such reports, and take their metrics and intervals from them"
         raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
     return ranks
 

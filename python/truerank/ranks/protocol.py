@@ -52,10 +52,17 @@ class Protocol:
     split : str, optional
         Comparable. The split that was evaluated, such as "test".
     gain, misses, answerless : str, optional
-        Comparable. How the answers of queries count, as `truerank.retrieval.report` takes it. None:
-        as usual.
+        Comparable. How the answers of queries count in a report. `gain` is what becomes of grades g
+        in dcg and ndcg: "linear", g; "exponential", 2^g - 1 (g is at most 1000); "binary", 1.
+        `misses` is what a right answer counts for that its list misses: "zero", nothing, as in
+        trec_eval and ranx; otherwise all places that the list leaves are equally likely, and the
+        kinds optimistic and pessimistic have the first and the last of them ("bounds"), or concern
+        what is listed alone ("expected"). `answerless` is what becomes of queries without a right
+        answer: "omit", they are left out of the means of the metrics of right answers, or "zero",
+        they count as 0 in all, as in trec_eval. None: the first of these.
     relevance_level : float, optional
-        Comparable. From which gain on an answer is right. None: all that have one are.
+        Comparable. From which grade on an answer is right; others have their gains in dcg, ndcg and
+        err, and are wrong for all other metrics. None: all that have a grade above 0 are right.
     order : {"descending", "ascending", "mixed"}
         Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional

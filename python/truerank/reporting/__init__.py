@@ -9,12 +9,12 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from . import audit as audit
     from . import report_table as report_table
+    from . import summaries as summaries
     from .audit import Finding as Finding
     from .audit import Findings as Findings
     from .model_table import table as table
-    from .repeats import Repeats as Repeats
-    from .repeats import report as report
     from .reports import Report as Report
+    from .reports import report as report
     from .summaries import Summary as Summary
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
@@ -22,9 +22,8 @@ else:  # A type checker that saw `__getattr__` would accept any name.
         {
             ".audit": ("Finding", "Findings"),
             ".model_table": ("table",),
-            ".repeats": ("Repeats", "report"),
             ".report_table": (),
-            ".reports": ("Report",),
+            ".reports": ("Report", "report"),
             ".summaries": ("Summary",),
         },
     )

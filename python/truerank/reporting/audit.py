@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..metrics.keys import UNPOOLED_SIDE, parse
+from ..metrics.keys import UNPOOLED_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..naming import printable, public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
-from .columns import TIE_KINDS, compose_key
-from .summaries import Counted, Summary
+from .columns import compose_key
+from .summaries import share_missed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..ranks.protocol import Protocol
+    from .reports import Report
+    from .summaries import Summary
 
+# Queries are checked by these.
+CHECKS_OF_QUERIES = ("ties", "constant", "nan", "inf", "saturated", "sampled")
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -150,8 +153,10 @@ class Findings(list[Finding], AsTable):
         return table.table(metrics, **options)
 
 
-def audit_lines(protocol: Protocol, summary: Summary) -> list[str]:
-    """Say how ranks were counted, how many of them tie, and what scores there were."""
+def audit_report(report: Report, names: Sequence[str]) -> Findings:
+    """Audit a report by some checks, or without names by all."""
+    findings = [finding for _, finding in graded_findings(report, names)]
+    protocol = report.protocol
     fields = vars(protocol)
     recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
     if protocol.files:
@@ -159,8 +164,11 @@ def audit_lines(protocol: Protocol, summary: Summary) -> list[str]:
     lines = [
         f"{protocol} (fingerprint {protocol.fingerprint}).",
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
+        *_tie_lines(report.summary, is_of_lists=protocol.lists is not None),
     ]
-    return lines + _tie_lines(summary, is_of_lists=protocol.lists is not None)
+    if not findings:
+        lines.append("Nothing was found that makes the numbers suspect.")
+    return Findings(findings, lines)
 
 
 def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
@@ -181,42 +189,35 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     return lines
 
 
-def graded_findings(counted: Counted, names: Collection[str]) -> list[Graded]:
-    """List what makes the numbers of a report suspect, by these checks, or without names by all.
+def graded_findings(report: Report, names: Sequence[str]) -> list[Graded]:
+    """List what makes the numbers of a report suspect, and how bad each is, by its check.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> counted = Counted(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)), seed=0)
-    >>> [finding.name for _, finding in graded_findings(counted, [])]
+    >>> report = tr.report(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)))
+    >>> [finding.name for _, finding in graded_findings(report, [])]
     ['sampled', 'unaudited']
-    >>> [finding.name for _, finding in graded_findings(counted, ["sampled"])]
+    >>> [finding.name for _, finding in graded_findings(report, ["sampled"])]
     ['sampled']
     """
-    asked = names or MESSAGES
-    measured = _measured(counted, asked)
-    return list(grade(check for check in measured if check[0] in asked))
-
-
-def grade(checks: Iterable[tuple[str, float, int, str]]) -> Iterator[Graded]:
-    """Yield the measure and the finding of each check whose measure is above its threshold.
-
-    A check is its name, its measure, the number of what it concerns, and words for its message.
-
-    Examples
-    --------
-    >>> list(grade([("nan", 0, 0, "none"), ("inf", 1, 1, "1 task")]))
-    [(1.0, Finding(name='inf', count=1, message='1 task have infinite scores'))]
-    """
-    for name, measure, count, words in checks:
-        if measure > THRESHOLDS.get(name, 0.0):
-            yield float(measure), Finding(name, int(count), MESSAGES[name].format(words))
+    checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
+    asked = [check for check in checks if not names or check in names]
+    graded: list[Graded] = []
+    for name, measure, count, words in _measured(report, asked):
+        if name in asked and measure > THRESHOLDS.get(name, 0.0):
+            finding = Finding(name, int(count), MESSAGES[name].format(words))
+            graded.append((float(measure), finding))
+    for finding in report._of_lists:
+        if not names or finding.name in names:
+            graded.append((finding.count, finding))
+    return graded
 
 
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
+def _measured(report: Report, asked: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
     """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
     Those that compute metrics are made only if they are asked for.
@@ -230,20 +231,20 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
     alignment or link prediction methods, 2020, section 3.2). The indices of mrr and of hits@k do
     not help: they rise as much as the metrics that they adjust.
     """
-    ranks = counted.ranks
-    protocol = counted.protocol
+    ranks = report.ranks
+    protocol = report.protocol
     audit = ranks.audit
     tasks = len(ranks)
     constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     if ranks.listed is not None:
-        yield "misses", *_share_of(counted, ~ranks.listed)
+        yield "misses", *_share_of(report, ~ranks.listed)
         constant &= ranks.listed
     if "worse than chance" in asked:
-        yield "worse than chance", *_worse_than_chance(counted)
+        yield "worse than chance", *_worse_than_chance(report)
     if "ties" in asked:
-        moved, words = _ties(counted)
-        yield "ties", moved, counted.summary.tied_tasks, words
-    yield "constant", *_share_of(counted, constant)
+        moved, words = _ties(report)
+        yield "ties", moved, report.summary.tied_tasks, words
+    yield "constant", *_share_of(report, constant)
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
             total = int(counts.sum())
@@ -255,10 +256,10 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
         yield "queries", number, number, f"{number:,} tasks"
         best = audit.at_best  # Two candidates with the best score are only a tie.
         saturated = (best > 2) & (best > SATURATED * ranks.candidates)
-        yield "saturated", *_share_of(counted, saturated)
-    yield "few candidates", *_share_of(counted, ranks.candidates <= CUTOFF)
+        yield "saturated", *_share_of(report, saturated)
+    yield "few candidates", *_share_of(report, ranks.candidates <= CUTOFF)
     is_bare = not protocol.filter and not protocol.sampled
-    is_of_triples = not {"head", "tail"}.isdisjoint(counted.sides.present)
+    is_of_triples = not {"head", "tail"}.isdisjoint(report.sides)
     of_test = protocol.candidates == TEST_CANDIDATES
     yield "unfiltered", is_bare and is_of_triples, tasks, ""
     yield "sampled", protocol.sampled, tasks, ""
@@ -266,9 +267,9 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
     yield "unaudited", audit is None and ranks.listed is None and tasks > 0, tasks, ""
 
 
-def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:
+def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:
     """Return the share of the tasks with weight that a mask has, their number, and it in words."""
-    weights = counted.tasks.weights
+    weights = report.weights
     has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
     number = int(np.count_nonzero(mask & has_weight))
     total = int(np.count_nonzero(has_weight))
@@ -276,7 +277,7 @@ def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, int
     return share, number, f"{number:,} of {total:,} tasks ({percent(share)})"
 
 
-def _worse_than_chance(counted: Counted) -> tuple[float, int, str]:
+def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     """Find the first side whose mean rank is many standard errors above that of random scores.
 
     Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
@@ -286,32 +287,31 @@ def _worse_than_chance(counted: Counted) -> tuple[float, int, str]:
     ties only make it smaller. Tasks of one target may depend on each other in any way: the standard
     deviations of these are added (Hölder's inequality), not the variances.
     """
-    protocol = counted.protocol
+    protocol = report.protocol
     if protocol.similarity is None:
         question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
     else:
         question = f"is the similarity {protocol.similarity} right?"
-    for side in counted.sides.present:
+    for side in report.sides:
         key = compose_key(side, DEFAULT_KIND, "amri")
-        value = counted.value(parse(key))
-        if value < 0:
-            z = _standard_errors_above(counted, side)
+        if report[key] < 0:
+            z = _standard_errors_above(report, side)
             if z > STANDARD_ERRORS:
                 probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-                tasks = counted.sides.counts[side]
-                return z, tasks, f"({key} {value:.3g}, {probability}): {question}"
+                words = f"({key} {report[key]:.3g}, {probability}): {question}"
+                return z, report.tasks(side), words
     return 0.0, 0, ""
 
 
-def _standard_errors_above(counted: Counted, side: str) -> float:
+def _standard_errors_above(report: Report, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
-    ranks = counted.ranks
-    mask = counted.sides.mask(side)
+    ranks = report.ranks
+    mask = report._sides.mask(side)
     chosen: Any = slice(None) if mask is None else mask
     candidates = ranks.candidates[chosen].astype(np.float64)
     weights = np.ones(len(candidates))
-    if counted.tasks.weights is not None:
-        weights = counted.tasks.weights[chosen]
+    if report.weights is not None:
+        weights = report.weights[chosen]
         weights = weights / (weights.max() or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
@@ -324,46 +324,37 @@ def _standard_errors_above(counted: Counted, side: str) -> float:
     return excess / spread
 
 
-def _ties(counted: Counted) -> tuple[float, str]:
-    """Find the metric that ties move most from its realistic value, relative to this one.
+def _ties(report: Report) -> tuple[float, str]:
+    """Find the metric that ties move most from its default value, relative to this one.
 
-    Where lists miss targets, only those are looked at that are listed: misses are no ties.
+    Where lists miss targets, only those are looked at that are listed: misses are no ties, and of
+    queries they count as 0.
     """
-    if not counted.summary.tied_tasks:
+    if not report.summary.tied_tasks:
         return 0.0, ""
-    listed = counted.ranks.listed
+    grammar = report.grammar
+    metrics: Sequence[str] = TIE_METRICS
+    sides = list(report.sides[:1])
     over = ""
-    if listed is not None and not listed.all():
-        counted = Counted(counted.tasks[listed], counted.seed)
-        over = " over the targets that are listed"
-    sides = list(counted.sides.present[:1])
-    if (
-        UNPOOLED_SIDE in counted.sides.present[1:]
-    ):  # It is no part of the first, which pools others.
-        sides.append(UNPOOLED_SIDE)
-    metrics = [
-        {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
-        for side, metric in itertools.product(sides, TIE_METRICS)
-    ]
-    return most_moved(metrics, DEFAULT_KIND, lambda key: counted.value(parse(key)), over)
-
-
-def most_moved(
-    metrics: Iterable[Mapping[str, str]], default: str, value_of: Callable[[str], float], over: str
-) -> tuple[float, str]:
-    """Find the metric, given by its key of each kind, that has values furthest from the default.
-
-    Examples
-    --------
-    >>> keys = {"optimistic": "o", "expected": "e"}
-    >>> most_moved([keys], "expected", {"o": 0.5, "e": 0.25}.__getitem__, "")
-    (1.0, 'e by up to 100 % of its value: optimistic 0.5, expected 0.25')
-    """
+    if report.unit == "query":
+        metrics = grammar.few
+        if report.protocol.misses == "bounds" and share_missed(report):
+            report = type(report)(report.ranks.with_protocol(misses=None))
+            over = " where misses count as 0"
+    else:
+        if UNPOOLED_SIDE in report.sides[1:]:  # It is no part of the first, which pools others.
+            sides.append(UNPOOLED_SIDE)
+        listed = report.ranks.listed
+        if listed is not None and not listed.all():
+            report = type(report)(report._tasks[listed], seed=report.seed)
+            sides = list(report.sides[:1]) + sides[1:]
+            over = " over the targets that are listed"
     most = 0.0
     words = ""
-    for keys in metrics:
-        values = {kind: value_of(key) for kind, key in keys.items()}
-        value = values[default]
+    for side, metric in itertools.product(sides, metrics):
+        keys = {kind: compose_key(side, kind, metric, grammar) for kind in grammar.tie_kinds}
+        values = {kind: report[key] for kind, key in keys.items()}
+        value = values[grammar.default_kind]
         gap = max(abs(other - value) for other in values.values())
         moved = gap / abs(value) if value else math.inf
         if gap and moved > most:
@@ -371,5 +362,5 @@ def most_moved(
             size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
             most = moved
-            words = f"{keys[default]} by {size}{over}: {kinds}"
+            words = f"{keys[grammar.default_kind]} by {size}{over}: {kinds}"
     return most, words

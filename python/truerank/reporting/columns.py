@@ -8,17 +8,18 @@ from typing import Any
 
 from .. import tables
 from ..inputs.checks import flag, unique_keys
-from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, Key, increasing, parse, table_name
-from ..metrics.kinds import DEFAULT_KIND
-from ..metrics.metric_table import listed_metrics
-
-DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
-DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
-# Random ranks are left out, because they depend on a draw.
-TIE_KINDS = ("optimistic", "realistic", "pessimistic", "expected")
+from ..metrics.keys import (
+    ALL_SIDES,
+    NO_ADJUSTMENT,
+    RANK_KEYS,
+    Grammar,
+    Key,
+    increasing,
+    parse,
+    table_name,
+)
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
-FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # Tables show these by default.
 ALL_METRICS = "all"
 
 AUTO = "auto"  # Kinds have rows where they print otherwise than the default kind.
@@ -30,12 +31,14 @@ LABELS = ("average", "group", "side", "part", "model")
 
 Lines = Mapping[str, list[Any]]  # The cells of the lines of a table by the name of their column.
 Names = str | Iterable[str] | None
+# What a report counts, as the heading of its column.
+COUNTED = {"task": "tasks", "query": "queries"}
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 # Papers print these metrics as percentages, too.
 SHARES = ("hits", "sampled_hits", "success", "recall", "precision")
 
 
-def compose_key(side: str, kind: str, metric: str) -> str:
+def compose_key(side: str, kind: str, metric: str, grammar: Grammar = RANK_KEYS) -> str:
     """Join side, kind and metric to a key, without defaults.
 
     Examples
@@ -43,7 +46,7 @@ def compose_key(side: str, kind: str, metric: str) -> str:
     >>> compose_key("tail", "realistic", "amri")
     'tail.amri'
     """
-    words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
+    words = [word for word in (side, kind) if word not in (ALL_SIDES, grammar.default_kind)]
     words.append(metric)
     return ".".join(words)
 
@@ -72,28 +75,6 @@ def is_auto(kinds: Names) -> bool:
     (True, True, False)
     """
     return kinds is None or (isinstance(kinds, str) and kinds == AUTO)
-
-
-def column_of(key: Key) -> Key:
-    """Return the key of the column that a key is in: without its side, kind and average.
-
-    Examples
-    --------
-    >>> str(column_of(parse("macro.tail.expected.amri")))
-    'index.mr'
-    """
-    return key._replace(side=ALL_SIDES, kind=DEFAULT_KIND, macro=False)
-
-
-def key_of_row(key: Key, side: str, kind: str) -> Key:
-    """Return the key of a cell: that of its column with the side and the kind of its row.
-
-    Examples
-    --------
-    >>> str(key_of_row(parse("amri"), "tail", "expected"))
-    'tail.expected.index.mr'
-    """
-    return key._replace(side=side, kind=kind)
 
 
 def metric_column(

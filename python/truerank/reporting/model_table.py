@@ -25,7 +25,7 @@ from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from ..tables.table import check_digits
-from .base_report import BaseReport
+from .audit import Graded, graded_findings
 from .brackets import Brackets
 from .columns import (
     Names,
@@ -39,11 +39,11 @@ from .columns import (
 )
 from .repeats import Repeats, read_runs, run_differences, shared_keys
 from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
+from .reports import Report
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
-    from .audit import Graded
 
 Models = Mapping[str, Repeats]
 Keys = Mapping[str, "Key | None"]  # By the name of a column; None where there is no value.
@@ -87,10 +87,10 @@ class Test(NamedTuple):
 
 @public("truerank")
 def table(
-    reports: BaseReport
+    reports: Report
     | Repeats
-    | Sequence[BaseReport]
-    | Mapping[str, BaseReport | Repeats | Sequence[BaseReport]],
+    | Sequence[Report]
+    | Mapping[str, Report | Repeats | Sequence[Report]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -203,7 +203,7 @@ def table(
     if has_groups:
         labels.insert(0, Column("group", first.by or ""))
     if kinds is not None and is_auto(kinds):
-        rows = rows_that_differ(cells, columns, first.form.default_kind, digits, len(lines))
+        rows = rows_that_differ(cells, columns, first.grammar.default_kind, digits, len(lines))
         labels.append(label_column("kind", [cells["kind"][i] for i in rows]))
     elif kinds is not None:
         labels.append(Column("kind"))
@@ -221,7 +221,7 @@ def table(
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
     """Check the models of a table, and return the runs of each by its name."""
-    if isinstance(reports, (BaseReport, Repeats)) or not isinstance(reports, Mapping):
+    if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
         runs = read_runs("reports", reports, allow_unlike)
         return {format_count(runs.runs, "run"): runs}
     distinct_names("reports", reports)
@@ -236,13 +236,14 @@ def _read_models(reports: Any, allow_unlike: bool) -> Models:
 
 def _read_keys(models: Models, metrics: Names) -> dict[str, Key]:
     """Choose the columns, which all models have, and read their keys."""
-    every = list(models.values())
-    first = every[0]
-    usual = shared_keys(first.usual, every) or shared_keys(first, every)
-    keys = choose_metrics(metrics, first.few, usual)
+    reports = [report for runs in models.values() for report in runs.reports]
+    first = reports[0]
+    usual = shared_keys(first.grammar.listed, reports) or shared_keys(first, reports)
+    keys = choose_metrics(metrics, first.grammar.few, usual)
     for name, runs in models.items():
         try:
-            runs.to_dict(keys)
+            for report in runs.reports:
+                report.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
     return {key: first.read_key(key) for key in keys}
@@ -279,7 +280,7 @@ def _read_lines(
             of_kind = dict(of_part)
             for column, key in of_part.items():
                 if kind and key is not None:
-                    of_kind[column] = first.form.key_of_row(key, key.side, kind)
+                    of_kind[column] = first.grammar.key_of_row(key, key.side, kind)
             lines.append(Line(part, kind, name, average, group, runs, of_kind))
     return lines
 
@@ -294,16 +295,16 @@ def _macro_keys(keys: Mapping[str, Key]) -> Keys:
     return found
 
 
-def _read_kinds(reports: Sequence[BaseReport], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names) -> list[str]:
     """List the kinds of a table: "" for those that the keys have."""
     if kinds is None:
         return [""]
-    form = reports[0].form
+    grammar = reports[0].grammar
     for name, key in keys.items():
-        if key != form.key_of_row(key, key.side, form.default_kind):
+        if key != grammar.key_of_row(key, key.side, grammar.default_kind):
             raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
     named = {kind for report in reports for kind in chosen_kinds(report, kinds)}
-    return [kind for kind in form.kinds if kind in named]
+    return [kind for kind in grammar.row_kinds if kind in named]
 
 
 def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> dict[str, list[Any]]:
@@ -452,7 +453,7 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
     return reasons
 
 
-def _why_unlike(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: bool) -> str:
+def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; an empty text where they can."""
     refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
@@ -468,9 +469,10 @@ def _doubts(models: Models) -> Iterator[str]:
     """Say the worst that each of some checks finds in all models, and which models have it."""
     worst: dict[str, dict[str, Graded]] = {}
     for name, runs in models.items():
-        for graded in (each for report in runs.reports for each in report._find(DOUBTS)):
-            of_models = worst.setdefault(graded[1].name, {})
-            of_models[name] = max(of_models.get(name, graded), graded)
+        for report in runs.reports:
+            for graded in graded_findings(report, DOUBTS):
+                of_models = worst.setdefault(graded[1].name, {})
+                of_models[name] = max(of_models.get(name, graded), graded)
     for of_models in worst.values():
         message = max(of_models.values())[1].message
         alike = [name for name, (_, finding) in of_models.items() if finding.message == message]

@@ -21,6 +21,7 @@ from .brackets import Brackets
 from .columns import (
     ALL_KINDS,
     AUTO,
+    COUNTED,
     Names,
     choose_metrics,
     compose_key,
@@ -31,10 +32,11 @@ from .columns import (
     rows_that_differ,
     sentence,
 )
+from .summaries import kinds_differ, lines_above
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from .base_report import BaseReport
+    from .reports import Report
 
 GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
 # They stand below every table.
@@ -48,7 +50,7 @@ Pairs = Sequence[tuple[str, str]]  # Each is a side and a kind of rank.
 
 
 def table_of_report(
-    report: BaseReport,
+    report: Report,
     metrics: Names = None,
     *,
     sides: Names = None,
@@ -69,7 +71,7 @@ def table_of_report(
     intervals, if `most_intervals` says how many.
     """
     brackets = Brackets(interval, level, unit, most_intervals)
-    default_kind = report.form.default_kind
+    default_kind = report.grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
     lines: dict[str, list[Any]] = defaultdict(list)
@@ -88,23 +90,25 @@ def table_of_report(
     if report.by is not None:
         labels.append(Column("average", hidden=True))
         labels.append(label_column("group", lines["group"], report.by))
-    for name in report.form.labels:
+    for name in ("side", "kind"):
+        if name not in report.grammar.rows:
+            continue
         plain = default_kind if name == "kind" else None
         labels.append(label_column(name, [lines[name][i] for i in rows], plain=plain))
     notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
     notes += _macro_lines(report, keys, of_groups)
     notes += brackets.notes()
-    columns = [*labels, Column(report.form.tasks), *columns]
+    columns = [*labels, Column(COUNTED[report.unit]), *columns]
     table = Table({c: lines[c.name] for c in columns}, notes=notes, digits=digits)
     table.names = len(labels)
-    table.before = tuple(report._lines())
+    table.before = tuple(lines_above(report))
     table.shown_rows = rows
     table.more = max(0, len(table) - most_rows)
     return table
 
 
 def table_of_keys(
-    report: BaseReport, keys: Sequence[str], *, percent: bool = False, interval: bool = False
+    report: Report, keys: Sequence[str], *, percent: bool = False, interval: bool = False
 ) -> Table:
     """Return a table with a column for each of any keys, and a row of all tasks and of each group.
 
@@ -120,7 +124,7 @@ def table_of_keys(
     """
     brackets = Brackets(interval, 0.95, UNIT)
     read = {key: report.read_key(key) for key in keys}
-    tasks = report.form.tasks
+    tasks = COUNTED[report.unit]
     side = report.sides[0]  # Relations alone are not pooled.
     values = report.to_dict(read)
     lines: dict[str, list[Any]] = defaultdict(list)
@@ -139,7 +143,7 @@ def table_of_keys(
     columns = [*labels, *metric_columns(read, lines, percent=percent)]
     table = Table({c: lines[c.name] for c in columns}, notes=brackets.notes())
     table.names = len(labels)
-    table.before = tuple(report._lines())
+    table.before = tuple(lines_above(report))
     table.shown_rows = range(min(1 + len(sizes), 1 + GROUPS_SHOWN))
     table.more = max(0, len(sizes) - GROUPS_SHOWN)
     return table
@@ -148,9 +152,9 @@ def table_of_keys(
 # -- what is asked for -----------------------------------------------------------------------------
 
 
-def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
+def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
-    default_kind = report.form.default_kind
+    default_kind = report.grammar.default_kind
     if sides is None:
         of_all = _default_sides(report)
         of_groups = of_all[:1]
@@ -165,7 +169,7 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
     return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
 
 
-def _default_sides(report: BaseReport) -> list[str]:
+def _default_sides(report: Report) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
     sides = list(report.sides)
     named = [side for side in sides if side not in (ALL_SIDES, UNPOOLED_SIDE)]
@@ -174,30 +178,30 @@ def _default_sides(report: BaseReport) -> list[str]:
     return sides
 
 
-def chosen_kinds(report: BaseReport, kinds: Names) -> list[str]:
+def chosen_kinds(report: Report, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
-    form = report.form
+    grammar = report.grammar
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
     if kinds is not None and not is_word:
         named = unique_keys(kinds, "kinds")
         for kind in named:
-            if kind not in form.kinds:
-                problem = f"no such kind of rank; {suggest(kind, form.kinds)}"
+            if kind not in grammar.row_kinds:
+                problem = f"no such kind of rank; {suggest(kind, grammar.row_kinds)}"
                 raise UnknownKeyError(repr(kind), problem)
         return named
-    if kinds == ALL_KINDS or report._source.kinds_differ:
-        return list(form.tie_kinds)
-    return [form.default_kind]
+    if kinds == ALL_KINDS or kinds_differ(report):
+        return list(grammar.tie_kinds)
+    return [grammar.default_kind]
 
 
-def _choose_columns(report: BaseReport, metrics: Names) -> dict[str, Key]:
+def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
-    form = report.form
-    chosen = choose_metrics(metrics, form.few, form.usual)
-    keys = {name: form.read_key(name) for name in chosen}
+    grammar = report.grammar
+    chosen = choose_metrics(metrics, grammar.few, grammar.listed)
+    keys = {name: report.read_key(name) for name in chosen}
     for name, key in keys.items():
-        if key != form.column_of(key):
-            expected = f"{form.column_form} as a column of a table"
+        if key != grammar.column_of(key):
+            expected = f"{grammar.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
     return keys
 
@@ -205,16 +209,16 @@ def _choose_columns(report: BaseReport, metrics: Names) -> dict[str, Key]:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def group_sizes(report: BaseReport, side: str) -> dict[int, int]:
+def group_sizes(report: Report, side: str) -> dict[int, int]:
     """Return the number of tasks of each group by its place, the largest group first."""
-    tasks = report._source.group_tasks(side)
+    tasks = report._group_sizes(side)
     largest = sorted(range(len(tasks)), key=tasks.__getitem__, reverse=True)
     return {place: tasks[place] for place in largest}
 
 
 def _add_means(
     lines: dict[str, list[Any]],
-    report: BaseReport,
+    report: Report,
     keys: Mapping[str, Key],
     pairs: Pairs,
     average: str,
@@ -224,14 +228,14 @@ def _add_means(
     for side, kind in pairs:
         of_cells: dict[str, Key] = {}
         for name, key in keys.items():
-            of_cells[name] = report.form.key_of_row(key, side, kind)
+            of_cells[name] = report.grammar.key_of_row(key, side, kind)
         values: dict[str, float | None] = {}
         for name, key in of_cells.items():
             of_cells[name] = key._replace(macro=average == MACRO)
             has_mean = average != MACRO or key.adjustment != "z"  # A z has no mean over groups.
-            values[name] = report._source.value(of_cells[name]) if has_mean else None
+            values[name] = report._value(of_cells[name]) if has_mean else None
         cells: dict[str, Any] = {"average": average, "group": average}
-        cells |= {"side": side, "kind": kind, report.form.tasks: report.tasks(side)}
+        cells |= {"side": side, "kind": kind, COUNTED[report.unit]: report.tasks(side)}
         cells |= values | brackets.bounds(report, of_cells, values)
         for name, cell in cells.items():
             lines[name].append(cell)
@@ -239,30 +243,30 @@ def _add_means(
 
 def _add_every_group(
     lines: dict[str, list[Any]],
-    report: BaseReport,
+    report: Report,
     keys: Mapping[str, Key],
     pairs: Pairs,
     brackets: Brackets,
 ) -> None:
     """Add the lines of the groups that have tasks, for each side and kind."""
     for side, kind in pairs:
-        of_cells = {name: report.form.key_of_row(key, side, kind) for name, key in keys.items()}
+        of_cells = {name: report.grammar.key_of_row(key, side, kind) for name, key in keys.items()}
         sizes = {place: n for place, n in group_sizes(report, side).items() if n}
         _add_groups(lines, report, sizes, of_cells, {"side": side, "kind": kind}, brackets)
 
 
 def _add_groups(
     lines: dict[str, list[Any]],
-    report: BaseReport,
+    report: Report,
     sizes: Mapping[int, int],
     keys: Mapping[str, Key],
     labels: Mapping[str, str],
     brackets: Brackets,
 ) -> None:
     """Add a line for each group, by its place and number of tasks; the largest have intervals."""
-    labels_of_groups = report._source.group_names
+    labels_of_groups = report._labels
     names = [label_text(labels_of_groups[place]) for place in sizes]
-    columns: dict[str, list[Any]] = {"group": names, report.form.tasks: list(sizes.values())}
+    columns: dict[str, list[Any]] = {"group": names, COUNTED[report.unit]: list(sizes.values())}
     for name, key in keys.items():
         found = _values_of_groups(report, key)
         columns[name] = [found[place] for place in sizes] if found else [None] * len(sizes)
@@ -287,20 +291,20 @@ def _add_groups(
         lines[name] += cells
 
 
-def _values_of_groups(report: BaseReport, key: Key) -> Sequence[float]:
+def _values_of_groups(report: Report, key: Key) -> Sequence[float]:
     """Return the value of a key in each group; none of a macro average."""
     if key.macro:
         return []
-    return report._source.column(key)
+    return report._column(key)
 
 
-def _macro_lines(report: BaseReport, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
+def _macro_lines(report: Report, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
     """Say which values macro averages leave out."""
     if report.by is None:
         return
     for side, kind in pairs[:1]:
         for name, column in keys.items():
-            key = report.form.key_of_row(column, side, kind)
+            key = report.grammar.key_of_row(column, side, kind)
             left_out = sum(map(math.isnan, _values_of_groups(report, key)))
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"

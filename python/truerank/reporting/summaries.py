@@ -1,45 +1,26 @@
-"""What the numbers of a report come from: ranks with weights and groups."""
+"""What a report says of itself: its summary, the lines above its table, and its JSON."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from .. import metrics
-from ..errors import UnknownKeyError
-from ..metrics.averages import weighted_mean
-from ..metrics.keys import MACRO, Key, Sides, parse, sides_of
-from ..metrics.kinds import DEFAULT_KIND, KINDS, Sample, sample_of, take
-from ..metrics.values import Grouping, compute, kept_moments
+from ..metrics.keys import ALL_SIDES, MACRO
+from ..metrics.kinds import DEFAULT_KIND
 from ..naming import public
 from ..ranks.counts import ties_of
-from ..ranks.grouping import group_codes, task_weights_by
-from ..ranks.labels import LABEL_WORDS
-from ..ranks.protocol import Protocol
-from .columns import (
-    DEFAULT_KINDS,
-    DEFAULT_METRICS,
-    FEW_METRICS,
-    TIE_KINDS,
-    column_of,
-    compose_key,
-    key_of_row,
-)
+from ..tables.cells import format_count, percent
+from .columns import SHORT_METRICS, compose_key
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
-    from ..metrics.contributions import RankedTasks
-    from ..ranks.container import Ranks
-    from ..ranks.labels import LabelsLike
+    from .reports import Report
 
-    Weights = str | Sequence[float] | FloatArray
-
-NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
+JSON_FORMAT = 1
+JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
+# In these words the line above a table says what becomes of right answers that their lists miss.
+MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
 
 @public("truerank.reporting")
@@ -79,291 +60,207 @@ class Summary(NamedTuple):
     audit: dict[str, int] | None
 
 
-class ReportForm(NamedTuple):
-    """How the reports of one kind are written: their keys, their tables and their JSON.
-
-    Attributes
-    ----------
-    read_key : callable
-        What reads a key; an unknown one is a KeyError.
-    column_of : callable
-        Returns the key of the column of a table that a key is in.
-    column_form : str
-        What the key of a column looks like, in messages.
-    key_of_row : callable
-        Returns the key of a cell: that of its column with the side and the kind of its row.
-    few, usual : tuple of str
-        The metrics of tables by default, and those that are listed.
-    kinds : tuple of str
-        The words of keys that rows of tables may have, in their order.
-    tie_kinds : tuple of str
-        Those of them that say what is made of ties, without a draw.
-    default_kind : str
-        The kind of keys that do not say it.
-    labels : tuple of str
-        The columns that name the rows of a table: "side", "kind".
-    tasks : str
-        What is counted.
-    json_kind : str
-    """
-
-    read_key: Callable[[str], Key]
-    column_of: Callable[[Key], Key]
-    column_form: str
-    key_of_row: Callable[[Key, str, str], Key]
-    few: tuple[str, ...]
-    usual: tuple[str, ...]
-    kinds: tuple[str, ...]
-    tie_kinds: tuple[str, ...]
-    default_kind: str
-    labels: tuple[str, ...]
-    tasks: str
-    json_kind: str
-
-
-RANK_REPORTS = ReportForm(
-    read_key=parse,
-    column_of=column_of,
-    column_form="[adjustment.]metric[@k]",
-    key_of_row=key_of_row,
-    few=FEW_METRICS,
-    usual=DEFAULT_METRICS,
-    kinds=tuple(KINDS),
-    tie_kinds=TIE_KINDS,
-    default_kind=DEFAULT_KIND,
-    labels=("side", "kind"),
-    tasks="tasks",
-    json_kind="truerank.report",
-)
-
-
-class Source(ABC):
-    """What the numbers of a report come from: ranks, or the answers of queries.
-
-    Attributes
-    ----------
-    form : ReportForm
-    protocol : Protocol
-    seed : int
-    weighting : str
-    by : str or None
-        The name of the groups.
-    group_names : list
-        Their labels; empty without groups.
-    sides : Sides
-    summary : Summary
-    keys : list of str
-        The keys that the report lists.
-    facts : dict of str to Any
-        The further fields of the form's JSON.
-    ranks, tasks : Ranks
-        As they were given, and with the weights in force.
-    group_codes : ndarray of int64, shape (n,), or None
-        The group of each task.
-    """
-
-    form: ReportForm = RANK_REPORTS
-    protocol: Protocol
-    seed: int
-    weighting: str
-    by: str | None
-    group_names: list[Hashable]
-    sides: Sides
-    ranks: Ranks
-    tasks: Ranks
-    group_codes: IntArray | None
-    summary: Summary
-    keys: list[str]
-    facts: Mapping[str, Any] = {}
-
-    @abstractmethod
-    def value(self, key: Key) -> float:
-        """Return the value of a key."""
-
-    @abstractmethod
-    def column(self, key: Key) -> list[float]:
-        """Return the value of a key in each group."""
-
-    @abstractmethod
-    def group_tasks(self, side: str) -> list[int]:
-        """Return the number of tasks of a side in each group."""
-
-    @abstractmethod
-    def of_group(self, place: int) -> Self:
-        """Return what the numbers of one group come from."""
-
-    @property
-    @abstractmethod
-    def model(self) -> Any:
-        """The tasks or queries, as inference takes them."""
-
-    @property
-    def kinds_differ(self) -> bool:
-        """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
-        return bool((self.ranks.tied > 1).any())
-
-    def number_of_tasks(self, side: str) -> int:
-        """Return the number of tasks of a side; a KeyError for an unknown one."""
-        self.sides.check(side, side)
-        return self.sides.counts[side]
-
-    def require_groups(self, key: object) -> None:
-        """Raise the KeyError of a key that needs groups where there are none."""
-        if self.by is None:
-            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
-
-
-class Counted(Source):
-    """Ranks with the weights in force and their groups; the parameters are those of `Report`.
-
-    Attributes
-    ----------
-    grouping : Grouping or None
-    draw : callable
-        Returns the sample of all tasks for a kind of rank.
-    """
-
-    def __init__(
-        self,
-        ranks: Ranks,
-        seed: int,
-        by: LabelsLike | None = None,
-        weights: Weights | None = None,
-    ) -> None:
-        self.ranks = ranks
-        self.protocol = ranks.protocol
-        self.weighting = ""
-        tasks = ranks
-        if isinstance(weights, str):
-            self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-            weights = task_weights_by(ranks, weights)
-        if weights is not None:
-            tasks = ranks.with_weights(weights)
-        if tasks.weights is not None:
-            self.weighting = self.weighting or "weighted"
-        self.sides = sides_of(ranks)
-        self.draw: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
-        self.by = None
-        self.group_names = []
-        self.grouping: Grouping | None = None
-        self.group_codes = None
-        if by is not None:
-            self.by = by if isinstance(by, str) else "label"
-            codes, self.group_names = group_codes(ranks, by)
-            self.group_codes = codes
-            self.grouping = Grouping(tasks, codes, self.group_names, self.sides, self.draw)
-        self.tasks = tasks
-        self.seed = seed
-        self._last: tuple[str, str, Sample] | None = None
-        self._values: dict[Key, float] = {}
-
-    def value(self, key: Key) -> float:
-        """Return the value of a key, which is computed once; a KeyError for an unknown side."""
-        if key not in self._values:
-            if key.side not in self.sides.counts:
-                self.sides.check(key.side, str(key))
-            if key.macro:
-                values = self.groups(key).values(key)
-                self._values[key] = weighted_mean(values[~np.isnan(values)])
-            else:
-                sample = self.sample(key.side, key.kind)
-                self._values[key] = compute(key, sample, self.tasks._memo)
-        return self._values[key]
-
-    def column(self, key: Key) -> list[float]:
-        """Return the value of a key in each group."""
-        self.sides.check(key.side, str(key))
-        values: list[float] = self.groups(key).values(key).tolist()
-        return values
-
-    @cached_property
-    def keys(self) -> list[str]:  # type: ignore[override]
-        """The usual keys: where all kinds of rank are alike, those of one alone."""
-        kinds: tuple[str, ...] = DEFAULT_KINDS if self.kinds_differ else (DEFAULT_KIND,)
-        found = [
-            compose_key(side, kind, name)
-            for side in self.sides.present
-            for kind in kinds
-            for name in DEFAULT_METRICS
-        ]
-        if self.by is not None:
-            means = [name for name in DEFAULT_METRICS if parse(name).adjustment != "z"]
-            for side in self.sides.present:
-                found += [f"{MACRO}.{compose_key(side, DEFAULT_KIND, name)}" for name in means]
-        return found
-
-    @cached_property
-    def summary(self) -> Summary:  # type: ignore[override]
-        """The numbers of tasks, candidates and ties."""
-        return summary_of(self.ranks)
-
-    def moments(self, key: Key) -> tuple[float, float]:
-        """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
-        return kept_moments(self.tasks._memo, key, self.sample(key.side, key.kind))
-
-    def sample(self, side: str, kind: str) -> Sample:
-        """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
-        if self._last is None or self._last[:2] != (side, kind):
-            chosen = take(self.draw(kind), self.sides.mask(side))
-            self._last = side, kind, chosen
-        return self._last[2]
-
-    def groups(self, key: object) -> Grouping:
-        """The groups; a KeyError where there are none."""
-        self.require_groups(key)
-        grouping: Grouping = self.grouping  # type: ignore[assignment]
-        return grouping
-
-    @property
-    def model(self) -> RankedTasks:
-        """The tasks, as inference takes them."""
-        return metrics.contributions.RankedTasks(self.tasks, self.seed)
-
-    def group_tasks(self, side: str) -> list[int]:
-        """Return the number of tasks of a side in each group."""
-        found: list[int] = self.groups("group_tasks").counts(side).tolist()
-        return found
-
-    def of_group(self, place: int) -> Counted:
-        """The tasks of one group, drawn as those of all groups are."""
-        grouping = self.groups("groups")
-        group = Counted(grouping.ranks(place), self.seed)
-        group.draw = partial(grouping.sample, group=place)
-        group.weighting = self.weighting
-        group.sides.counts.update(dict.fromkeys(self.sides.counts.keys() - group.sides.counts, 0))
-        return group
-
-
-def summary_of(ranks: Ranks) -> Summary:
-    """Sum up tasks. What a list misses is in no tie.
+def summary_of(report: Report) -> Summary:
+    """Sum up the tasks of a report; of queries their right answers. What a list misses is no tie.
 
     Examples
     --------
     >>> import truerank as tr
     >>> ranks = tr.Ranks([0, 3, 1], [1, 2, 9], 10, listed=[True, True, False])
-    >>> summary_of(ranks).mean_tie
+    >>> summary_of(tr.report(ranks)).mean_tie
     2.0
     """
+    ranks = report.ranks
     candidates = ranks.candidates
+    if report.unit == "query":
+        ranks = ranks[report._answered.is_right]
+        candidates = report.candidates  # A list counts here with all that it misses.
     tied = ties_of(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
     if ranks.audit is not None:
         counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
         counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-    fewest = int(candidates.min()) if len(ranks) else 0
-    mean_tie = float(ties.mean()) if len(ties) else math.nan
     return Summary(
         tasks=len(ranks),
-        candidates_min=fewest,
+        candidates_min=int(candidates.min()) if len(candidates) else 0,
         candidates_max=int(candidates.max(initial=0)),
         tied_tasks=len(ties),
         largest_tie=int(ties.max(initial=1)),
-        mean_tie=mean_tie,
+        mean_tie=float(ties.mean()) if len(ties) else math.nan,
         audit=counts,
     )
 
 
-def misses_differ(facts: Mapping[str, Any]) -> bool:
-    """Whether right answers that lists miss have bounds, by the facts of a report of retrieval."""
-    return facts["misses"] == "bounds" and bool(facts["missed"])
+def kinds_differ(report: Report) -> bool:
+    """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
+    if report.unit == "query":
+        has_bounds = report.protocol.misses == "bounds" and bool(share_missed(report))
+        return report.summary.tied_tasks > 0 or has_bounds
+    return bool((report.ranks.tied > 1).any())
+
+
+def share_missed(report: Report) -> float | None:
+    """Return the share of the right answers of queries that lists miss; None without lists."""
+    is_right = report._answered.is_right
+    if report.ranks.listed is None or not is_right.any():
+        return None
+    return float(1 - report.ranks.listed[is_right].mean())
+
+
+def listed_keys(report: Report) -> list[str]:
+    """List the keys that a report has as a mapping: where all kinds are alike, those of one alone.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> listed_keys(tr.report(tr.Ranks([0], [1], 10)))[:2]
+    ['mr', 'mrr']
+    """
+    grammar = report.grammar
+    kinds = grammar.listed_kinds
+    if report.unit == "task" and not kinds_differ(report):
+        kinds = (grammar.default_kind,)
+    keys = []
+    for side, kind, metric in itertools.product(report.sides, kinds, grammar.listed):
+        keys.append(compose_key(side, kind, metric, grammar))
+    if report.by is not None:
+        for side, metric in itertools.product(report.sides, grammar.listed):
+            if report.read_key(metric).adjustment != "z":
+                key = compose_key(side, grammar.default_kind, metric, grammar)
+                keys.append(f"{MACRO}.{key}")
+    return keys
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def lines_above(report: Report) -> list[str]:
+    """Say what was counted, among how many candidates: the lines above a table."""
+    if report.unit == "query":
+        return _lines_of_queries(report)
+    summary = report.summary
+    protocol = report.protocol
+    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
+    number = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
+    if sides:
+        number += f" ({', '.join(sides)})"
+    words = [number]
+    if summary.tasks:
+        noun = "candidate" if summary.candidates_max == 1 else "candidates"
+        if protocol.sampled:
+            noun = f"sampled {noun}"
+        words.append(f"{_range_of_candidates(summary)} {noun}")
+    if protocol.filter:
+        words.append(f"filtered by {' + '.join(protocol.filter)}")
+    else:
+        words.append("unfiltered")
+    if summary.tied_tasks == 1:
+        words.append("1 task is tied")
+    elif summary.tied_tasks:
+        words.append(f"{summary.tied_tasks:,} tasks are tied")
+    elif summary.tasks:
+        words.append("no ties")
+    if report.weighting:
+        words.append(report.weighting)
+    return [f"{', '.join(words)}."]
+
+
+def _lines_of_queries(report: Report) -> list[str]:
+    summary = report.summary
+    protocol = report.protocol
+    sizes = _sizes_of_queries(report)
+    if not summary.tasks:
+        return [sizes]
+    tied = f"{summary.tied_tasks:,} of them tied"
+    lines = [f"{sizes}, {tied}, among {_range_of_candidates(summary)} candidates"]
+    missed = share_missed(report)
+    if missed is not None:
+        share = f"{percent(missed)} of the right answers"
+        line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
+        if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
+            longest = int(report.ranks.lengths.max())
+            line += f"; the longest has {format_count(longest, 'candidate')}"
+        lines.append(line)
+    if report.without_answers:
+        number = format_count(report.without_answers, "query", "queries")
+        counted = "left out" if protocol.answerless is None else "counted as 0"
+        lines.append(f"{number} without a right answer {counted}")
+    if protocol.relevance_level:
+        lines.append(f"answers are right from a gain of {protocol.relevance_level:g} on")
+    return lines
+
+
+def _sizes_of_queries(report: Report) -> str:
+    queries = format_count(report.tasks(), "query", "queries")
+    answers = format_count(report.summary.tasks, "right answer")
+    return f"{queries} with {answers}"
+
+
+def _range_of_candidates(summary: Summary) -> str:
+    low = summary.candidates_min
+    high = summary.candidates_max
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def words_of_repr(report: Report) -> list[str]:
+    """List what the repr of a report says: its sizes, and a few of its values."""
+    if report.unit == "query":
+        words = [_sizes_of_queries(report)]
+        keys = list(report.grammar.few)
+    else:
+        summary = report.summary
+        words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
+        if report.by is not None:
+            words.append(format_count(len(report._labels), "group"))
+        keys = [compose_key(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS]
+    return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON object with some keys, of which groups have some columns."""
+    protocol = report.protocol
+    content: dict[str, Any] = {
+        "kind": JSON_KINDS[report.unit],
+        "format": JSON_FORMAT,
+        "metrics": report.to_dict(keys),
+        "summary": report.summary,
+        "protocol": protocol,
+        "seed": report.seed,
+        "weighting": report.weighting,
+        "sides": report._sides.counts,
+        "findings": report.audit(),
+        "groups": None,
+    }
+    if report.by is not None:
+        values = {}
+        for key in columns:
+            parsed = report.read_key(key)
+            if not parsed.macro:
+                values[key] = report._column(parsed)
+        content["groups"] = {
+            "by": report.by,
+            "labels": list(report._labels),
+            "tasks": {side: report._group_sizes(side) for side in report._sides.counts},
+            "metrics": values,
+        }
+    if report.unit == "query":
+        missed = share_missed(report)
+        longest = None
+        if missed is not None and report.ranks.lengths is not None:
+            longest = int(report.ranks.lengths.max())
+        content |= {
+            "queries": report.tasks(),
+            "without_answers": report.without_answers,
+            "misses": protocol.misses or "zero",
+            "answers": report.summary.tasks,
+            "missed": missed,
+            "longest": longest,
+            "relevance_level": protocol.relevance_level or 0.0,
+            "answerless": protocol.answerless or "omit",
+        }
+    content["fingerprint"] = protocol.fingerprint
+    return content

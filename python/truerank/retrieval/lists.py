@@ -12,6 +12,8 @@ from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import as_lists
 from ..inputs.selection import indptr_of, join_ranges
 from ..records.elements import first_names, read_elements
+from ..reporting.audit import Finding
+from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -51,6 +53,21 @@ class ListUse(NamedTuple):
             pairs = ", ".join(f"{other!r} for {name!r}" for name, other in alike[:3])
             text += f"; there are lists of names that differ only in blanks or case: {pairs}"
         warn_user(f"{argument}: {text}")
+
+    def findings(self) -> list[Finding]:
+        """Find queries without a list, and lists that were not used."""
+        found = []
+        if self.missing:
+            number = len(self.missing)
+            queries = format_count(number, "query", "queries")
+            words = f"{queries} with right answers without a list, as {first_names(self.missing)}"
+            found.append(Finding("missing lists", number, words))
+        if self.unused:
+            number = len(self.unused)
+            lists = format_count(number, "list")
+            words = f"{lists} of queries without right answers, as {first_names(self.unused)}"
+            found.append(Finding("unused lists", number, words))
+        return found
 
 
 def lists_in_order(

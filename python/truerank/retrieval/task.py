@@ -16,7 +16,7 @@ from ..inputs.checks import choice
 from ..inputs.frames import Axis
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
-from ..metrics.answers import GAINS, counted_gains
+from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
 from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -24,6 +24,9 @@ from ..records.elements import read_elements
 from ..records.list_files import read_lists
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
+from ..reporting import Report
+from ..reporting.audit import Finding
+from ..tables.cells import format_count, percent
 from ..tasks.evaluation import (
     ScoreOptions,
     VectorOptions,
@@ -33,9 +36,7 @@ from ..tasks.evaluation import (
     rank_vectors,
 )
 from ..tasks.task import Task as SidedTask
-from .answered_queries import Rules, check_level, check_misses
 from .lists import ListUse, lists_in_order
-from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_answers, read_candidates
 
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from ..records.lists import NamedLists
     from ..records.vocabularies import Names
     from ..tasks.side import Side
+
+
+MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
+FEW = 0.1  # Lists are short up to this share of the candidates.
 
 
 @public("truerank.retrieval")
@@ -65,7 +70,8 @@ class Task(SidedTask):
         scipy, with a row for each query, a column for each entity, and gains as its stored values.
         What a str and an int name is decided by `entities` and `queries`, in any container. A gain
         of 0 or less is no right answer. A query without a right answer is left out of all means,
-        and counted in `without_answers`; ``report(ranks, answerless="zero")`` counts it as 0.
+        and counted in `without_answers`; ``ranks.with_protocol(answerless="zero")`` counts it
+        as 0.
     entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
@@ -149,7 +155,7 @@ class Task(SidedTask):
     -----
     Every task has the labels "queries", "targets" and "unit" (the id of the query, which all its
     answers share), and "group" if there are groups. The metrics, their formulas and what they make
-    of ties are those of `RetrievalReport`.
+    of ties are those of `Report`.
 
     Examples
     --------
@@ -216,9 +222,9 @@ class Task(SidedTask):
             candidates=chosen.name,
             sampled=chosen.sampled is not None,
             files=sets.sources,
-            **Rules(gain, relevance_level=level).fields(),
+            gain=None if gain == GAINS[0] else gain,
+            relevance_level=level or None,
         )
-        names = (sets.queries.names, sets.entities.names)
         super().__init__(
             {SIDE: side},
             roles={SIDE: ("query", "entity")},
@@ -227,7 +233,7 @@ class Task(SidedTask):
                 "entity": Vocabulary(sets.entities.size, entity_names),
             },
             protocol=protocol,
-            facts=zip(sets.pairs.T, names, strict=True),
+            facts=zip(sets.pairs.T, (self.queries, sets.entities.names), strict=True),
             test_rows=side.query_ids[:, 0],
             height=sets.queries.size,
             findings=sets.findings,
@@ -248,7 +254,7 @@ class Task(SidedTask):
         gains = self.answers.gains
         if gains is None:
             return None
-        return counted_gains(gains, Rules.of(self.protocol).gain)
+        return counted_gains(gains, self.protocol.gain or GAINS[0])
 
     @property
     def without_answers(self) -> int:
@@ -263,16 +269,14 @@ class Task(SidedTask):
         assert answers.without_answers is not None
         number = int(answers.without_answers.sum())
         gains = answers.gains
-        level = Rules.of(self.protocol).relevance_level
+        level = self.protocol.relevance_level
         if level and gains is not None:
             with_right = distinct(answers.rows[gains >= level])
             number += len(answers.query_ids) - len(with_right)
         return number
 
     @with_options(BatchOptions)
-    def evaluate(
-        self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]
-    ) -> RetrievalReport:
+    def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
         Parameters
@@ -283,7 +287,7 @@ class Task(SidedTask):
 
         Returns
         -------
-        RetrievalReport
+        Report
 
         Raises
         ------
@@ -304,7 +308,7 @@ class Task(SidedTask):
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
         self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
-    ) -> RetrievalReport:
+    ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
         Parameters
@@ -318,7 +322,7 @@ class Task(SidedTask):
 
         Returns
         -------
-        RetrievalReport
+        Report
 
         Raises
         ------
@@ -337,7 +341,7 @@ class Task(SidedTask):
         return self._report(rank_vectors(self, {SIDE: queries}, candidates, "queries", **options))
 
     @with_options(ScoreOptions)
-    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> RetrievalReport:
+    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> Report:
         """Evaluate a matrix of scores, in memory or in files.
 
         Parameters
@@ -348,7 +352,7 @@ class Task(SidedTask):
 
         Returns
         -------
-        RetrievalReport
+        Report
 
         Raises
         ------
@@ -372,7 +376,7 @@ class Task(SidedTask):
         columns: Any = None,
         misses: str = "zero",
         **options: Unpack[ListOptions],
-    ) -> RetrievalReport:
+    ) -> Report:
         """Evaluate lists of the top entities, which may miss right answers.
 
         `misses` says what a right answer counts for that its list misses: nothing, as in trec_eval
@@ -400,7 +404,7 @@ class Task(SidedTask):
 
         Returns
         -------
-        RetrievalReport
+        Report
             ``report.ranks.listed`` says which right answers are in the list of their query.
 
         Raises
@@ -445,16 +449,22 @@ class Task(SidedTask):
         with argument_names(ids=title):
             counted = rank_lists(self, {SIDE: lists}, "ids", **options)
         report = self._report(counted, misses, source)
+        findings = []
         if use is not None:
             use.warn(title)
+            findings += use.findings()
         lengths: Any = np.diff(lists.indptr)
-        longest = int(lengths.max(initial=0)) if self.protocol.candidates == ALL else None
-        known = 0
+        if self.protocol.candidates == ALL:
+            longest = int(lengths.max(initial=0))
+            findings += _short_lists(longest, report.summary.candidates_min)
         names = int(lengths[self._rows_of(self.answers)].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = counted[0].lengths  # They are without what is known.
             known = names - int(counted_lengths.sum())
-        report._tell_lists(use, longest, names, known)
+            if known > MUCH_KNOWN * names:
+                words = f"{percent(known / names)} of what lists name is known, and not counted"
+                findings.append(Finding("known in lists", known, words))
+        report._of_lists = findings
         return report
 
     def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
@@ -542,15 +552,15 @@ class Task(SidedTask):
 
     def _report(
         self, ranks_of_sides: list[Ranks], misses: str = "zero", source: str = ""
-    ) -> RetrievalReport:
+    ) -> Report:
         """Report the ranks, of lists with their rule of misses and their file."""
         ranks = self._join(ranks_of_sides).with_labels(side=None)
+        changes: dict[str, Any] = {"misses": misses}
         if source:
-            files = list(ranks.protocol.files)
-            files.append(source)
-            ranks = ranks.with_protocol(files=files)
+            changes["files"] = [*ranks.protocol.files, source]
+        ranks = ranks.with_protocol(**changes)
         by = "group" if self._has_groups else None
-        return report(ranks, by=by, misses=misses)
+        return Report(ranks, by=by, unit="query")
 
     def __repr__(self) -> str:
         side = self.answers
@@ -576,3 +586,15 @@ def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
     check_number_of_names(entities.size, known + new)
     ids[is_new] = known + np.arange(new)
     return ids
+
+
+def _short_lists(longest: int, candidates: int) -> list[Finding]:
+    """Find that no list has more than a few of many candidates."""
+    if not candidates or longest > FEW * candidates:
+        return []
+    names = format_count(longest, "candidate")
+    words = (
+        f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
+        'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
+    )
+    return [Finding("short lists", longest, words)]
