@@ -56,6 +56,8 @@ def kind_of(library: str, name: str) -> Any:
 
 def is_frame(value: object) -> bool:
     """Whether a value is a DataFrame of pandas or polars."""
+    if isinstance(value, np.ndarray):  # This is the usual case.
+        return False
     kinds = (kind_of("pandas", "DataFrame"), kind_of("polars", "DataFrame"))
     return isinstance(value, kinds)
 
@@ -100,6 +102,8 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     ...
     truerank.errors.InputValueError: bias: expected an index in the order of task.entities...
     """
+    if isinstance(value, np.ndarray):  # This is the usual case.
+        return value
     if isinstance(value, kind_of("pandas", "Series")):
         _check_names(name, "index", value.index, rows)
         return value.to_numpy()
