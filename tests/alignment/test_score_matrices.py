@@ -64,10 +64,10 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     times_read = np.zeros((40, 30), int)
 
     class Watched(ArrayStore):
-        def block(self, tile: Tile, io: str) -> AbstractContextManager[Any]:
+        def core_block(self, tile: Tile, io: str) -> AbstractContextManager[Any]:
             rows = slice(tile.top, tile.top + tile.height)
             times_read[rows, tile.left : tile.left + tile.width] += 1
-            return super().block(tile, io)
+            return super().core_block(tile, io)
 
     scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
     task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)

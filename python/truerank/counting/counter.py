@@ -190,27 +190,27 @@ class RankCounter:
         the block is not counted. It must not change until then.
         """
         dtype = self._dtype if self._is_dtype_given else None
+        counted = None
+        first = 0
         with argument_names(scores="block"):
             scores = read_scores(block, dtype)
-        if scores.dtype != self._dtype:
-            expected = f"{self._dtype}, as true_scores are"
-            raise InputTypeError("block", expected=expected, got=scores.dtype)
-        job = self._job_of_rows(shape_of(scores))
-        numbers = self._numbers_of_block(shape_of(scores)[-1], start, columns)
-        first = 0
-        if isinstance(numbers, range):
-            first = numbers.start
-        else:
-            job = _number_columns(job, numbers)
-        block_columns = self._set_of(numbers)
-        if self._begun() & block_columns:
-            self._refuse_counted("block", block_columns)
-        source = source_of(scores, "map")
-        counted = None
-        with argument_names(scores="block"):
-            finish = begin_on_device(source, job, self._true.scores, first)
+            if scores.dtype != self._dtype:
+                expected = f"{self._dtype}, as true_scores are"
+                raise InputTypeError("block", expected=expected, got=scores.dtype)
+            job = self._job_of_rows(shape_of(scores))
+            numbers = self._numbers_of_block(shape_of(scores)[-1], start, columns)
+            if isinstance(numbers, range):
+                first = numbers.start
+            else:
+                job = _number_columns(job, numbers)
+            block_columns = self._set_of(numbers)
+            if self._begun() & block_columns:
+                self._refuse_counted("block", block_columns)
+            source = source_of(scores, "map")
+            arguments = (source, job, self._true.scores)
+            finish = begin_on_device(*arguments, first)
             if finish is None:
-                counted = count_source(source, job, self._true.scores, first_column=first)
+                counted = count_source(*arguments, first_column=first, on_host=True)
         with self._lock:
             # A device counts this block while the one before is waited for, and another thread may
             # have been faster.

@@ -9,7 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -211,8 +211,17 @@ class ArrayStore(Store):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
+        yield self._part(tile)
+
+    # A generator would cost a small count a tenth.
+    def core_block(  # type: ignore[override]
+        self, tile: Tile, io: str
+    ) -> AbstractContextManager[Scores | FileScores]:
+        return nullcontext(Scores(self._part(tile), self.dtype, self.swapped))
+
+    def _part(self, tile: Tile) -> Array:
         top, left, height, width = tile
-        yield self.array[top : top + height, left : left + width]
+        return self.array[top : top + height, left : left + width]
 
     def take(self, rows: Array, columns: Array) -> Array:
         scores = self.array[rows, columns]
