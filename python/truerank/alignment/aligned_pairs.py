@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..arrays.row_keys import distinct, without
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
 from ..records.columns import PAIRS
-from ..records.id_tables import read_tables
+from ..records.id_tables import SplitTables, read_tables
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import name_of_sets
 
@@ -56,41 +56,12 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
 CANDIDATE_NAMES = ("all", "test", "unaligned")
 
 
-class PairSplits(NamedTuple):
-    """Some splits of an alignment as ids.
-
-    Attributes
-    ----------
-    pairs : ndarray of int64, shape (n, 2)
-        The pairs of all splits, one after the other; column by column in memory.
-    sizes : dict of str to int
-        The number of pairs of each split.
-    graphs : (Vocabulary, Vocabulary)
-        The entities of the left graph, and of the right one.
-    notes : tuple of str
-        A line about each file whose header was left out.
-    left_out : tuple of str
-        The columns of each split that are not read.
-    """
-
-    pairs: IntArray
-    sizes: dict[str, int]
-    graphs: tuple[Vocabulary, Vocabulary]
-    notes: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    def labels_of(self, row: int) -> tuple[str | int, ...]:
-        """Return a pair by its labels, or ids if there are no labels."""
-        ids = self.pairs[row].tolist()
-        return tuple(graph.label_of(code) for graph, code in zip(self.graphs, ids, strict=True))
-
-
 def read_pair_splits(
     splits: Mapping[str, tuple[str, Any]],
     entities: Sequence[Any],
     columns: Any = None,
     header: bool | None = None,
-) -> PairSplits:
+) -> SplitTables:
     """Read splits of an alignment.
 
     Parameters
@@ -105,10 +76,6 @@ def read_pair_splits(
     header : bool, optional
         Whether the first line of a file names its columns.
 
-    Returns
-    -------
-    PairSplits
-
     Raises
     ------
     TypeError, ValueError, OSError
@@ -119,19 +86,17 @@ def read_pair_splits(
         if order is None:
             expected = "the number of entities, or their labels"
             raise InputTypeError(name, expected=expected, got="None")
-    tables = read_tables(splits, PAIRS, orders, columns=columns, header=header)
-    left, right = tables.vocabularies.values()
-    return PairSplits(tables.rows, tables.sizes, (left, right), tables.notes, tables.left_out)
+    return read_tables(splits, PAIRS, orders, columns=columns, header=header)
 
 
-def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, Candidates | None]:
+def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str, Candidates | None]:
     """Check the argument `candidates`, and list the candidates.
 
     Parameters
     ----------
     value : {"all", "test", "unaligned"}, or mapping
         The candidates; of each side, if a mapping.
-    splits : PairSplits
+    splits : SplitTables
         The evaluated split, which comes first, and the known ones.
     test : ndarray of int64, shape (n, 2)
         The pairs that are ranked.
@@ -165,8 +130,9 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
         got = ", ".join(map(repr, value))
         raise InputValueError("candidates", expected=expected, got=got)
     lists = []
+    graphs = splits.vocabularies.values()
     # Ranked from right to left are left entities, and the other way round.
-    for j, (side, graph) in enumerate(zip((backward, forward), splits.graphs, strict=True)):
+    for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
         title = f"candidates: {side}"
         ids = graph.set_of(title, value[side])
         missing = without(test_entities[j], ids)
@@ -180,15 +146,14 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
     return name_of_sets([left_ids, right_ids]), (left_ids, right_ids)
 
 
-def _list_unaligned(splits: PairSplits, test_entities: Candidates) -> Candidates:
+def _list_unaligned(splits: SplitTables, test_entities: Candidates) -> Candidates:
     """Return the entities of each graph that no known pair has, and those of the test."""
-    if len(splits.sizes) < 2:
+    if not splits.known:
         problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
         raise InputValueError("candidates", f"{problem}; give known=")
-    evaluated_size = next(iter(splits.sizes.values()))  # It comes first.
-    known = splits.pairs[evaluated_size:]
+    known = splits.rows[splits.tested :]
     lists = []
-    for j, graph in enumerate(splits.graphs):
+    for j, graph in enumerate(splits.vocabularies.values()):
         is_free = np.ones(graph.size, dtype=bool)
         is_free[known[:, j]] = False
         is_free[test_entities[j]] = True  # Entities of the test always stay.

@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from ..embeddings.watching import Watch
     from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
+    from ..records.id_tables import SplitTables
     from ..records.vocabularies import Names
-    from .aligned_pairs import Candidates, PairSplits
+    from .aligned_pairs import Candidates
 
 
 # The roles of the query and of the answer of each side, in the order of the tasks.
@@ -187,12 +188,12 @@ class Task(tasks.Task):
         splits = read_pair_splits(named_splits, (left, right), columns, header)
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        columns_of_pairs = [splits.pairs[:, 0], splits.pairs[:, 1]]
+        columns_of_pairs = list(splits.columns.values())
         kept, findings = audit_split(
             columns_of_pairs, splits.sizes, rules, "pairs", splits.labels_of
         )
-        self.left, self.right = (graph.names for graph in splits.graphs)
-        self.pairs = read_only(np.ascontiguousarray(splits.pairs[kept]))
+        self.left, self.right = (graph.names for graph in splits.vocabularies.values())
+        self.pairs = read_only(np.ascontiguousarray(splits.rows[kept]))
         name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs)
         if self.candidates is not None:
             for ids in self.candidates:
@@ -200,7 +201,7 @@ class Task(tasks.Task):
         # The evaluated split comes first, and the known ones follow.
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
-        is_asked = np.zeros(len(splits.pairs), dtype=bool)
+        is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides = _make_sides(splits, kept, self.candidates, is_asked)
         findings += findings_of_reading(
             splits.sizes, "pairs", is_asked, splits.left_out, splits.notes
@@ -209,7 +210,7 @@ class Task(tasks.Task):
         super().__init__(
             sides,
             roles=SIDES,
-            names=dict(zip(GRAPHS, splits.graphs, strict=True)),
+            names=splits.vocabularies,
             protocol=Protocol(
                 filter=tuple(filtered_by), candidates=name_of_candidates, split=split
             ),
@@ -436,15 +437,15 @@ def _are_alike(vectors: Embeddings) -> bool:
 
 
 def _make_sides(
-    splits: PairSplits,
+    splits: SplitTables,
     kept: IntArray,
     candidates: Candidates | None,
     is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, Side]:
     """Make the tasks of both directions, and mark the pairs of their queries."""
-    facts = dict(zip(GRAPHS, splits.pairs.T, strict=True))
-    graphs = dict(zip(GRAPHS, splits.graphs, strict=True))
-    left, right = splits.graphs
+    facts = splits.columns
+    graphs = splits.vocabularies
+    left, right = splits.vocabularies.values()
     # Labels of one direction are joined with those of the other, so that all of them are of one
     # kind.
     have_names = left.names is not None and right.names is not None

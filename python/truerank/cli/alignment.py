@@ -243,7 +243,7 @@ def read_own_pairs(option: str, path: str, data: AlignmentData) -> NDArray[Any]:
         sides = len(data.left), len(data.right)
     elif data.left_ids is not None and holds_integers(option, path):
         sides = data.left_ids, data.right_ids
-    return read_pair_splits({TESTED: (option, path)}, sides).pairs
+    return read_pair_splits({TESTED: (option, path)}, sides).rows
 
 
 def holds_integers(argument: str, path: str) -> bool:

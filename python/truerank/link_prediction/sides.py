@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from ..records.id_tables import SplitTables
     from ..records.split_audit import FindingParts
-    from .triples import TripleSplits
 
 
 # What facts of known splits leave out: those of the same query, those that agree in head, relation
@@ -71,12 +71,12 @@ _EXPECTED = (
 )
 
 
-def _count_known(splits: TripleSplits) -> tuple[Occurrences, Occurrences]:
+def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
     """Count in how many distinct triples of the known splits entities and relations occur.
 
     Further columns do not count, and memory grows with the number of triples, whatever their ids.
     """
-    known = splits.triples[splits.tested :]
+    known = splits.rows[splits.tested :]
     rows = DistinctRows([known[:, 1], known[:, 0], known[:, 2]])
     of_relations = rows.count_prefixes(3)
     heads = rows.column(1)
@@ -121,7 +121,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
 
 def make_sides(
     sides: Sequence[str],
-    splits: TripleSplits,
+    splits: SplitTables,
     kept: IntArray,
     keys: Sequence[int],
     filter: str,
@@ -135,7 +135,7 @@ def make_sides(
     ----------
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict.
-    splits : TripleSplits
+    splits : SplitTables
         The evaluated split, which comes first, and the known ones.
     kept : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
@@ -148,19 +148,19 @@ def make_sides(
     is_asked : ndarray of bool
         The triples of all splits that share a query of the task are marked in it.
     """
-    facts = dict(zip(vocabularies_by_role(splits), splits.triples.T, strict=True))
+    facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][kept]
     labels_of_triples = {
-        "relation": splits.relations.labels(relations),
-        "category": labels_of_codes(_categories(splits.triples, relations), CATEGORIES),
+        "relation": splits.vocabularies["relation"].labels(relations),
+        "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
         "head_degree": labels_of_codes(of_entities.of(facts["head"][kept])),
         "tail_degree": labels_of_codes(of_entities.of(facts["tail"][kept])),
     }
     del of_entities
     made = {}
     for name, (*query, answer) in roles_by_side(sides, keys).items():
-        size = splits.vocabulary_of(name).size
+        size = splits.vocabularies[name].size
         side = make_side(
             name, facts, kept, query=query, answer=answer, n_candidates=size, is_asked=is_asked
         )
@@ -200,14 +200,6 @@ def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[
     return {side: (*QUERY_ROLES[side], *map(str, keys), side) for side in sides}
 
 
-def vocabularies_by_role(splits: TripleSplits) -> dict[str, Vocabulary]:
-    """Return what elements of each column name; further columns have their numbers as roles."""
-    names = {"head": splits.entities, "relation": splits.relations, "tail": splits.entities}
-    for number, labels in enumerate(splits.qualifiers, 3):
-        names[str(number)] = Vocabulary(0, labels)
-    return names
-
-
 class CandidateSet(NamedTuple):
     """A checked candidate set, with its name in the protocol.
 
@@ -238,7 +230,7 @@ class CandidateSet(NamedTuple):
         return self.sampled is not None
 
 
-def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+def as_candidates(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Check the argument `candidates`.
 
     Raises
@@ -258,7 +250,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     return _read_set(value, sides, splits)
 
 
-def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
+def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
     """Whether these are candidates by side, and not by relation."""
     if not isinstance(value, Mapping) or not value:
         return False
@@ -266,7 +258,7 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
         return False
     if any(isinstance(candidates, Mapping) for candidates in value.values()):
         return True
-    relations = set(splits.relations.names or ())
+    relations = set(splits.vocabularies["relation"].names or ())
     if all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
@@ -276,7 +268,7 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
 
 
 def _read_sides(
-    value: Mapping[str, Any], sides: Sequence[str], splits: TripleSplits
+    value: Mapping[str, Any], sides: Sequence[str], splits: SplitTables
 ) -> CandidateSet:
     """Read the candidates of each side."""
     if value.keys() != set(sides):
@@ -298,7 +290,7 @@ def _read_sides(
     return CandidateSet(name, by_side=by_side)
 
 
-def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind, if they are not all."""
     if value is None:
         return CandidateSet(ALL)
@@ -313,15 +305,16 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
         if "relation" in sides:
             problem = "lists by relation are of entities; relations are no candidates by relation"
             raise InputValueError("candidates", problem)
-        lists = read_keyed_lists(value, splits.relations, splits.entities)
+        vocabularies = splits.vocabularies
+        lists = read_keyed_lists(value, vocabularies["relation"], vocabularies["head"])
         return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
-    vocabulary = splits.vocabulary_of(sides[0])
+    vocabulary = splits.vocabularies[sides[0]]
     others = ", or {side: (indptr, indices)} with a list for each test triple"
     chosen = vocabulary.set_of("candidates", value, others)
     return CandidateSet(name_of_sets([chosen]), chosen)
 
 
-def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+def _read_sample(value: Sampled, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read how candidates are drawn, and from what."""
     sampled = check_sample(value, "answer")
     if sampled.per is not None:
@@ -336,7 +329,7 @@ def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> 
     return CandidateSet(sampled.name, pool, sampled=sampled)
 
 
-def _check_name(name: str, sides: Sequence[str], splits: TripleSplits) -> None:
+def _check_name(name: str, sides: Sequence[str], splits: SplitTables) -> None:
     """Check that a name is that of a candidate set which the sides have."""
     if name == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
@@ -357,7 +350,7 @@ def _is_list(value: object) -> bool:
     return is_iterable(value) and not isinstance(value, str)
 
 
-def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read a list of candidates for each test triple, as it was given."""
     if len(sides) > 1:
         problem = "a list for each test triple is of one side: give a mapping of sides to lists"
@@ -365,7 +358,7 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: TripleSpli
     if len(value) != 2:
         got = f"a tuple of {len(value)}"
         raise InputValueError("candidates", expected="(indptr, indices)", got=got)
-    ids = splits.vocabulary_of(sides[0]).ids_of("candidates", value[1])
+    ids = splits.vocabularies[sides[0]].ids_of("candidates", value[1])
     indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
     rows = np.arange(splits.tested)
     list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
@@ -374,7 +367,7 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: TripleSpli
     return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists, by_row=True)
 
 
-def candidates_of(candidates: CandidateSet, side: Side, splits: TripleSplits) -> Any:
+def candidates_of(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Make the candidates of one side, in the form that `Side` takes.
 
     Parameters
@@ -383,7 +376,7 @@ def candidates_of(candidates: CandidateSet, side: Side, splits: TripleSplits) ->
         The candidate set.
     side : Side
         The side, whose filter has all known answers.
-    splits : TripleSplits
+    splits : SplitTables
         The evaluated split and the known ones.
 
     Returns
@@ -415,12 +408,12 @@ def candidates_of(candidates: CandidateSet, side: Side, splits: TripleSplits) ->
     return TaskLists(indptr, indices, tasks)
 
 
-def _read_pool(candidates: CandidateSet, side: Side, splits: TripleSplits) -> Any:
+def _read_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
     pool = candidates.pool
-    vocabulary = splits.vocabulary_of(side.name)
+    vocabulary = splits.vocabularies[side.name]
     if isinstance(pool, KeyedLists):
-        keys, of_keys = splits.triples[side.units, 1], splits.relations
+        keys, of_keys = splits.rows[side.units, 1], splits.vocabularies["relation"]
         if candidates.by_row:
             keys, of_keys = side.units, Vocabulary(splits.tested, None, "rows of the test")
         pool.check(keys, side.targets, of_keys, vocabulary)
@@ -432,11 +425,14 @@ def _read_pool(candidates: CandidateSet, side: Side, splits: TripleSplits) -> An
             return None
         if pool == TYPED:  # Each relation has a list.
             _, answer = SIDES[side.name]
-            answers = splits.triples[:, answer]
-            relation, entities = distinct_rows([splits.triples[:, 1], answers])
-            indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
-            return TaskLists(indptr, entities, splits.triples[side.units, 1])
-        pool = splits.ids_of(side.name, pool)
+            answers = splits.rows[:, answer]
+            relation, entities = distinct_rows([splits.rows[:, 1], answers])
+            relations = splits.vocabularies["relation"].size
+            indptr = indptr_of(np.bincount(relation, minlength=relations))
+            return TaskLists(indptr, entities, splits.rows[side.units, 1])
+        columns = (1,) if side.name == "relation" else (0, 2)
+        rows = splits.known_rows(pool)
+        pool = distinct(np.concatenate([rows[:, column] for column in columns]))
     check_among(pool, side.targets, vocabulary, f"answers of the side {side.name}")
     return pool
 
@@ -445,13 +441,13 @@ def _read_pool(candidates: CandidateSet, side: Side, splits: TripleSplits) -> An
 
 
 def audit_triples(
-    splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str], has_known: bool
+    splits: SplitTables, keys: Sequence[int], rules: Mapping[str, str], has_known: bool
 ) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
 
     Parameters
     ----------
-    splits : TripleSplits
+    splits : SplitTables
         The evaluated split, which comes first, and the known ones.
     keys : sequence of int
         The further columns that are part of the queries.
@@ -473,7 +469,7 @@ def audit_triples(
         If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
         unseen triples without known splits.
     """
-    columns = [splits.triples[:, column] for column in (0, 1, 2, *keys)]
+    columns = [splits.rows[:, column] for column in (0, 1, 2, *keys)]
     heads, relations, tails = (distinct(column) for column in columns[:3])
     entities = distinct(np.append(heads, tails))
     names = f"{len(entities):,} entities, {len(relations):,} relations"
@@ -500,13 +496,14 @@ def audit_triples(
     return kept, findings, more_findings
 
 
-def _find_unseen(splits: TripleSplits) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
+def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
     """Find entities and relations that "train" lacks, or all known splits, and triples with one."""
-    test = splits.triples[: splits.tested]
-    trained = splits.triples[splits.rows_of(TRAIN)]
+    test = splits.rows[: splits.tested]
+    trained = splits.known_rows(TRAIN)
     findings = []
     has_unseen = np.zeros(splits.tested, dtype=bool)
-    for vocabulary, columns in ((splits.entities, (0, 2)), (splits.relations, (1,))):
+    for role, columns in (("head", (0, 2)), ("relation", (1,))):
+        vocabulary = splits.vocabularies[role]
         unseen = distinct(np.concatenate([test[:, column] for column in columns]))
         for column in columns:
             unseen = without(unseen, trained[:, column])

@@ -35,15 +35,14 @@ from .sides import (
     audit_triples,
     make_sides,
     roles_by_side,
-    vocabularies_by_role,
 )
 from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from ..records.id_tables import SplitTables
     from ..records.vocabularies import Names
     from ..tasks.side import Side
-    from .triples import TripleSplits
 
 
 @public("truerank.link_prediction")
@@ -190,7 +189,7 @@ class Task(SidedTask):
     tail: Side
     relation: Side
     test: IntArray
-    qualifiers: tuple[tuple[str, ...] | None, ...]
+    qualifiers: tuple[Names, ...]
 
     def __init__(
         self,
@@ -216,23 +215,24 @@ class Task(SidedTask):
         splits = read_splits(
             named_splits, entities, relations, keys=keys, columns=columns, header=header
         )
-        width = splits.triples.shape[1]
+        width = splits.rows.shape[1]
         key_columns = _read_keys(keys, width)
         filter_name = _read_filter(filter, known is not None)
         chosen = as_candidates(candidates, chosen_sides, splits)
         kept, findings, more_findings = audit_triples(
             splits, key_columns, rules, has_known=known is not None
         )
-        self.qualifiers = splits.qualifiers
+        labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
+        self.qualifiers = tuple(labels[3:])
         self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
-        is_asked = np.zeros(len(splits.triples), dtype=bool)
+        is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides_of_task = make_sides(
             chosen_sides, splits, kept, key_columns, filter_name, chosen, is_asked=is_asked
         )
         findings += findings_of_reading(
             splits.sizes, TRIPLES, is_asked, splits.left_out, splits.notes
         )
-        self.test = np.ascontiguousarray(splits.triples[kept])
+        self.test = np.ascontiguousarray(splits.rows[kept])
         filtered_by: tuple[str, ...] = () if filter_name == NONE else (*splits.known, split)
         protocol = Protocol(
             filter=filtered_by,
@@ -244,9 +244,9 @@ class Task(SidedTask):
         super().__init__(
             sides_of_task,
             roles=roles_by_side(chosen_sides, key_columns),
-            names=vocabularies_by_role(splits),
+            names=splits.vocabularies,
             protocol=protocol,
-            facts=splits.columns_of(self.test),
+            facts=zip(self.test.T, labels, strict=True),
             test_rows=kept,
             height=splits.tested,
             findings=findings + more_findings,
@@ -509,9 +509,9 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     return tuple(sorted(map(int, columns)))
 
 
-def _unsaid_orders(splits: TripleSplits, orders: Mapping[str, Any]) -> set[str]:
+def _unsaid_orders(splits: SplitTables, orders: Mapping[str, Any]) -> set[str]:
     """Return which labels have an order that no argument says."""
-    vocabularies = splits.entities, splits.relations
+    vocabularies = splits.vocabularies["head"], splits.vocabularies["relation"]
     return {each.of for each in vocabularies if orders[each.of] is None and each.names}
 
 

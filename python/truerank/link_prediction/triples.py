@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import distinct
 from ..errors import InputValueError
 from ..naming import public
 from ..records.columns import FACTS
 from ..records.id_tables import SplitTables, read_tables
-from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -47,79 +44,6 @@ class Triples(NamedTuple):
     entities: Names
     relations: Names
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class TripleSplits:
-    """Some splits as ids over one vocabulary.
-
-    Attributes
-    ----------
-    triples : ndarray of int64, shape (n, 3 + qualifiers)
-        The triples of all splits, one after the other; column by column in memory.
-    sizes : dict of str to int
-        The number of triples of each split; the evaluated one comes first.
-    entities, relations : Vocabulary
-    qualifiers : tuple
-    notes : tuple of str
-        What the user should know of the files.
-    left_out : tuple of str
-        The columns of each split that are not read.
-    """
-
-    triples: IntArray
-    sizes: dict[str, int]
-    entities: Vocabulary
-    relations: Vocabulary
-    qualifiers: tuple[tuple[str, ...] | None, ...]
-    notes: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def known(self) -> list[str]:
-        """The names of all splits but the evaluated one."""
-        return list(self.sizes)[1:]
-
-    @property
-    def tested(self) -> int:
-        """The number of triples of the evaluated split."""
-        return next(iter(self.sizes.values()))
-
-    def vocabulary_of(self, side: str) -> Vocabulary:
-        """Return the vocabulary of the answers of a side."""
-        if side == "relation":
-            return self.relations
-        return self.entities
-
-    def ids_of(self, side: str, name: str) -> IntArray:
-        """Return the distinct entities of a known split, or its relations."""
-        rows = self.rows_of(name)
-        if side == "relation":
-            return distinct(self.triples[rows, 1])
-        return distinct(np.concatenate([self.triples[rows, 0], self.triples[rows, 2]]))
-
-    def rows_of(self, name: str) -> slice:
-        """Return where one known split is, or all of them if none has that name."""
-        ends = np.cumsum(list(self.sizes.values())).tolist()
-        if name not in self.known:
-            return slice(ends[0], ends[-1])
-        place = self.known.index(name)  # The evaluated split comes before the known ones.
-        return slice(ends[place], ends[place + 1])
-
-    def columns_of(self, triples: IntArray) -> list[tuple[IntArray, Any]]:
-        """Return the columns of some triples, with the labels of their ids."""
-        names = [self.entities.names, self.relations.names, self.entities.names]
-        names.extend(self.qualifiers)
-        return list(zip(triples.T, names, strict=True))
-
-    def labels_of(self, row: int) -> tuple[str | int, ...]:
-        """Return a triple by its labels, or ids if there are no labels."""
-        columns = [self.entities, self.relations, self.entities]
-        columns.extend(Vocabulary(0, names) for names in self.qualifiers)
-        codes = self.triples[row].tolist()
-        return tuple(
-            vocabulary.label_of(code) for vocabulary, code in zip(columns, codes, strict=True)
-        )
 
 
 @public("truerank.link_prediction")
@@ -179,13 +103,10 @@ def read_triples(
     tables = read_tables(
         {"triples": ("triples", triples)}, FACTS, orders, columns=columns, header=header
     )
-    splits = _splits_of_tables(tables)
-    return Triples(
-        ids=np.ascontiguousarray(splits.triples),
-        entities=splits.entities.names,
-        relations=splits.relations.names,
-        qualifiers=splits.qualifiers,
-    )
+    entities, relations, _, *further = tables.vocabularies.values()
+    qualifiers = tuple(vocabulary.words for vocabulary in further)
+    ids = np.ascontiguousarray(tables.rows)
+    return Triples(ids, entities.names, relations.names, qualifiers)
 
 
 def read_splits(
@@ -196,7 +117,7 @@ def read_splits(
     keys: Any = None,
     columns: Any = None,
     header: bool | None = None,
-) -> TripleSplits:
+) -> SplitTables:
     """Read splits over one vocabulary.
 
     Parameters
@@ -219,20 +140,6 @@ def read_splits(
         refuses_further=keys is None,
     )
     tested = next(iter(splits))
-    if not len(tables.tables[tested]):
+    if not tables.tested:
         raise InputValueError(tested, expected="at least one triple", got="none")
-    return _splits_of_tables(tables)
-
-
-def _splits_of_tables(tables: SplitTables) -> TripleSplits:
-    """Return tables of facts with what a task asks of them."""
-    entities, relations, _, *further = tables.vocabularies.values()
-    return TripleSplits(
-        triples=tables.rows,
-        sizes=tables.sizes,
-        entities=entities,
-        relations=relations,
-        qualifiers=tuple(vocabulary.words for vocabulary in further),
-        notes=tables.notes,
-        left_out=tables.left_out,
-    )
+    return tables

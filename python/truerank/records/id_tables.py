@@ -57,7 +57,7 @@ class IdTable:
     Attributes
     ----------
     ids : dict of str to ndarray of int, shapes (n,)
-        By role, as "head", "query", or the number of a column without one.
+        By role, as "head" or "query"; further columns have their numbers as roles.
     values : dict of str to ndarray, shapes (n,)
         Numbers by role: "relevance", "score", "rank".
     title : str
@@ -118,10 +118,10 @@ class SplitTables:
     ----------
     rows : ndarray of int64, shape (n, columns)
         Those of all splits, one after the other; column by column in memory.
-    tables : dict of str to IdTable
-        Each split, as parts of `rows`; the evaluated one comes first.
+    sizes : dict of str to int
+        The number of rows of each split; the evaluated one comes first.
     vocabularies : dict of str to Vocabulary
-        By role.
+        By role; further columns have their numbers as roles.
     notes : tuple of str
         What the user should know of the files.
     left_out : tuple of str
@@ -129,15 +129,38 @@ class SplitTables:
     """
 
     rows: IntArray
-    tables: dict[str, IdTable]
+    sizes: dict[str, int]
     vocabularies: dict[str, Vocabulary]
-    notes: tuple[str, ...]
-    left_out: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The number of rows of each split."""
-        return {name: len(table) for name, table in self.tables.items()}
+    def known(self) -> list[str]:
+        """The names of all splits but the evaluated one."""
+        return list(self.sizes)[1:]
+
+    @property
+    def tested(self) -> int:
+        """The number of rows of the evaluated split."""
+        return next(iter(self.sizes.values()))
+
+    @property
+    def columns(self) -> dict[str, IntArray]:
+        """The ids of all splits by role."""
+        return dict(zip(self.vocabularies, self.rows.T, strict=True))
+
+    def known_rows(self, name: str) -> IntArray:
+        """Return the rows of a known split, or of all of them if none has that name."""
+        if name not in self.known:
+            return self.rows[self.tested :]
+        ends = np.cumsum(list(self.sizes.values()))
+        place = list(self.sizes).index(name)
+        return self.rows[ends[place - 1] : ends[place]]
+
+    def labels_of(self, row: int) -> tuple[str | int, ...]:
+        """Return a row by its labels, or ids if there are no labels."""
+        codes = zip(self.vocabularies.values(), self.rows[row].tolist(), strict=True)
+        return tuple(vocabulary.label_of(code) for vocabulary, code in codes)
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -184,8 +207,8 @@ def read_tables(
     >>> from truerank.records.columns import PAIRS
     >>> splits = {"test": ("test", [("a", 7), ("b", 3)]), "train": ("train", (["c"], [5]))}
     >>> tables = read_tables(splits, PAIRS, {"left": None, "right": 9})
-    >>> tables.rows.tolist(), tables.tables["train"].ids["right"]
-    ([[0, 7], [1, 3], [2, 5]], array([5]))
+    >>> tables.rows.tolist(), tables.vocabularies["left"].names
+    ([[0, 7], [1, 3], [2, 5]], ('a', 'b', 'c'))
     """
     said = check_columns(columns, door)
     reads_further = door.has_further and (said is None or has_further)
@@ -199,18 +222,13 @@ def read_tables(
     left_out = list(reader.left_out)
     if refuses_further:
         for j, role in enumerate(roles[door.needed :]):
-            name = repr(reader.further[j]) if reader.further else role
+            name = repr(reader.further[j]) if reader.further else f"column {role}"
             left_out.append(_leave_out(tables, role, name))
         roles = roles[: door.needed]
     vocabularies, ids = _encode_roles(door, roles, orders, tables)
     rows = _stack([ids[role] for role in roles])
-    bound = {}
-    end = 0
-    for name, table in zip(splits, tables, strict=True):
-        start, end = end, end + len(table)
-        parts = dict(zip(roles, rows[start:end].T, strict=True))
-        bound[name] = IdTable(parts, title=table.title, kind="positions")
-    return SplitTables(rows, bound, vocabularies, tuple(reader.notes), tuple(left_out))
+    sizes = dict(zip(splits, map(len, tables), strict=True))
+    return SplitTables(rows, sizes, vocabularies, tuple(reader.notes), tuple(left_out))
 
 
 def _of_one_width(read: Mapping[str, IdTable], splits: Splits, door: Door) -> list[IdTable]:
@@ -293,9 +311,12 @@ class TableReader:
             value = read_npy(title, path)
             title = f"{title}: {path}"
         columns = self._columns_of(title, value)
-        roles = _roles_of_columns(self.door, len(columns))
-        parts = [self.column(title, role, each) for role, each in zip(roles, columns, strict=True)]
-        return _joined(parts, title)
+        table = IdTable({}, title=title)
+        for role, column in zip(_roles_of_columns(self.door, len(columns)), columns, strict=True):
+            part = self.column(title, role, column)
+            table.ids.update(part.ids)
+            table.names.update(part.names)
+        return table
 
     def read_lines(self, title: str, path: str) -> IdTable:
         """Read a file of text; one without rows has no columns."""
@@ -359,7 +380,7 @@ class TableReader:
     def column(self, title: str, role: str, values: Any) -> IdTable:
         """Read the values of one role, which are either labels or integers."""
         roles = self.door.needed_roles
-        expected = f"integers or labels in {role}"
+        expected = f"integers or labels in column {role}"
         if role in roles:
             expected = f"integers or labels in column {roles.index(role)} ({role})"
         else:  # It may hold weights.
@@ -378,16 +399,7 @@ class TableReader:
 def _roles_of_columns(door: Door, width: int) -> list[str]:
     """Return the roles of columns, and numbers for those behind them."""
     roles = door.needed_roles
-    return roles[:width] + [f"column {j}" for j in range(len(roles), width)]
-
-
-def _joined(parts: Sequence[IdTable], title: str) -> IdTable:
-    """Return the columns of some tables as one."""
-    table = IdTable({}, title=title)
-    for part in parts:
-        table.ids.update(part.ids)
-        table.names.update(part.names)
-    return table
+    return roles[:width] + list(map(str, range(len(roles), width)))
 
 
 def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
