@@ -141,14 +141,6 @@ class Entries(NamedTuple):
         return Selection(indptr, self.columns, self.list_of_tasks, False)
 
 
-class ChunkPairs(NamedTuple):
-    """What a worker is sent that scores pairs of a chunk, numbered in it."""
-
-    tile: Tile
-    rows: IntArray
-    columns: IntArray
-
-
 class Chunk(NamedTuple):
     """What the worker of a chunk is sent: its tasks, and its entries of their selections."""
 
@@ -165,11 +157,13 @@ class Chunk(NamedTuple):
 
 
 def take_true_scores(*blocks: Any, reader: Reader) -> Array:
-    """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers."""
-    pairs: ChunkPairs = blocks[-1]
-    source = reader.opened(blocks[:-1], pairs.tile)
-    taken = source.score_pairs(pairs.rows, pairs.columns)
-    return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
+    """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers.
+
+    Behind the arrays of the chunk stand its place, and the rows and columns of the pairs in it.
+    """
+    tile, rows, columns = blocks[-1]
+    scores = reader.opened(blocks[:-1], tile).score_pairs(rows, columns)
+    return TrueScores(np.array(scores), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
 
 
 def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
@@ -282,7 +276,7 @@ class ChunkSource:
                 pairs = in_rows[in_columns]
                 positions_of_chunks.append(pairs)
                 tile = self.tile(i, j)
-                sent[i, j] = ChunkPairs(tile, rows[pairs] - tile.top, columns[pairs] - tile.left)
+                sent[i, j] = tile, rows[pairs] - tile.top, columns[pairs] - tile.left
         graph, keys = self.graph(take_true_scores, sent)
         results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
         scores = np.empty(len(rows), self.carrier)

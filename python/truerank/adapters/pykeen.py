@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -85,7 +86,8 @@ def projected(i: Any, e: list[Any], r: list[Any]) -> Any:
     return project_entity(e=e[0], e_p=e[1], r_p=r[1])
 
 
-class Distance(NamedTuple):
+@dataclass(frozen=True)
+class Distance:
     """Minus the norm of head + shift - tail."""
 
     head: Map = entity
@@ -155,7 +157,8 @@ COLUMNS = {"tail": [0, 1], "head": [1, 0]}
 TOLERANCE = 1e-3
 
 
-class Vectors(NamedTuple):
+@dataclass(frozen=True)
+class Vectors:
     """One side of a model as vectors; with inverse relations, heads are tails of the inverse."""
 
     interaction: Any
@@ -267,7 +270,7 @@ class Vectors(NamedTuple):
         options = {"full_batch": False, "ids": ids.to(model.device)}
         pairs = torch.from_numpy(queries).to(model.device)
         theirs = joined([model.predict(pairs, target=side.name, **options)]).cpu().numpy()
-        sample = self._replace(candidates=[x[ids] for x in self.candidates])
+        sample = replace(self, candidates=[x[ids] for x in self.candidates])
         vectors, scoring = sample.candidate_vectors(relations[0])
         ours = score_embeddings(sample.queries(queries), vectors, **scoring)
         # Vectors leave out what is the same for all candidates of a query.
@@ -343,20 +346,18 @@ def joined(parts: Sequence[Any]) -> Any:
     return torch.cat(vectors, dim=1)
 
 
-class Predicting(NamedTuple):
-    """How a model of PyKEEN makes scores of its own: as in `evaluate_model`."""
-
-    batch_size: int | None
-    slice_size: int | None
-    mode: Any
-
-
 def rank_own_scores(
-    model: Any, side: Side, tell: Callable[[int], None], predicting: Predicting, rules: Any
+    model: Any,
+    side: Side,
+    *,
+    batch_size: int | None,
+    slice_size: int | None,
+    mode: Any,
+    **rules: Any,
 ) -> Ranks:
     """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
-    most = determine_maximum_batch_size(predicting.batch_size, model.device, len(side.query_ids))
-    options = {"target": side.name, "full_batch": False, "mode": predicting.mode}
+    most = determine_maximum_batch_size(batch_size, model.device, len(side.query_ids))
+    options = {"target": side.name, "full_batch": False, "mode": mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
         batches = copy_to_device(queries.numpy(), model.device).split(batch_size)
@@ -371,12 +372,12 @@ def rank_own_scores(
         return halve(
             torch.from_numpy(queries),
             batch_size=min(most, len(queries)),
-            slice_size=predicting.slice_size or side.n_candidates,
+            slice_size=slice_size or side.n_candidates,
         )
 
     # By default there are as many queries as `rank_batches` asks for.
-    batch_size = None if predicting.batch_size is None else most
-    return rank_batches(score, side, report_progress=tell, batch_size=batch_size, **rules)
+    queries_at_once = None if batch_size is None else most
+    return rank_batches(score, side, batch_size=queries_at_once, **rules)
 
 
 @with_options(CountOptions)
@@ -450,37 +451,27 @@ def evaluate_model(
     heights = [len(side.query_ids) for side in task.sides.values()]
     reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
-    predicting = Predicting(batch_size, slice_size, mode)
+    predicting: dict[str, Any] = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
     model.eval()
     with torch.no_grad():
-        found: list[Vectors | None] = []
-        for side in task.sides.values():
-            vectors = (
-                None if fused is False else find_vectors(model, side, mode, is_needed=bool(fused))
-            )
-            found.append(vectors)
-        counted = []
-        for side, vectors, tell in zip(task.sides.values(), found, reports, strict=True):
-            if vectors is not None:
+        vectors = {}
+        for name, side in task.sides.items():  # What lacks vectors is refused before a long count.
+            if fused is not False:
+                vectors[name] = vectors_of(model, side, mode)
+            if fused and isinstance(vectors[name], str):
+                expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
+                raise InputValueError("fused", expected=expected)
+        parts = []
+        for (name, side), tell in zip(task.sides.items(), reports, strict=True):
+            of_side = vectors.get(name)
+            if isinstance(of_side, Vectors):
                 tell(0)
-                ranks = vectors.rank(side, **rules)
+                ranks = of_side.rank(side, **rules)
                 tell(len(side.query_ids))
             else:
-                ranks = rank_own_scores(model, side, tell, predicting, rules)
-            counted.append(ranks)
-    return Report(task._join(counted))
-
-
-def find_vectors(model: Any, side: Side, mode: Any, *, is_needed: bool) -> Vectors | None:
-    """Return a side of a model as vectors, or None; an error where they are needed."""
-    vectors = vectors_of(model, side, mode)
-    if isinstance(vectors, Vectors):
-        return vectors
-    if is_needed:
-        predicted = {"head": "heads", "tail": "tails"}[side.name]
-        expected = f"a model whose {predicted} can be scored by vectors, but {vectors}"
-        raise InputValueError("fused", expected=expected)
-    return None
+                ranks = rank_own_scores(model, side, report_progress=tell, **predicting, **rules)
+            parts.append(ranks)
+    return Report(task._join(parts))
 
 
 def ids_of(triples: Any) -> Any:
@@ -561,9 +552,9 @@ class RankResults(RankBasedMetricResults):
             reports[side] = make_report(Ranks(x.above, x.tied, x.candidates))
         values = {}
         for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
-            found = key_of(metric)
-            if found is not None:
-                key, sign = found
+            key_and_sign = key_of(metric)
+            if key_and_sign is not None:
+                key, sign = key_and_sign
                 value = sign * reports[side][f"{kind}.{key}"]
             else:
                 ranks = getattr(sides[side], kind)
@@ -600,13 +591,6 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
         return {}
     sides = np.asarray(ranks.side.values)
     return {str(side): ranks[sides == side] for side in np.unique(sides)}  # by numpy: words
-
-
-class PendingBatch(NamedTuple):
-    """A batch of scores that a device may still count, and the labels of its tasks."""
-
-    finish: Callable[[], Ranks]
-    labels: dict[str, Any]
 
 
 class RankEvaluator(RankBasedEvaluator):
@@ -650,7 +634,8 @@ class RankEvaluator(RankBasedEvaluator):
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
         self._batches: list[Ranks] = []
-        self._pending: PendingBatch | None = None
+        # What waits for a batch that a device may still count, and the labels of its tasks.
+        self._pending: tuple[Callable[[], Ranks], dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(map(len, self._batches)):,} tasks)"
@@ -719,17 +704,16 @@ class RankEvaluator(RankBasedEvaluator):
         _, finish = begin_rank(scores, answers, **rules)
         labels = {"side": target, "relation": triples[:, 1], "targets": answers}
         self._finish()
-        self._pending = PendingBatch(finish, labels)
+        self._pending = finish, labels
         self.num_entities = scores.shape[1]
 
     def _finish(self) -> None:
         """Wait for the batch that a device may still count while PyKEEN scores the next one."""
-        pending = self._pending
-        self._pending = None
-        if pending is not None:
+        if self._pending is not None:
+            finish, labels = self._pending
+            self._pending = None
             filter = ("known",) if self.filtered else ()
-            ranks = pending.finish().with_protocol(filter=filter)
-            self._add(ranks.with_labels(**pending.labels))
+            self._add(finish().with_protocol(filter=filter).with_labels(**labels))
 
     def clear(self) -> None:
         super().clear()

@@ -6,7 +6,7 @@ It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,13 +40,6 @@ GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
 _NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
 _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
-
-
-class PendingBatch(NamedTuple):
-    """A batch that a device may still count, and its rows of the state, which lack the counts."""
-
-    finish: Callable[[], Ranks]
-    table: Any
 
 
 class TrueRankMetric(Metric):
@@ -108,7 +101,8 @@ class TrueRankMetric(Metric):
     is_differentiable = False
     full_state_update = False
 
-    _pending: PendingBatch | None = None
+    # What waits for a batch that a device may still count, and the rows of its tasks.
+    _pending: tuple[Callable[[], Ranks], Any] | None = None
 
     def __init__(
         self,
@@ -181,26 +175,26 @@ class TrueRankMetric(Metric):
         """
         selections = {"rows": rows, "filter": filter, "candidates": candidates}
         number, finish = begin_rank(scores, targets, **selections, **self.rules)
-        given = {"tasks": tasks, "queries": queries, "relation": relation}
+        labels = {"tasks": tasks, "queries": queries, "relation": relation}
         if side is not None:
             if side not in self.sides:
                 expected = f"one of {self.sides}, as declared"
                 raise InputValueError("side", expected=expected, got=repr(side))
-            given["side"] = np.full(number, self.sides.index(side))
+            labels["side"] = np.full(number, self.sides.index(side))
         bits = self._bits
         if filter is not None:
             bits |= _FILTERED
         if candidates is not None:
             bits |= _SELECTED
         table = np.zeros((number, len(COLUMNS)), np.int64)
-        for name, ids in given.items():
+        for name, ids in labels.items():
             if ids is not None:
                 bits |= _HAS[name]
                 column = COLUMNS.index(name)
                 table[:, column] = integers(name, on_host(ids, name), length=number)
         table[:, -1] = bits
         self._finish()
-        self._pending = PendingBatch(finish, table)
+        self._pending = finish, table
 
     @property
     def counts(self) -> Any:
@@ -215,12 +209,12 @@ class TrueRankMetric(Metric):
 
     def _finish(self) -> None:
         """Wait for the batch that a device may still count."""
-        pending = self._pending
-        self._pending = None
-        if pending is not None:
-            ranks = pending.finish()
-            pending.table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
-            self._counts.append(copy_to_device(pending.table, self.device))
+        if self._pending is not None:
+            finish, table = self._pending
+            self._pending = None
+            ranks = finish()
+            table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
+            self._counts.append(copy_to_device(table, self.device))
 
     def __getstate__(self) -> dict[str, Any]:
         self._finish()
@@ -297,7 +291,7 @@ class TrueRankMetric(Metric):
         keys = ", ".join(map(repr, self.metrics))
         number = sum(map(len, self._tables()))
         if self._pending is not None:
-            number += len(self._pending.table)
+            number += len(self._pending[1])
         tasks = format_count(number, "task")
         rules = f"{self.rules['order']}, nan {self.rules['nan']}"
         return f"{type(self).__name__}({keys}: {tasks}, {rules})"
