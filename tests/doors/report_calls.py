@@ -59,7 +59,6 @@ def shown_calls(folder: Path) -> list[Call]:
     grouped = tr.report(some_ranks(), by="relation")
     calls = [
         Call("Table", tr.Table, {"columns": ["model", "mrr"], "rows": [["a", 0.5]]}),
-        Call("Table.grid", table.grid, {"notes": True}),
         Call("table", tr.table, {"reports": reports}),
         Call("table", tr.table, {"reports": {"a": grouped}, "groups": True, "kinds": "auto"}),
         Call("page.save", tr.page.save, {"path": folder / "page.html", "reports": reports}),

@@ -90,9 +90,9 @@ def text(table: Table) -> str:
                 padded.append(blanks + cell)
         columns.append(padded)
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    before, notes = table.lines(by_default=True)
+    before, notes = table._lines(by_default=True)
     has_best = bool(table.marks()[0])
-    if has_best and table.has_notes(by_default=True):
+    if has_best and table._has_notes(by_default=True):
         notes.insert(0, BEST_OF_PART if len(set(table.parts)) > 1 else BEST)
     above = "\n".join(before)
     below = "\n".join(notes)
@@ -140,7 +140,7 @@ def markdown(table: Table) -> str:
     alignment = [":---"] * table.shown_names
     alignment += ["---:"] * (len(heading) - table.shown_names)
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
-    before, notes = table.lines(by_default=True)
+    before, notes = table._lines(by_default=True)
     above = "\n".join(map(markdown_cell, before))
     below = "\n".join(f"- {markdown_cell(line)}" for line in notes)
     return "\n\n".join(filter(None, [above, "\n".join(lines), below]))
@@ -182,7 +182,7 @@ def latex(table: Table) -> str:
     Daggers take no room, so that the points of numbers stand below each other.
     """
     heading, *rows = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    before, notes = table.lines(by_default=False)
+    before, notes = table._lines(by_default=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
     alignment = "l" * table.shown_names
     alignment += "r" * (len(heading) - table.shown_names)
@@ -225,7 +225,7 @@ def html(table: Table) -> str:
         f'<th scope="col" style="{style}">{title}</th>'
         for title, style in zip(heading, styles, strict=True)
     )
-    before, notes = table.lines(by_default=True)
+    before, notes = table._lines(by_default=True)
     lines = [f"<p>{escape(line)}</p>" for line in before]
     lines += ["<table>", f"<thead><tr>{titles}</tr></thead>", "<tbody>"]
     for cells in rows:

@@ -280,13 +280,13 @@ class Table(AsTable):
                 best |= {i for i in numbers if column.text(cells[i], i, self._digits) == text}
         return best
 
-    def lines(self, *, by_default: bool) -> tuple[list[str], list[str]]:
+    def _lines(self, *, by_default: bool) -> tuple[list[str], list[str]]:
         """Return the lines above and below, of a form that has them or not by default."""
-        if not self.has_notes(by_default=by_default):
+        if not self._has_notes(by_default=by_default):
             return [], []
         return list(map(printable, self.before)), list(map(printable, self.notes))
 
-    def has_notes(self, *, by_default: bool) -> bool:
+    def _has_notes(self, *, by_default: bool) -> bool:
         """Whether lines and notes are written, in a form that has them or not by default."""
         return by_default if self._notes_shown is None else self._notes_shown
 
