@@ -109,7 +109,6 @@ TESTED_BY = {
     "reporting/test_json_reports.py": """
     """,
     "reporting/test_model_table.py": """
-        reporting/brackets reporting/repeats
     """,
     "reporting/test_report_members.py": """
     """,

@@ -314,11 +314,11 @@ def compare(
 
     Parameters
     ----------
-    a : Ranks, Report, a list of those, Repeats, or mapping of str to those
+    a : Ranks, Report, a list of those, or mapping of str to those
         A Report stands for its ranks, with the weights of the report. Reports of retrieval are
-        compared query by query. A list, or Repeats, has several runs of one model, such as training
-        seeds. Of a mapping all pairs are compared, and p-values are corrected by Holm's rule.
-    b : Ranks, Report, a list of those, or Repeats
+        compared query by query. A list has several runs of one model, such as training seeds. Of a
+        mapping all pairs are compared, and p-values are corrected by Holm's rule.
+    b : Ranks, Report, or a list of those
         The same tasks. They are paired by the labels that both models have (side, relation,
         query, target), repeats in the order in which they occur; without labels, by position.
         Several runs where a has several; if the runs of a have unlike tasks, they are folds, and b

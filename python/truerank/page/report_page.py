@@ -200,7 +200,7 @@ def _results(
             interval=True,
             level=options["level"],
             unit=options["unit"],
-            most_intervals=GROUPS_SHOWN,  # those that people read
+            all_intervals=False,
         )
         shown.append(of_report)
         return _tables(shown), _json(report)

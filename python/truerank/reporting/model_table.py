@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.comparing import (
@@ -17,7 +18,7 @@ from ..inference.comparing import (
 )
 from ..inference.pairing import pair_ranks
 from ..inference.statistics import error_rate
-from ..inputs.checks import choice, confidence, distinct_names, flag
+from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO, increasing
 from ..naming import public
@@ -26,7 +27,6 @@ from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from ..tables.table import check_digits
 from .audit import Graded, graded_findings
-from .brackets import Brackets
 from .columns import (
     Names,
     choose_metrics,
@@ -37,60 +37,27 @@ from .columns import (
     rows_that_differ,
     sentence,
 )
-from .repeats import Repeats, read_runs, run_differences, shared_keys
-from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
+from .report_table import DOUBTS, GROUP, MICRO, add_intervals, chosen_kinds, group_sizes
 from .reports import Report
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
 
-Models = Mapping[str, Repeats]
-Keys = Mapping[str, "Key | None"]  # By the name of a column; None where there is no value.
+# The runs of each model, and a key by the name of its column; None where there is no value.
+Models = Mapping[str, list[Report]]
+Keys = Mapping[str, "Key | None"]
+# The cells of lines by the name of their column. A line is a model, in one part of the table (all
+# tasks, macro averages or a group), by one kind of rank ("" for those that keys have); lines of one
+# part and kind are comparable. It has its reports, and its keys by the names of their columns.
+Lines = dict[str, list[Any]]
 
 BEST = "best"
 
 
-class Line(NamedTuple):
-    """A line of the table: a model, in one group or of all tasks, by one kind of rank.
-
-    Attributes
-    ----------
-    part : int
-        The number of the group, among all tasks, macro averages and groups.
-    kind : str
-        "" for the kinds that keys have. Lines of one part and kind are comparable.
-    model : str
-    average : {"micro", "macro", "group"}
-    group : str
-        The name of the group, or the average.
-    runs : Repeats
-    keys : mapping of str to Key or None
-    """
-
-    part: int
-    kind: str
-    model: str
-    average: str
-    group: str
-    runs: Repeats
-    keys: Keys
-
-
-class Test(NamedTuple):
-    """A comparison of two comparable lines, and the cells that are marked if they differ."""
-
-    average: str
-    verdict: Comparison
-    cells: set[tuple[int, str]]
-
-
 @public("truerank")
 def table(
-    reports: Report
-    | Repeats
-    | Sequence[Report]
-    | Mapping[str, Report | Repeats | Sequence[Report]],
+    reports: Report | Sequence[Report] | Mapping[str, Report | Sequence[Report]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -185,48 +152,49 @@ def table(
     macro = has_groups or any(key.macro for key in keys.values())
     unlike = _unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
-    first = next(iter(models.values())).reports[0]
-    brackets = Brackets(interval, level, unit)
+    is_repeated = any(len(runs) > 1 for runs in models.values())
+    _add_values(lines, keys, is_repeated)
     notes_below = [f"{reason}." for reason in unlike]
     notes_below += _doubts(models)
-    marks: set[tuple[int, str]] = set()
+    differing: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
-        marks, of_tests = _differences(lines, against, options)
-        notes_below += of_tests
-    is_repeated = any(runs.runs > 1 for runs in models.values())
-    cells = _fill(lines, brackets, is_repeated)
-    notes_below += brackets.notes()
-    columns = metric_columns(keys, cells, percent=percent, is_ranked=not unlike)
-    rows: Sequence[int] = range(len(lines))
+        differing, notes_of_tests = _differences(lines, keys, against, options)
+        notes_below += notes_of_tests
+    if flag("interval", interval):
+        runs_and_units = ((_alone(runs), unit) for runs in lines["reports"])
+        notes_below += add_intervals(lines, keys, runs_and_units, confidence(level))
+    columns = metric_columns(keys, lines, percent=percent, is_ranked=not unlike)
+    first = lines["reports"][0][0]
+    rows: Sequence[int] = range(len(lines["model"]))
     labels = [Column("model")]
     if has_groups:
         labels.insert(0, Column("group", first.by or ""))
     if kinds is not None and is_auto(kinds):
-        rows = rows_that_differ(cells, columns, first.grammar.default_kind, digits, len(lines))
-        labels.append(label_column("kind", [cells["kind"][i] for i in rows]))
+        rows = rows_that_differ(lines, columns, first.grammar.default_kind, digits, len(rows))
+        labels.append(label_column("kind", [lines["kind"][i] for i in rows]))
     elif kinds is not None:
         labels.append(Column("kind"))
     if is_repeated:
         columns.insert(0, Column("runs", hidden=True))
     columns[:0] = labels
     notes_below = list(dict.fromkeys(notes_below))
-    made = Table({c: cells[c.name] for c in columns}, notes=notes_below, digits=digits)
+    made = Table({c: lines[c.name] for c in columns}, notes=notes_below, digits=digits)
     made.names = len(labels)
     made.shown_rows = rows
-    made.differing = marks
-    made.parts = [(line.part, line.kind) for line in lines]
+    made.differing = differing
+    made.parts = list(zip(lines["part"], lines["kind"], strict=True))
     return made.table(notes=notes)
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
     """Check the models of a table, and return the runs of each by its name."""
-    if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
-        runs = read_runs("reports", reports, allow_unlike)
-        return {format_count(runs.runs, "run"): runs}
+    if isinstance(reports, Report) or not isinstance(reports, Mapping):
+        runs = _read_runs("reports", reports, allow_unlike)
+        return {format_count(len(runs), "run"): runs}
     distinct_names("reports", reports)
     models = {
-        name: read_runs(f"reports[{name!r}]", value, allow_unlike)
+        name: _read_runs(f"reports[{name!r}]", value, allow_unlike)
         for name, value in reports.items()
     }
     if not models:
@@ -234,55 +202,105 @@ def _read_models(reports: Any, allow_unlike: bool) -> Models:
     return models
 
 
+def _read_runs(argument: str, value: Any, allow_unlike: bool) -> list[Report]:
+    """Check the runs of one model: a Report, or several."""
+    if isinstance(value, Report):
+        return [value]
+    runs = several(argument, value, "Reports, or a Report (truerank.report(ranks) makes one)")
+    for i, run in enumerate(runs):
+        if not isinstance(run, Report):
+            got = f"{type(run).__name__} at position {i}"
+            raise InputTypeError(argument, expected="Reports", got=got)
+    if not runs:
+        raise InputValueError(argument, expected="at least one", got="none")
+    if not allow_unlike:
+        for difference in _run_differences(runs):
+            raise InputValueError(argument, difference)
+    return runs
+
+
+def _run_differences(runs: Sequence[Report]) -> Iterator[str]:
+    """Say how protocols and weights differ from those of the first run."""
+    first = runs[0]
+    for i, other in enumerate(runs[1:], 2):
+        differences = first.protocol.differences(other.protocol)
+        if differences:
+            yield f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}"
+        if first.weighting != other.weighting:
+            weights = (report.weighting or "equal weights" for report in (first, other))
+            yield f"runs 1 and {i} have {' and '.join(weights)}"
+
+
 def _read_keys(models: Models, metrics: Names) -> dict[str, Key]:
     """Choose the columns, which all models have, and read their keys."""
-    reports = [report for runs in models.values() for report in runs.reports]
+    reports = [report for runs in models.values() for report in runs]
     first = reports[0]
-    usual = shared_keys(first.grammar.listed, reports) or shared_keys(first, reports)
+    usual = _shared_keys(first.grammar.listed, reports) or _shared_keys(first, reports)
     keys = choose_metrics(metrics, first.grammar.few, usual)
     for name, runs in models.items():
         try:
-            for report in runs.reports:
+            for report in runs:
                 report.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
     return {key: first.read_key(key) for key in keys}
 
 
+def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
+    """Return those of the keys that all results have."""
+    # A set finds keys without computing their values.
+    listed = [(frozenset(values), values) for values in results]
+    shared = []
+    for key in keys:
+        if all(key in known or key in values for known, values in listed):
+            shared.append(key)
+    return shared
+
+
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _read_lines(
-    models: Models, keys: Mapping[str, Key], has_groups: bool, kinds: Names
-) -> list[Line]:
-    """Return the lines of all models: of all tasks, of macro averages, of groups.
-
-    The largest groups come first.
-    """
-    reports = [report for runs in models.values() for report in runs.reports]
-    first = reports[0]
-    words = _read_kinds(reports, keys, kinds)
+def _read_lines(models: Models, keys: Mapping[str, Key], has_groups: bool, kinds: Names) -> Lines:
+    """Return the lines of all models: of all tasks, of macro averages, of groups."""
+    reports = [report for runs in models.values() for report in runs]
+    key_of_row = reports[0].grammar.key_of_row
+    named_kinds = _read_kinds(reports, keys, kinds)
     parts: list[tuple[str, str, Models, Keys]] = [(MICRO, MICRO, models, keys)]
     if has_groups:
-        for name, runs in models.items():
-            if any(report.by is None for report in runs.reports):
-                got = f"none in {name!r}"
-                raise InputValueError("groups", expected="reports with groups", got=got)
         parts.append((MACRO, MACRO, models, _macro_keys(keys)))
-        labels = list(first.groups)
-        for label in (labels[place] for place in group_sizes(first, first.sides[0])):
-            if all(label in report.groups for report in reports):
-                of_group = {name: runs.of_group(label) for name, runs in models.items()}
-                parts.append((GROUP, label_text(label), of_group, keys))
-    lines = []
-    for part, (average, group, of_models, of_part) in enumerate(parts):
-        for (name, runs), kind in itertools.product(of_models.items(), words):
-            of_kind = dict(of_part)
-            for column, key in of_part.items():
+        for label, of_group in _groups_of_models(models).items():
+            parts.append((GROUP, label_text(label), of_group, keys))
+    lines: Lines = defaultdict(list)
+    for part, (average, group, of_part, keys_of_part) in enumerate(parts):
+        for (name, runs), kind in itertools.product(of_part.items(), named_kinds):
+            keys_of_line = dict(keys_of_part)
+            for column, key in keys_of_part.items():
                 if kind and key is not None:
-                    of_kind[column] = first.grammar.key_of_row(key, key.side, kind)
-            lines.append(Line(part, kind, name, average, group, runs, of_kind))
+                    keys_of_line[column] = key_of_row(key, key.side, kind)
+            cells = {"part": part, "average": average, "group": group, "kind": kind, "model": name}
+            cells |= {"reports": runs, "runs": len(runs), "keys": keys_of_line}
+            for column, cell in cells.items():
+                lines[column].append(cell)
     return lines
+
+
+def _groups_of_models(models: Models) -> dict[Hashable, Models]:
+    """Return the models of the groups that all of them have, the largest group first."""
+    for name, runs in models.items():
+        if any(report.by is None for report in runs):
+            got = f"none in {name!r}"
+            raise InputValueError("groups", expected="reports with groups", got=got)
+    reports = [report for runs in models.values() for report in runs]
+    first = reports[0]
+    labels = list(first.groups)
+    groups: dict[Hashable, Models] = {}
+    for place in group_sizes(first, first.sides[0]):
+        label = labels[place]
+        if all(label in report.groups for report in reports):
+            groups[label] = {
+                name: [report.groups[label] for report in runs] for name, runs in models.items()
+            }
+    return groups
 
 
 def _macro_keys(keys: Mapping[str, Key]) -> Keys:
@@ -307,66 +325,75 @@ def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names
     return [kind for kind in grammar.row_kinds if kind in named]
 
 
-def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> dict[str, list[Any]]:
-    """Return the lines with their values, and what stands around these."""
-    filled: dict[str, list[Any]] = defaultdict(list)
-    for line in lines:
-        cells: dict[str, Any] = line._asdict() | {"runs": line.runs.runs}
-        values: dict[str, float | None] = {}
-        for name, key in line.keys.items():
-            values[name] = None if key is None else line.runs[str(key)]
+def _add_values(lines: Lines, columns: Iterable[str], is_repeated: bool) -> None:
+    """Add the means over runs to the lines, and where there are several their deviations."""
+    for name in columns:
+        for runs, keys in zip(lines["reports"], lines["keys"], strict=True):
+            key = keys[name]
+            mean = deviation = None
+            if key is not None:
+                values = [report[str(key)] for report in runs]
+                mean = math.fsum(values) / len(values)
+                deviation = math.nan
+                if len(values) > 1:
+                    squares = math.fsum((value - mean) ** 2 for value in values)
+                    deviation = math.sqrt(squares / (len(values) - 1))
+            lines[name].append(mean)
             if is_repeated:
-                cells[f"{name} std"] = None if key is None else line.runs.std(str(key))
-        group = line.group if line.average == GROUP else ""
-        bounds = brackets.bounds(line.runs.alone, line.keys, values, group)
-        for name, cell in (cells | values | bounds).items():
-            filled[name].append(cell)
-    return filled
+                lines[f"{name} std"].append(deviation)
+
+
+def _alone(runs: list[Report]) -> Report | list[Report]:
+    """Return the Report of a single run, which has intervals of its own; else all runs."""
+    return runs[0] if len(runs) == 1 else runs
 
 
 # -- differences -----------------------------------------------------------------------------------
 
 
 def _differences(
-    lines: Sequence[Line], against: str, options: Mapping[str, Any]
+    lines: Lines, keys: Keys, against: str, options: Mapping[str, Any]
 ) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
     The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
-    is the best; for a given model it is over the pairs with this one. It is over all blocks of
+    is the best; for a given model it is over the pairs with this one. It is over all parts of
     comparable lines, too.
     """
-    blocks: dict[tuple[int, str], dict[int, Line]] = {}
-    for i, line in enumerate(lines):
-        blocks.setdefault((line.part, line.kind), {})[i] = line
-    models = list(dict.fromkeys(line.model for line in lines))
+    parts: dict[tuple[int, str], list[int]] = {}
+    for i, part in enumerate(zip(lines["part"], lines["kind"], strict=True)):
+        parts.setdefault(part, []).append(i)
+    models = list(dict.fromkeys(lines["model"]))
     reference = choice("against", against, (*models, BEST))
     if len(models) < 2:
         raise InputValueError("against", expected="at least two models", got=len(models))
-    tests: list[Test] = []
-    for block in blocks.values():
-        tests += _tests_of_block(block, reference, options)
-    if not tests:
+    comparisons: list[Comparison] = []
+    tested: list[tuple[str, set[tuple[int, str]]]] = []  # Of each its average and its cells.
+    for rows in parts.values():
+        for comparison, cells in _compare_lines(lines, rows, keys, reference, options):
+            comparisons.append(comparison)
+            tested.append((lines["average"][rows[0]], cells))
+    if not comparisons:
         return set(), ["No column has values that can be tested."]
-    pairs = corrected([test.verdict for test in tests])
-    tests = [test._replace(verdict=pair) for test, pair in zip(tests, pairs, strict=True)]
+    comparisons = corrected(comparisons)
     alpha = error_rate(options["level"])
-    marks: set[tuple[int, str]] = set()
-    for test in tests:
-        if test.verdict.p_holm is not None and test.verdict.p_holm <= alpha:
-            marks |= test.cells
+    differing: set[tuple[int, str]] = set()
+    for comparison, (_, cells) in zip(comparisons, tested, strict=True):
+        if comparison.p_holm is not None and comparison.p_holm <= alpha:
+            differing |= cells
     named = "the best of its column" if reference == BEST else reference
-    if len(blocks) > 1:
+    if len(parts) > 1:
         named += " among comparable rows"
-    verdict = f"{DAGGER} differs from {named}" if marks else f"Nothing differs from {named}"
-    methods = " and ".join(dict.fromkeys(pair.method for pair in pairs))
-    family = format_count(len(pairs), "comparison")
+    verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
+    methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
+    family = format_count(len(comparisons), "comparison")
     notes = [f"{verdict}: {methods}, p <= {alpha:g} by Holm's rule over {family}."]
-    notes += map(sentence, _notes_of(tests))
-    untested = [name for name, key in lines[0].keys.items() if key is not None and _is_open(key)]
+    averages = [average for average, _ in tested]
+    notes += map(sentence, _notes_on_tests(comparisons, averages))
+    untested = [name for name, key in lines["keys"][0].items() if key is not None and _is_open(key)]
     if untested:
         notes.append(f"Not tested, as no means over units: {', '.join(untested)}.")
-    return marks, notes
+    return differing, notes
 
 
 def _is_open(key: Key) -> bool:
@@ -374,59 +401,62 @@ def _is_open(key: Key) -> bool:
     return key.metric != COUNT and bool(why_incomparable(key))
 
 
-def _notes_of(tests: Sequence[Test]) -> Iterator[str]:
+def _notes_on_tests(comparisons: Sequence[Comparison], averages: Sequence[str]) -> Iterator[str]:
     """Yield what limits the trust in comparisons; of those within groups how many it concerns."""
-    yield from format_notes([test.verdict for test in tests if test.average != GROUP])
-    notes: Counter[str] = Counter()
-    for test in tests:
-        if test.average == GROUP:
-            notes.update(note.partition(":")[0] for note in dict.fromkeys(test.verdict.notes))
-    for words, number in notes.items():
+    pairs = list(zip(comparisons, averages, strict=True))
+    yield from format_notes([comparison for comparison, average in pairs if average != GROUP])
+    numbers: Counter[str] = Counter()
+    for comparison, average in pairs:
+        if average == GROUP:
+            numbers.update(note.partition(":")[0] for note in dict.fromkeys(comparison.notes))
+    for words, number in numbers.items():
         yield f"{words}: {format_count(number, 'comparison')} within groups"
 
 
-def _tests_of_block(
-    block: Mapping[int, Line], reference: str, options: Mapping[str, Any]
-) -> list[Test]:
-    """Compare all pairs of models of a block, or those with a given one."""
-    places = {line.model: i for i, line in block.items()}
-    first = next(iter(block.values()))
-    references = _references(list(block.values()), reference)
-    if not references:
-        return []
-    keys = list(dict.fromkeys(key for name in references if (key := first.keys[name]) is not None))
-    models = {line.model: line.runs.alone for line in block.values()}
-    pairs = [pair for pair in itertools.combinations(models, 2) if reference in (BEST, *pair)]
-    tests = []
-    for verdict in itertools.chain.from_iterable(
-        compare_pair(models, pair, keys, **options, has_bounds=False) for pair in pairs
-    ):
-        cells: set[tuple[int, str]] = set()
-        for name, model in references.items():
-            others = {verdict.name_a, verdict.name_b} - {model}
-            if str(first.keys[name]) == verdict.metric and len(others) == 1:
-                cells.add((places[others.pop()], name))
-        tests.append(Test(first.average, verdict, cells))
-    return tests
+def _compare_lines(
+    lines: Lines, rows: Sequence[int], columns: Iterable[str], reference: str, options: Any
+) -> Iterator[tuple[Comparison, set[tuple[int, str]]]]:
+    """Compare all pairs of models of comparable lines, or those with a given one.
+
+    Each comparison has the cells that are marked if its models differ.
+    """
+    keys: Keys = lines["keys"][rows[0]]
+    references = _references(lines, rows, columns, reference)
+    tested_keys = list(dict.fromkeys(key for name in references if (key := keys[name]) is not None))
+    places = {lines["model"][i]: i for i in rows}
+    models = {model: _alone(lines["reports"][i]) for model, i in places.items()}
+    for pair in itertools.combinations(models, 2):
+        if not tested_keys or reference not in (BEST, *pair):
+            continue
+        for comparison in compare_pair(models, pair, tested_keys, **options, has_bounds=False):
+            cells = set()
+            for name, model in references.items():
+                others = {comparison.name_a, comparison.name_b} - {model}
+                if str(keys[name]) == comparison.metric and len(others) == 1:
+                    cells.add((places[others.pop()], name))
+            yield comparison, cells
 
 
-def _references(block: Sequence[Line], reference: str) -> dict[str, str]:
+def _references(
+    lines: Lines, rows: Sequence[int], columns: Iterable[str], reference: str
+) -> dict[str, str]:
     """Return for each column that can be tested the model that the others are compared with."""
-    models = {}
-    for name, key in block[0].keys.items():
+    references = {}
+    for name in columns:
+        key = lines["keys"][rows[0]][name]
         if key is None or why_incomparable(key):
             continue
-        values = {line.model: line.runs[str(key)] for line in block}
+        values = {lines["model"][i]: lines[name][i] for i in rows}
         known = {model: value for model, value in values.items() if value == value}
-        if block[0].average == GROUP and len(known) < len(values):
+        if lines["average"][rows[0]] == GROUP and len(known) < len(values):
             continue  # A group without tasks of a side has no value there.
         upward = increasing(key)
         if reference != BEST:
-            models[name] = reference
+            references[name] = reference
         elif known and upward is not None:
             choose: Any = max if upward else min
-            models[name] = choose(known, key=known.__getitem__)
-    return models
+            references[name] = choose(known, key=known.__getitem__)
+    return references
 
 
 # -- notes -----------------------------------------------------------------------------------------
@@ -436,13 +466,12 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
     """Say which models cannot be compared with the first, by the rule of `compare`, or refuse."""
     reasons: list[str] = []
     for name, runs in models.items():
-        reasons += (f"{name}: {difference}" for difference in run_differences(runs))
+        reasons += (f"{name}: {difference}" for difference in _run_differences(runs))
     first, *others = models
-    one = models[first]
     for name in others:
-        two = models[name]
-        for i in range(max(one.runs, two.runs)):  # These are runs of the same tasks, or folds.
-            pair = (one.reports[i % one.runs], two.reports[i % two.runs])
+        one, two = models[first], models[name]
+        for i in range(max(len(one), len(two))):  # These are runs of the same tasks, or folds.
+            pair = (one[i % len(one)], two[i % len(two)])
             reason = _why_unlike(*pair, (first, name), macro)
             if reason:
                 reasons.append(f"{name} {reason}")
@@ -469,7 +498,7 @@ def _doubts(models: Models) -> Iterator[str]:
     """Say the worst that each of some checks finds in all models, and which models have it."""
     worst: dict[str, dict[str, Graded]] = {}
     for name, runs in models.items():
-        for report in runs.reports:
+        for report in runs:
             for graded in graded_findings(report, DOUBTS):
                 of_models = worst.setdefault(graded[1].name, {})
                 of_models[name] = max(of_models.get(name, graded), graded)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputValueError, UnknownKeyError
-from ..inputs.checks import unique_keys
+from ..inference.intervals import interval as interval_of
+from ..inference.intervals import why_no_interval
+from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.words import suggest
-from ..metrics.contributions import UNIT
+from ..metrics.contributions import UNIT, describe_units
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import DIGITS, format_count
 from ..tables.table import check_digits
-from .brackets import Brackets
 from .columns import (
     ALL_KINDS,
     AUTO,
@@ -35,9 +36,11 @@ from .columns import (
 from .summaries import kinds_differ, lines_above
 
 if TYPE_CHECKING:
+    from ..inference import Interval
     from ..ranks.labels import LabelsLike
     from .reports import Report
 
+GROUPS_NAMED = 3  # A note names so many.
 GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
 # They stand below every table.
 DOUBTS = ("misses", "worse than chance", "test candidates", "ties")
@@ -60,44 +63,47 @@ def table_of_report(
     level: float = 0.95,
     unit: LabelsLike | None = UNIT,
     digits: int = DIGITS,
-    most_intervals: int | None = None,
+    all_intervals: bool = True,
 ) -> Table:
     """Return a report as one table; `Report.table` says what the parameters are.
 
     The rows are of all sides and kinds; then those of the macro average and the groups, the largest
     first, of the first side and of the default kind, unless sides or kinds are given. People read
     rows of another kind than the default only where they print otherwise, unless kinds are given.
-    Labels that are alike in all rows are for programs alone. Of groups only the largest have
-    intervals, if `most_intervals` says how many.
+    Labels that are alike in all rows are for programs alone. Without `all_intervals` only the rows
+    that people read have them.
     """
-    brackets = Brackets(interval, level, unit, most_intervals)
+    digits = check_digits(digits)
     default_kind = report.grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
     lines: dict[str, list[Any]] = defaultdict(list)
-    _add_means(lines, report, keys, of_all, MICRO, brackets)
+    _add_means(lines, report, keys, of_all, MICRO)
     most_rows = len(lines["kind"])
     if report.by is not None:
-        _add_means(lines, report, keys, of_groups, MACRO, brackets)
+        _add_means(lines, report, keys, of_groups, MACRO)
         most_rows = len(lines["kind"]) + GROUPS_SHOWN
-        _add_every_group(lines, report, keys, of_groups, brackets)
+        for side, kind in of_groups:
+            keys_of_row = _keys_of_row(report, keys, side, kind)
+            sizes = {place: n for place, n in group_sizes(report, side).items() if n}
+            _add_groups(lines, report, sizes, keys_of_row, {"side": side, "kind": kind})
+    notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
+    notes += _macro_lines(report, keys, of_groups)
+    if flag("interval", interval):
+        models = _models_of_lines(lines, report, unit)
+        models = itertools.islice(models, None if all_intervals else most_rows)
+        notes += add_intervals(lines, keys, models, confidence(level))
     columns = metric_columns(keys, lines, percent=percent)
     rows: Sequence[int] = range(len(lines["kind"]))[:most_rows]
     if is_auto(kinds):
-        digits = check_digits(digits)
         rows = rows_that_differ(lines, columns, default_kind, digits, most_rows)
     labels = []
     if report.by is not None:
         labels.append(Column("average", hidden=True))
         labels.append(label_column("group", lines["group"], report.by))
-    for name in ("side", "kind"):
-        if name not in report.grammar.rows:
-            continue
-        plain = default_kind if name == "kind" else None
-        labels.append(label_column(name, [lines[name][i] for i in rows], plain=plain))
-    notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
-    notes += _macro_lines(report, keys, of_groups)
-    notes += brackets.notes()
+    for name, plain in {"side": None, "kind": default_kind}.items():
+        if name in report.grammar.rows:
+            labels.append(label_column(name, [lines[name][i] for i in rows], plain=plain))
     columns = [*labels, Column(COUNTED[report.unit]), *columns]
     table = Table({c: lines[c.name] for c in columns}, notes=notes, digits=digits)
     table.names = len(labels)
@@ -122,29 +128,38 @@ def table_of_keys(
     a      1      value                            1.0
     b      1      value                            4.0
     """
-    brackets = Brackets(interval, 0.95, UNIT)
-    read = {key: report.read_key(key) for key in keys}
+    keys_of_row = {key: report.read_key(key) for key in keys}
     tasks = COUNTED[report.unit]
     side = report.sides[0]  # Relations alone are not pooled.
-    values = report.to_dict(read)
-    lines: dict[str, list[Any]] = defaultdict(list)
-    cells: dict[str, Any] = {"number": "value", "group": ALL_ROWS, tasks: report.tasks(side)}
-    cells |= values | brackets.bounds(report, read, values)
     labels = [Column("number")]
     sizes: dict[int, int] = {}
+    number = report.tasks(side)
     if report.by is not None:
-        sizes = group_sizes(report, side)
-        cells[tasks] = sum(sizes.values())
         labels = [Column("group", report.by), Column(tasks), Column("number")]
+        sizes = group_sizes(report, side)
+        number = sum(sizes.values())
+    lines: dict[str, list[Any]] = defaultdict(list)
+    cells: dict[str, Any] = {
+        "number": "value",
+        "average": MICRO,
+        "group": ALL_ROWS,
+        tasks: number,
+        "place": None,
+    }
+    cells |= {"keys": keys_of_row, **report.to_dict(keys_of_row)}
     for name, cell in cells.items():
         lines[name].append(cell)
     if report.by is not None:
-        _add_groups(lines, report, sizes, read, {"number": "value"}, brackets)
-    columns = [*labels, *metric_columns(read, lines, percent=percent)]
-    table = Table({c: lines[c.name] for c in columns}, notes=brackets.notes())
+        _add_groups(lines, report, sizes, keys_of_row, {"number": "value"})
+    notes: list[str] = []
+    if flag("interval", interval):
+        models = _models_of_lines(lines, report, UNIT)
+        notes = add_intervals(lines, keys_of_row, models, 0.95)
+    columns = [*labels, *metric_columns(keys_of_row, lines, percent=percent)]
+    table = Table({c: lines[c.name] for c in columns}, notes=notes)
     table.names = len(labels)
     table.before = tuple(lines_above(report))
-    table.shown_rows = range(min(1 + len(sizes), 1 + GROUPS_SHOWN))
+    table.shown_rows = range(1 + min(len(sizes), GROUPS_SHOWN))
     table.more = max(0, len(sizes) - GROUPS_SHOWN)
     return table
 
@@ -216,43 +231,30 @@ def group_sizes(report: Report, side: str) -> dict[int, int]:
     return {place: tasks[place] for place in largest}
 
 
+def _keys_of_row(report: Report, keys: Mapping[str, Key], side: str, kind: str) -> dict[str, Key]:
+    """Return the keys of the values in a row, by the names of their columns."""
+    return {name: report.grammar.key_of_row(key, side, kind) for name, key in keys.items()}
+
+
 def _add_means(
     lines: dict[str, list[Any]],
     report: Report,
     keys: Mapping[str, Key],
     pairs: Pairs,
     average: str,
-    brackets: Brackets,
 ) -> None:
     """Add a line for each side and kind, of an average by its name."""
     for side, kind in pairs:
-        of_cells: dict[str, Key] = {}
-        for name, key in keys.items():
-            of_cells[name] = report.grammar.key_of_row(key, side, kind)
         values: dict[str, float | None] = {}
-        for name, key in of_cells.items():
-            of_cells[name] = key._replace(macro=average == MACRO)
+        keys_of_row = _keys_of_row(report, keys, side, kind)
+        for name, key in keys_of_row.items():
+            keys_of_row[name] = key._replace(macro=average == MACRO)
             has_mean = average != MACRO or key.adjustment != "z"  # A z has no mean over groups.
-            values[name] = report._value(of_cells[name]) if has_mean else None
-        cells: dict[str, Any] = {"average": average, "group": average}
-        cells |= {"side": side, "kind": kind, COUNTED[report.unit]: report.tasks(side)}
-        cells |= values | brackets.bounds(report, of_cells, values)
-        for name, cell in cells.items():
+            values[name] = report._value(keys_of_row[name]) if has_mean else None
+        cells: dict[str, Any] = {"average": average, "group": average, "side": side, "kind": kind}
+        cells |= {COUNTED[report.unit]: report.tasks(side), "place": None, "keys": keys_of_row}
+        for name, cell in (cells | values).items():
             lines[name].append(cell)
-
-
-def _add_every_group(
-    lines: dict[str, list[Any]],
-    report: Report,
-    keys: Mapping[str, Key],
-    pairs: Pairs,
-    brackets: Brackets,
-) -> None:
-    """Add the lines of the groups that have tasks, for each side and kind."""
-    for side, kind in pairs:
-        of_cells = {name: report.grammar.key_of_row(key, side, kind) for name, key in keys.items()}
-        sizes = {place: n for place, n in group_sizes(report, side).items() if n}
-        _add_groups(lines, report, sizes, of_cells, {"side": side, "kind": kind}, brackets)
 
 
 def _add_groups(
@@ -261,34 +263,16 @@ def _add_groups(
     sizes: Mapping[int, int],
     keys: Mapping[str, Key],
     labels: Mapping[str, str],
-    brackets: Brackets,
 ) -> None:
-    """Add a line for each group, by its place and number of tasks; the largest have intervals."""
-    labels_of_groups = report._labels
-    names = [label_text(labels_of_groups[place]) for place in sizes]
-    columns: dict[str, list[Any]] = {"group": names, COUNTED[report.unit]: list(sizes.values())}
+    """Add a line for each group, by its place and number of tasks."""
+    lines["group"] += [label_text(report._labels[place]) for place in sizes]
+    lines[COUNTED[report.unit]] += sizes.values()
+    lines["place"] += sizes
     for name, key in keys.items():
-        found = _values_of_groups(report, key)
-        columns[name] = [found[place] for place in sizes] if found else [None] * len(sizes)
-    if brackets.are_asked:
-        bounds: dict[str, list[Any]] = defaultdict(list)
-        units: Any = brackets.unit
-        is_of_tasks = units is not None and not isinstance(units, str)
-        if is_of_tasks:  # The units have a label for every task.
-            units = group_codes(report.ranks, units, "unit")[0]
-        for i, place in enumerate(itertools.islice(sizes, brackets.most_groups)):
-            of_group = units[report.group_labels == place] if is_of_tasks else units
-            group = report.groups[labels_of_groups[place]]
-            values = {name: columns[name][i] for name in keys}
-            of_values = brackets.bounds(group, keys, values, names[i], of_group)
-            for name, end in of_values.items():
-                bounds[name].append(end)
-        for name, ends in bounds.items():
-            columns[name] = ends + [None] * (len(sizes) - len(ends))
-    for name, label in {"average": GROUP, **labels}.items():
-        columns[name] = [label] * len(sizes)
-    for name, cells in columns.items():
-        lines[name] += cells
+        values = _values_of_groups(report, key)
+        lines[name] += [values[place] if values else None for place in sizes]
+    for name, label in {"average": GROUP, "keys": keys, **labels}.items():
+        lines[name] += [label] * len(sizes)
 
 
 def _values_of_groups(report: Report, key: Key) -> Sequence[float]:
@@ -309,3 +293,99 @@ def _macro_lines(report: Report, keys: Mapping[str, Key], pairs: Pairs) -> Itera
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+def _models_of_lines(
+    lines: Mapping[str, list[Any]], report: Report, unit: LabelsLike | None
+) -> Iterator[tuple[Report, LabelsLike | None]]:
+    """Yield for each line the report of its tasks and the units of these."""
+    units: Any = unit
+    is_of_tasks = unit is not None and not isinstance(unit, str)
+    if is_of_tasks:  # The units have a label for every task.
+        units = group_codes(report.ranks, units, "unit")[0]
+    for place in lines["place"]:
+        if place is None:
+            yield report, unit
+        else:
+            of_group = units[report.group_labels == place] if is_of_tasks else unit
+            yield report.groups[report._labels[place]], of_group
+
+
+def add_intervals(
+    lines: dict[str, list[Any]],
+    columns: Iterable[str],
+    models: Iterable[tuple[Any, LabelsLike | None]],
+    level: float,
+) -> list[str]:
+    """Add the intervals of the values of the first lines; say what they are of.
+
+    A line has its keys by the names of their columns, whose bounds are columns of their own. Where
+    there is no value, or no interval of it, there are no bounds.
+
+    Parameters
+    ----------
+    lines : dict of str to list
+    columns : iterable of str
+        The columns of values.
+    models : iterable of (report or list of reports, units)
+        What the first lines are of.
+    level : float
+
+    Returns
+    -------
+    list of str
+        Notes: what stands in brackets, and what limits the trust in it, each once; of groups, in
+        which of them.
+    """
+    intervals: list[tuple[str, Interval]] = []  # Each with the name of its group, or "".
+    ends: dict[str, list[float | None]] = defaultdict(list)
+    for i, (model, unit) in enumerate(models):
+        runs = len(model) if isinstance(model, list) else 1
+        group = lines["group"][i] if lines["average"][i] == GROUP else ""
+        for name in columns:
+            key = lines["keys"][i][name]
+            value = lines[name][i]
+            low = high = None
+            has_value = key is not None and value is not None and not math.isnan(value)
+            if has_value and not why_no_interval(key, runs=runs):
+                interval = interval_of(model, key, unit=unit, level=level)
+                low = interval.low
+                high = interval.high
+                intervals.append((group, interval))
+            ends[f"{name} low"].append(low)
+            ends[f"{name} high"].append(high)
+    for name, bounds in ends.items():
+        lines[name] = bounds + [None] * (len(lines["keys"]) - len(bounds))
+    return _notes_on_intervals(intervals, level)
+
+
+def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float) -> list[str]:
+    """Say what the intervals of groups, or of all tasks, are of, and what limits the trust in them.
+
+    That units are few is said once; of groups, in which of them.
+    """
+    units = ""
+    notes: dict[str, str] = {}
+    groups_of_note: dict[str, dict[str, None]] = {}
+    for group, interval in intervals:
+        if interval.method != "none" and not units:
+            units = describe_units(interval.units, interval.unit)
+        for note in interval.notes:
+            kind = note.partition(":")[0]
+            if group:
+                groups_of_note.setdefault(kind, {})[group] = None
+            else:
+                notes.setdefault(kind, note)
+    texts = []
+    if units:
+        texts.append(f"Brackets hold {100 * level:g} % intervals over {units}.")
+    texts += map(sentence, notes.values())
+    for kind, groups in groups_of_note.items():
+        named = ", ".join(list(groups)[:GROUPS_NAMED])
+        if len(groups) > GROUPS_NAMED:
+            named += f" and {len(groups) - GROUPS_NAMED:,} more"
+        texts.append(sentence(f"{kind}: {format_count(len(groups), 'group')} ({named})"))
+    return texts

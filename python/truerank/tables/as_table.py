@@ -61,14 +61,10 @@ class AsTable(ABC):
             Markdown and HTML, not in LaTeX and CSV.
         """
 
-    def _takes_options(self) -> Callable[..., Any]:
-        """Return the function whose options are those of `table`, beside digits and notes."""
-        return self.table
-
     def _table(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
         """Return the table of some options, each of which there is."""
         if options:
-            own = inspect.signature(self._takes_options()).parameters.values()
+            own = inspect.signature(self.table).parameters.values()
             names = [each.name for each in own if each.kind is each.KEYWORD_ONLY]
             known = dict.fromkeys([*names, "digits", "notes"])
             for name in options.keys() - known:

@@ -73,9 +73,10 @@ def text(table: Table) -> str:
     An asterisk stands behind the best cells, and a line below says so.
     """
     heading, *rows = cells_in(table, str, "{}*")
+    names = table.shown_names
     columns = []
     for j, title in enumerate(heading):
-        is_name = j < table.shown_names
+        is_name = j < names
         cells = [row[j] for row in rows]
         if not is_name:
             cells = _with_aligned_points(cells)
