@@ -64,14 +64,14 @@ CALLS = {
         TRIPLES
         + "task = tr.link_prediction.Task(triples, entities=3)\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        10800,
+        10300,
     ),
     "task of files": Call(
         TRIPLES
         + FILE
         + "task = tr.link_prediction.Task(path, entities=['e0', 'e1', 'e2'])\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        10800,
+        10300,
     ),
     "command": Call(SCORES + COMMAND, 10000),
 }

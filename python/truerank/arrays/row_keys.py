@@ -150,7 +150,7 @@ class RowKeys:
         self._columns = columns
         self.ranges = [_range_of(column) for column in columns]
         self._coded: IntArray | None = None
-        if prod(span for _, span in self.ranges) > _LARGEST_KEY:
+        if prod([span for _, span in self.ranges]) > _LARGEST_KEY:
             self._coded = _coded_rows(columns, self.ranges)
 
     @property
@@ -402,7 +402,7 @@ class DistinctRows:
             self._columns = [column[first] for column in columns]
 
     def _size_of(self, columns: slice) -> int:
-        return prod(span for _, span in self._ranges[columns])
+        return prod([span for _, span in self._ranges[columns]])
 
     def column(self, j: int) -> IntArray:
         """Return one of the columns of the distinct rows."""

@@ -41,18 +41,17 @@ from .batches import check_score_shape, rank_batches
 from .side import TaskLists
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
     from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
+    from ..records.vocabularies import Vocabulary
     from .side import Side
     from .task import Task
 
     BySide = Mapping[str, Any]
-    import numpy.typing as npt
-
     Flags = npt.NDArray[np.bool_]
-    from ..records.vocabularies import Vocabulary
-
 
 # Rows of so many bytes are compared at a time, because they stay in a cache.
 _CHUNK_BYTES = 4 << 20
