@@ -26,30 +26,24 @@ def table_calls(
 def report_calls(folder: Path) -> list[Call]:
     """Return the calls of reports of tasks and of queries."""
     report = tr.report(some_ranks(), by="relation")
-    unweighted = some_ranks().with_weights(None)
-    lists = query_report(unweighted, gains=[1.0, 2.0, 1.0, 1.0], by="relation")
-    name = "Report of queries"
-    calls = [
+    lists = query_report(some_ranks().with_weights(None), gains=[1.0, 2.0, 1.0, 1.0])
+    return [
         Call("report", tr.report, {"ranks": some_ranks()}),
         Call("Report", tr.Report, {"ranks": some_ranks()}),
         Call("Report.chance", report.chance, {"metric": "mrr"}),
-        Call(f"{name}.by_query", lists.by_query, {}),
-        Call(f"{name}.per_query", lists.per_query, {"key": "mrr"}),
-        Call(f"{name}.success_at", lists.success_at, {"cutoffs": [1, 2]}),
+        Call("Report.contributions", report.contributions, {"key": "mrr"}),
+        Call("Report.by_query", lists.by_query, {}),
+        Call("Report.per_query", lists.per_query, {"key": "mrr"}),
+        Call("Report.success_at", lists.success_at, {"cutoffs": [1, 2]}),
+        Call("Report.audit", report.audit, {}),
+        Call("Report.macro_left_out", report.macro_left_out, {"key": "macro.mrr"}),
+        Call("Report.tasks", report.tasks, {}),
+        Call("Report.group_tasks", report.group_tasks, {}),
+        Call("Report.group_values", report.group_values, {"key": "mrr"}),
+        Call("Report.interval", report.interval, {"metric": "mrr"}),
+        Call("Report.to_dict", report.to_dict, {}),
+        *table_calls("Report", report, folder),
     ]
-    for title, made in (("Report", report), (name, lists)):
-        calls += [
-            Call(f"{title}.audit", made.audit, {}),
-            Call(f"{title}.macro_left_out", made.macro_left_out, {"key": "macro.mrr"}),
-            Call(f"{title}.tasks", made.tasks, {}),
-            Call(f"{title}.group_tasks", made.group_tasks, {}),
-            Call(f"{title}.group_values", made.group_values, {"key": "mrr"}),
-            Call(f"{title}.interval", made.interval, {"metric": "mrr"}),
-            Call(f"{title}.read_key", made.read_key, {"key": "mrr"}),
-            Call(f"{title}.to_dict", made.to_dict, {}),
-        ]
-        calls += table_calls(title, made, folder)
-    return calls
 
 
 def shown_calls(folder: Path) -> list[Call]:
