@@ -291,7 +291,9 @@ class TableReader:
     def index(self, role: str) -> _core.Names:
         """Return the names of a role; heads and tails share theirs."""
         kind = self.door.vocabularies.get(role, role)
-        return self._indexes.setdefault(kind, _core.Names())
+        if kind not in self._indexes:
+            self._indexes[kind] = _core.Names()
+        return self._indexes[kind]
 
     def read(self, title: str, value: Any) -> IdTable:
         """Read a table of any form; one without rows has no columns.
