@@ -178,7 +178,7 @@ def test_intervals_are_printed_as_the_report_prints_them(
     plain = " ".join(line[:-2]).replace(" --kinds optimistic", "")  # JSON has no rows of kinds.
     intervals = json.loads(run(*plain.split(), "--json").out)["intervals"]
     assert intervals["mrr"] == report.interval("mrr").to_dict()
-    assert list(intervals) == facts.get("metrics", list(report.few))
+    assert list(intervals) == facts.get("metrics", list(report.grammar.few))
 
 
 @pytest.mark.parametrize("style", ["text", "json", "csv"])

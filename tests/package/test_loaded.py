@@ -73,7 +73,7 @@ CALLS = {
         + "task.evaluate(head=score, tail=score)['mrr']",
         10300,
     ),
-    "command": Call(SCORES + COMMAND, 10000),
+    "command": Call(SCORES + COMMAND, 9600),
 }
 SAY_FILES = """
 import sys

@@ -157,8 +157,9 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     of_tasks: Any = rules.get("rows", targets)
     if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
-    blank = Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2).with_labels(**labels)
-    report(blank, by=given.get("by"), weights=given.get("weights"))
+    if labels or not given.keys().isdisjoint(("by", "weights")):
+        blank = Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2).with_labels(**labels)
+        report(blank, by=given.get("by"), weights=given.get("weights"))
     rules["audit"] = "audit" in given
     rules["progress"] = bar()
     if "save" in given:
