@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from peers import Counts, Peer, Problem
-from truerank.metrics.other_names import PYKEEN_NAMES
+from truerank.metrics.keys import PYKEEN_NAMES
 
 __all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
 

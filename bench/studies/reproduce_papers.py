@@ -25,8 +25,7 @@ from reproduce_figures import (
 )
 
 import truerank as tr
-from truerank.metrics.keys import parse
-from truerank.metrics.other_names import PYKEEN_NAMES
+from truerank.metrics.keys import PYKEEN_NAMES, parse
 
 FRAMEWORK = "A Unified Framework"
 AMBIGUITY = "On the Ambiguity"

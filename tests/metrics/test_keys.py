@@ -15,10 +15,20 @@ from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import METRICS
 from truerank.metrics.answer_metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
-from truerank.metrics.keys import ADJUSTED, RANK_KEYS, Grammar, Key, is_side_name, parse, table_name
+from truerank.metrics.keys import (
+    ADJUSTED,
+    ANSWER_NAMES,
+    NEGATED,
+    PYKEEN_NAMES,
+    RANK_KEYS,
+    Grammar,
+    Key,
+    is_side_name,
+    parse,
+    table_name,
+)
 from truerank.metrics.kinds import KINDS
 from truerank.metrics.metric_table import ADJUSTMENTS
-from truerank.metrics.other_names import ANSWER_NAMES, NEGATED, PYKEEN_NAMES
 from truerank.metrics.sampled_hits import DrawnCutoff
 
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {

@@ -78,7 +78,7 @@ TESTED_BY = {
         ranks/grouping
     """,
     "metrics/test_keys.py": """
-        metrics/kinds metrics/other_names
+        metrics/kinds
     """,
     "metrics/test_metrics.py": """
         metrics/averages metrics/metric_table metrics/values

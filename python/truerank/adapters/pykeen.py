@@ -24,8 +24,7 @@ from ..inputs.progress_listeners import reporter
 from ..inputs.rules import CountOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
-from ..metrics.keys import Key, parse
-from ..metrics.other_names import NEGATED, PYKEEN_NAMES
+from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate

@@ -147,7 +147,7 @@ def adjust_value(given: Given) -> None:
     }
     rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
     heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
-    show(Table(heading, rows), printing, adjusted._asdict())
+    show(Table(heading, rows), printing, dict(vars(adjusted)))
 
 
 @command("info", PRINTING)

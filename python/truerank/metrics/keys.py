@@ -20,7 +20,6 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row, listed_metrics
-from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES
 from .sampled_hits import read_drawn_cutoff
 from .ties import Parameter
 
@@ -120,7 +119,8 @@ class Key(NamedTuple):
         return self.grammar.write(self)
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """A word of keys before the metric: the attribute of `Key` that has it, and what it may be.
 
     Without words it is any that means nothing else.
@@ -131,7 +131,8 @@ class Field(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class ParameterForm(NamedTuple):
+@dataclass(frozen=True)
+class ParameterForm:
     """What follows a mark: its name in messages, what is expected, and how it is read."""
 
     name: str
@@ -358,6 +359,53 @@ class Grammar:
         return self.titles.get(meaning, f"{adjustment}.{metric}").lower()
 
 
+# -- the keys of ranks -----------------------------------------------------------------------------
+
+# The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
+PYKEEN_NAMES = {
+    "arithmetic_mean_rank": ("none", "mr"),
+    "geometric_mean_rank": ("none", "gmr"),
+    "harmonic_mean_rank": ("none", "hmr"),
+    "median_rank": ("none", "median"),
+    "inverse_arithmetic_mean_rank": ("none", "imr"),
+    "inverse_geometric_mean_rank": ("none", "igmr"),
+    "inverse_harmonic_mean_rank": ("none", "mrr"),
+    "inverse_median_rank": ("none", "imedian"),
+    "hits_at_k": ("none", "hits"),
+    "standard_deviation": ("none", "std"),
+    "variance": ("none", "variance"),
+    "median_absolute_deviation": ("none", "mad"),
+    "count": ("none", "count"),
+    "adjusted_arithmetic_mean_rank": ("ratio", "mr"),
+    "adjusted_arithmetic_mean_rank_index": ("index", "mr"),
+    "adjusted_geometric_mean_rank_index": ("index", "gmr"),
+    "adjusted_inverse_harmonic_mean_rank": ("index", "mrr"),
+    "adjusted_hits_at_k": ("index", "hits"),
+    "z_arithmetic_mean_rank": ("z", "mr"),
+    "z_geometric_mean_rank": ("z", "gmr"),
+    "z_inverse_harmonic_mean_rank": ("z", "mrr"),
+    "z_hits_at_k": ("z", "hits"),
+}
+# PyKEEN negates these, so that more is better: one name would have two signs, and is refused.
+NEGATED = {
+    "z_arithmetic_mean_rank": "z.mr",
+    "z_geometric_mean_rank": "z.gmr",
+    "zamr": "z.mr",
+    "zgmr": "z.gmr",
+}
+# Names of papers and of other toolkits; those of one letter have a cutoff, and may be sides.
+OTHER_NAMES = {
+    "mean_rank": ("none", "mr"),
+    "mean_reciprocal_rank": ("none", "mrr"),
+    "rr": ("none", "mrr"),
+    "h": ("none", "hits"),
+    "hr": ("none", "hits"),
+}
+# Metrics of several right answers, which reports of that kind have alone: those of the usual names.
+ANSWER_NAMES: tuple[str, ...]
+ANSWER_NAMES = ("map", "r_precision", "dcg", "recall", "precision", "success", "f1", "auc")
+# Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
+SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.
 TITLES = {
     ("ratio", "mr"): "AMR",
@@ -508,7 +556,8 @@ def fail(key: str, why: str) -> NoReturn:
 # -- sides -----------------------------------------------------------------------------------------
 
 
-class Sides(NamedTuple):
+@dataclass(frozen=True)
+class Sides:
     """The sides of a report; "both", which pools all but relations, comes first.
 
     Attributes
@@ -563,6 +612,7 @@ class Sides(NamedTuple):
         return None
 
 
+@lru_cache(1024)
 def is_side_name(name: str) -> bool:
     """Whether a key can tell the name of a side from its other words.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 
 @public("truerank.metrics")
-class Adjusted(NamedTuple):
+@dataclass(frozen=True)
+class Adjusted:
     """A published number with its value under chance and its adjustments; `str` gives one line.
 
     Attributes
@@ -62,7 +64,7 @@ class Adjusted(NamedTuple):
     expectation: float
     variance: float
     ratio: float
-    index: float  # type: ignore[assignment]  # in place of tuple.index
+    index: float
     z: float
     probability_of_z: float
     tasks: int
