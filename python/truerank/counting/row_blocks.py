@@ -149,18 +149,14 @@ def _may_be_refilled(scores: Scores | Store, before: Scores | Store | None, rule
             return False
         if not isinstance(before, Store) or scores.address != before.address:
             return False
-        return not _are_in_order(scores, before, rules)
+        if not isinstance(scores, DeviceStore) or not is_counted_in_order(before, rules):
+            return True
+        # What was given to the stream of this one reads the block before.
+        return not scores.stream.is_same(before.stream)
     # Nobody fills again what is read-only, such as one row that is broadcast to all.
     if not scores.array.flags.writeable or not isinstance(before, Scores):
         return False
     return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]
-
-
-def _are_in_order(scores: Store, before: Store, rules: Rules) -> bool:
-    """Whether the block before is read by what was given to the stream of this one."""
-    if not isinstance(scores, DeviceStore) or not is_counted_in_order(before, rules):
-        return False
-    return scores.stream.is_same(before.stream)
 
 
 @contextmanager

@@ -54,20 +54,13 @@ class Source(Protocol):
         Where the scores are: the device, or several; empty for the host's memory and files.
     """
 
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def itemsize(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def is_whole(self) -> bool: ...
-    @property
-    def in_place(self) -> bool: ...
-    @property
-    def device(self) -> str: ...
+    shape: tuple[int, int]
+    dtype: str
+    itemsize: int
+    nbytes: int
+    is_whole: bool
+    in_place: bool
+    device: str
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order."""
