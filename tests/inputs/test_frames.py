@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.query_reports import query_report
 from support.refusals import refusal
 from truerank.inputs.frames import Axis, by_position
 
@@ -165,9 +164,6 @@ def doors_of_numbers() -> Iterator[tuple[str, Door]]:
     yield "ids as labels", Door(lambda value: ranks.with_labels(kind=value), ids)
     yield "by", Door(lambda value: tr.report(ranks, by=value).group_values("mr"), words)
     yield "tasks by a mask", Door(ranks.__getitem__, mask)
-    asked = ranks.with_labels(queries=["q0", "q1", "q0", "q1"])
-    gains = lambda value: query_report(asked, gains=value)["ndcg"]  # noqa: E731
-    yield "gains", Door(gains, shares)
     cells = lambda value: tr.Table({"model": words, "mrr": value}).to_csv()  # noqa: E731
     yield "cells", Door(cells, shares)
 
