@@ -165,7 +165,7 @@ def table(
         runs_and_units = ((_alone(runs), unit) for runs in lines["reports"])
         notes_below += add_intervals(lines, keys, runs_and_units, confidence(level))
     columns = metric_columns(keys, lines, percent=percent, is_ranked=not unlike)
-    first = lines["reports"][0][0]
+    first = next(iter(models.values()))[0]
     rows: Sequence[int] = range(len(lines["model"]))
     labels = [Column("model")]
     if has_groups:
