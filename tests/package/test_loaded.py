@@ -59,7 +59,7 @@ except SystemExit as ended:
 """
 CALLS = {
     "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3400),
-    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5700),
+    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5350),
     "task of arrays": Call(
         TRIPLES
         + "task = tr.link_prediction.Task(triples, entities=3)\n"

@@ -180,6 +180,7 @@ class Report(Mapping[str, float], AsTable):
     # A group is a place in the whole report, of which its ranks are taken when they are asked for.
     _whole: Report | None = None
     _place: int = 0
+    _last: tuple[str, str, Sample] | None = None  # the ranks of the last side and kind
     _of_lists: Sequence[reporting.Finding] = ()  # what a task of retrieval found in lists
 
     def __init__(
@@ -194,8 +195,6 @@ class Report(Mapping[str, float], AsTable):
         self.seed = integer("seed", seed, least=0)
         self.unit = _unit_of(ranks) if unit is None else choice("unit", unit, UNITS)
         self.weighting = ""
-        self._values: dict[Key, float] = {}
-        self._last: tuple[str, str, Sample] | None = None
         if self.unit == "query":
             self._answered = _answered_queries(ranks, by, weights)
             self._tasks = self.ranks = self._answered.ranks
@@ -293,12 +292,18 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        return self._value(self.read_key(key))
+        read_key = parse if self.unit == "task" else self.read_key
+        return self._value(read_key(key))
+
+    @cached_property
+    def _values(self) -> dict[Key, float]:
+        return {}
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
         if key not in self._values:
-            self._sides.check(key.side, str(key))
+            if key.side not in self._sides.counts:
+                self._sides.check(key.side, str(key))
             if key.macro:
                 values = np.array(self._column(key))
                 values = values[~np.isnan(values)]
@@ -313,7 +318,10 @@ class Report(Mapping[str, float], AsTable):
     def _sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
         if self._last is None or self._last[:2] != (side, kind):
-            sample = take(self._draw(kind), self._sides.mask(side))
+            sample = self._draw(kind)
+            mask = self._sides.mask(side)
+            if mask is not None:
+                sample = take(sample, mask)
             self._last = side, kind, sample
         return self._last[2]
 
@@ -522,18 +530,16 @@ class Report(Mapping[str, float], AsTable):
     @cached_property
     def groups(self) -> dict[Hashable, Report]:
         """The report of each group by its label; empty without groups."""
-        return {label: self._group(place) for place, label in enumerate(self._labels)}
-
-    def _group(self, place: int) -> Report:
-        group = Report.__new__(Report)
-        group._whole = self
-        group._place = place
-        group.seed = self.seed
-        group.unit = self.unit
-        group.weighting = self.weighting
-        group._values = {}
-        group._last = None
-        return group
+        groups = {}
+        for place, label in enumerate(self._labels):
+            group = Report.__new__(Report)
+            group._whole = self
+            group._place = place
+            group.seed = self.seed
+            group.unit = self.unit
+            group.weighting = self.weighting
+            groups[label] = group
+        return groups
 
     @cached_property
     def _grouping(self) -> Grouping:
