@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.inputs.frames import Axis, by_position
+from truerank.inputs.checks import Axis, by_position
 
 pandas = pytest.importorskip("pandas", reason="frames of pandas")
 

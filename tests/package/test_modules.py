@@ -86,7 +86,6 @@ TESTED_BY = {
     "package/test_docs.py": """
     """,
     "package/test_types.py": """
-        inputs/words
     """,
     "plot/test_plots.py": """
         plot/curves plot/drawing plot/rows

@@ -15,7 +15,7 @@ import pytest
 
 import truerank
 from truerank import _core
-from truerank.inputs.words import Similarity
+from truerank.inputs.rules import Similarity
 
 MODULES = ("", ".alignment", ".inference", ".link_prediction", ".retrieval")
 WORDS = {"order", "nan", "similarity", "method", "io", "alternative"}  # the names of such options

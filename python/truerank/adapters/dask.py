@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     from ..counting.sources import CoreScores, Source
     from ..devices.score_sources import PartOfTasks
     from ..inputs.progress_listeners import Listener
-    from ..inputs.rules import Rules
-    from ..inputs.words import Layout, Similarity
+    from ..inputs.rules import Layout, Rules, Similarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]

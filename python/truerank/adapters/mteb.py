@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.words import Similarity
+    from ..inputs.rules import Similarity
 
 wrappers: Any = import_extra("mteb.models.search_wrappers", "truerank.adapters.mteb")
 torch: Any = import_extra("torch", "truerank.adapters.mteb", "mteb")

@@ -21,8 +21,7 @@ from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import CountOptions, read_rules, with_options
-from ..inputs.words import NanRule
+from ..inputs.rules import CountOptions, NanRule, read_rules, with_options
 from ..link_prediction import Task
 from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
 from ..naming import import_extra

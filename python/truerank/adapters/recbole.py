@@ -12,9 +12,8 @@ import numpy as np
 
 from ..arrays.row_keys import distinct
 from ..counting.ranking import rank
-from ..inputs.rules import read_rules
+from ..inputs.rules import NanRule, read_rules
 from ..inputs.selection import indptr_of
-from ..inputs.words import NanRule
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate

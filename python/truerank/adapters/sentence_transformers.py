@@ -18,7 +18,7 @@ from ..retrieval import Task
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
-    from ..inputs.words import NanRule, Similarity
+    from ..inputs.rules import NanRule, Similarity
 
 USER = "truerank.adapters.sentence_transformers"
 EXTRA = "sentence-transformers"

@@ -15,8 +15,7 @@ from ..counting.row_blocks import begin_rank
 from ..errors import InputValueError
 from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
-from ..inputs.rules import RuleOptions, read_rules
-from ..inputs.words import NanRule, ScoreOrder
+from ..inputs.rules import NanRule, RuleOptions, ScoreOrder, read_rules
 from ..metrics.keys import increasing, parse
 from ..naming import import_extra
 from ..ranks.container import Ranks

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..embeddings.watching import Watch
-    from ..inputs.words import Similarity
+    from ..inputs.rules import Similarity
 
     Array = npt.NDArray[Any]
 

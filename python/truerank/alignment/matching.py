@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..embeddings.watching import Watch
-    from ..inputs.words import Similarity
+    from ..inputs.rules import Similarity
 
     Array = npt.NDArray[Any]
     # The ids of queries and of entities come before the scores of their pairs.

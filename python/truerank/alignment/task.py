@@ -18,8 +18,7 @@ from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.array_likes import read_only
-from ..inputs.checks import is_integer, positive_integer
-from ..inputs.frames import Axis, by_position
+from ..inputs.checks import Axis, by_position, is_integer, positive_integer
 from ..inputs.rules import (
     PLAIN,
     BatchOptions,
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.job import Job
     from ..embeddings.watching import Watch
-    from ..inputs.words import IoMode, Similarity
+    from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.id_tables import SplitTables
     from ..records.vocabularies import Names

@@ -17,8 +17,7 @@ from click.shell_completion import CompletionItem
 
 from ..arrays.npy_files import is_npy, read_npy, read_npz
 from ..errors import InputValueError
-from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
-from ..inputs.words import Similarity
+from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
 from ..records.elements import is_id
 

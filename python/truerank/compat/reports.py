@@ -36,7 +36,7 @@ from .presets import EXACT, Convention, Metric, Preset, find_presets
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.words import ScoreOrder
+    from ..inputs.rules import ScoreOrder
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from .._core import Scores
-from ..inputs.checks import IO, choice
+from ..inputs.checks import choice
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import RuleOptions, read_rules, with_options
+from ..inputs.rules import IO, RuleOptions, read_rules, with_options
 from ..naming import public
 from ..stores import read_scores
 from .job import prepare_job
@@ -15,7 +15,7 @@ from .job import prepare_job
 if TYPE_CHECKING:
     import os
 
-    from ..inputs.words import IoMode
+    from ..inputs.rules import IoMode
     from ..ranks.container import Ranks
 
 

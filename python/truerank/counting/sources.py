@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _core
 from ..devices.backends import count_on_device
-from ..inputs.checks import IO, choice
+from ..inputs.checks import choice
+from ..inputs.rules import IO
 from ..stores import Store, Tile
 from ..stores.store import ArrayStore
 from .job import sha256_of

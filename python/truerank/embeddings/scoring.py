@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..counting.job import Job
-    from ..inputs.words import Layout, Similarity
+    from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
     from .vectors import CSLS
     from .watching import Watch

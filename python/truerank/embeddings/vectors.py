@@ -23,10 +23,18 @@ from ..counting.sources import facts_of
 from ..devices.backends import scores_vectors
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import as_array, is_tensor
-from ..inputs.checks import LAYOUTS, check_shape, choice, is_number, positive_integer
-from ..inputs.frames import NUMBERED, Axis, by_position, columns_of
+from ..inputs.checks import (
+    NUMBERED,
+    Axis,
+    by_position,
+    check_shape,
+    choice,
+    columns_of,
+    is_number,
+    positive_integer,
+)
+from ..inputs.rules import LAYOUTS, Similarity
 from ..inputs.scores import FLOATS, PARTS, as_scores, dtype_name, widen_bfloat16
-from ..inputs.words import Similarity
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.on_device import DeviceStore
@@ -45,8 +53,7 @@ if TYPE_CHECKING:
     from ..devices.score_sources import PartOfTasks
     from ..devices.task_counts import DeviceCounts
     from ..devices.vector_scores import VectorScores
-    from ..inputs.rules import Rules
-    from ..inputs.words import Layout
+    from ..inputs.rules import Layout, Rules
     from ..ranks.container import Ranks
     from .watching import Watch
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, InputValueError
-from .checks import check_length, check_shape, check_size
-from .frames import by_position, kind_of
+from .checks import by_position, check_length, check_shape, check_size, kind_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,8 +10,7 @@ import numpy as np
 from .._core import Scores
 from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, native_indices
-from .checks import check_shape
-from .frames import without_index
+from .checks import check_shape, without_index
 from .scores import as_scores, refuse_rounded
 from .selection import indptr_of, indptr_of_pair
 

@@ -1,5 +1,7 @@
 """Options that travel: how scores are compared, by how many threads, and who is told of progress.
 
+The words that options take are types here, from which their checks are made.
+
 A public function takes them as ``**options: Unpack[RuleOptions]``, or a TypedDict with some of
 them, and `with_options` shows each with its default in `help` and `inspect.signature`. Within the
 package they are one `Rules`, which `read_rules` checks where they come in.
@@ -8,19 +10,40 @@ package they are one `Rules`, which `read_rules` checks where they come in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, get_args
 
 from .. import _core
 from ..errors import InputTypeError
-from .checks import LAYOUTS, NAN_RULES, ORDERS, choice, flag, integer
-from .words import suggest
+from .checks import choice, flag, integer
 
 if TYPE_CHECKING:
     from .progress_listeners import Progress
-    from .words import Layout, NanRule, ScoreOrder
+
+ScoreOrder = Literal["descending", "ascending"]
+NanRule = Literal["raise", "worst", "omit"]
+IoMode = Literal["map", "read"]
+AnswerOrder = Literal["expected", "optimistic", "pessimistic", "chance", "optimum"]
+Layout = Literal["interleaved", "halves"]
+Similarity = Literal[
+    "dot",
+    "cosine",
+    "l1",
+    "l2",
+    "sql2",
+    "complex_l1",
+    "poincare",
+    "inverse_l1",
+    "inverse_l2",
+]
+
+LISTED = "listed"  # The candidates of this name are those of each list.
+ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
+NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
+IO: tuple[IoMode, ...] = get_args(IoMode)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -146,6 +169,24 @@ class Rules:
 PLAIN = Rules()
 # Making rules of the core takes longer than a small count.
 _core_rules = lru_cache(maxsize=16)(_core.Rules)
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Name the known words that are most similar to one, or all known words if none is.
+
+    Examples
+    --------
+    >>> suggest("mmr", ["mr", "mrr", "hits@k"])
+    'did you mean mr or mrr?'
+    """
+    import difflib
+
+    words = list(known)
+    # Names are short, and the time grows with the square of the length.
+    near = difflib.get_close_matches(word[:100].lower(), words)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"known are {', '.join(words)}"
 
 
 def read_rules(

@@ -11,8 +11,7 @@ import numpy as np
 from .._core import Scores
 from ..errors import InputTypeError, InputValueError
 from .array_likes import as_array, is_tensor, refuse_mask, tensor_array
-from .checks import MOST_ENTRIES, check_size, is_integer, is_sparse
-from .frames import by_position
+from .checks import MOST_ENTRIES, by_position, check_size, is_integer, is_sparse
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,8 +15,7 @@ import numpy as np
 from .._core import Selection
 from ..errors import InputTypeError, InputValueError
 from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
-from .checks import check_range, check_shape, is_sparse
-from .frames import by_position, without_index
+from .checks import by_position, check_range, check_shape, is_sparse, without_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,7 +14,7 @@ from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice, number
-from ..inputs.words import LISTED
+from ..inputs.rules import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from .answer_metrics import LEVELS, read_key

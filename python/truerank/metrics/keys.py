@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, Ty
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.words import suggest
+from ..inputs.rules import suggest
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row, listed_metrics
 from .sampled_hits import read_drawn_cutoff

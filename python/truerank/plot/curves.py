@@ -30,7 +30,7 @@ from .drawing import (
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.words import AnswerOrder
+    from ..inputs.rules import AnswerOrder
     from .drawing import Axes
 
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]

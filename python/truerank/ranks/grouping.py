@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError
-from ..inputs.words import LISTED
+from ..inputs.rules import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 

@@ -12,8 +12,14 @@ from .. import _core
 from ..arrays.row_keys import occurrences_of
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import integers
-from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
-from ..inputs.frames import by_position
+from ..inputs.checks import (
+    by_position,
+    check_length,
+    check_range,
+    distinct_names,
+    has_dimensions,
+    is_iterable,
+)
 from ..naming import printable, public
 from .counts import checked_index
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, number, several
+from ..inputs.checks import choice, flag, instance, number, several
+from ..inputs.rules import NAN_RULES, ORDERS
 from ..naming import printable, public
 
 if TYPE_CHECKING:

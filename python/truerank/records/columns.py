@@ -16,8 +16,7 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, refuse_mask
-from ..inputs.checks import is_integer, is_iterable
-from ..inputs.frames import NUMBERED, columns_of, is_frame, kind_of
+from ..inputs.checks import NUMBERED, columns_of, is_frame, is_integer, is_iterable, kind_of
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 

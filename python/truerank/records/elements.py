@@ -16,8 +16,7 @@ import numpy as np
 from .. import _core
 from ..errors import InputTypeError
 from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
-from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
-from ..inputs.frames import without_index
+from ..inputs.checks import check_length, check_shape, is_iterable, plain_names, without_index
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray

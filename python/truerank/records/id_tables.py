@@ -17,9 +17,8 @@ from .. import _core
 from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import occurrences_of
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import flag
-from ..inputs.frames import is_frame, kind_of
-from ..inputs.words import LISTED
+from ..inputs.checks import flag, is_frame, kind_of
+from ..inputs.rules import LISTED
 from .columns import (
     Door,
     check_columns,

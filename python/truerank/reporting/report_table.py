@@ -12,7 +12,7 @@ from ..errors import InputValueError, UnknownKeyError
 from ..inference.intervals import interval as interval_of
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import confidence, flag, unique_keys
-from ..inputs.words import suggest
+from ..inputs.rules import suggest
 from ..metrics.contributions import UNIT, describe_units
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
 from ..ranks.grouping import group_codes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
-    from ..inputs.words import AnswerOrder
+    from ..inputs.rules import AnswerOrder
     from ..metrics.answers import AnsweredQueries
     from ..metrics.contributions import Contributions, RankedTasks
     from ..metrics.keys import Grammar

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..arrays.row_keys import distinct, distinct_rows
 from ..errors import InputValueError
-from ..inputs.frames import Axis, by_position
+from ..inputs.checks import Axis, by_position
+from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of
-from ..inputs.words import LISTED
 from ..ranks.labels import Labels, as_labels
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (

@@ -12,10 +12,8 @@ from ..arrays.row_keys import are_among, distinct
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import as_lists
-from ..inputs.checks import choice
-from ..inputs.frames import Axis
-from ..inputs.rules import BatchOptions, ListOptions, with_options
-from ..inputs.words import LISTED
+from ..inputs.checks import Axis, choice
+from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
 from ..naming import public
 from ..ranks.container import Ranks

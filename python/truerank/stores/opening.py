@@ -14,9 +14,9 @@ import numpy as np
 
 from .._core import Scores
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import IO, choice, integer, is_integer
+from ..inputs.checks import choice, integer, is_integer
+from ..inputs.rules import IO, IoMode
 from ..inputs.scores import DTYPES, as_scores, dtype_name
-from ..inputs.words import IoMode
 from ..naming import public
 from .files import BLOCKS, is_glob, matching_files, open_file, open_map
 from .on_device import counts_as_on_device, device_store

@@ -30,12 +30,17 @@ from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import watch_of_part, watching
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.candidate_lists import CandidateLists, as_lists
-from ..inputs.checks import flag
-from ..inputs.frames import NUMBERED, Axis, by_position
+from ..inputs.checks import NUMBERED, Axis, by_position, flag
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, read_rules
+from ..inputs.rules import (
+    LISTED,
+    BatchOptions,
+    EmbeddingOptions,
+    ListOptions,
+    RuleOptions,
+    read_rules,
+)
 from ..inputs.selection import indptr_of, join_ranges
-from ..inputs.words import LISTED
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .side import TaskLists
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..inputs.words import IoMode, Similarity
+    from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.vocabularies import Vocabulary
     from .side import Side

@@ -12,7 +12,7 @@ from ..reporting import Report
 if TYPE_CHECKING:
     import os
 
-    from ..inputs.words import IoMode
+    from ..inputs.rules import IoMode
     from ..ranks.labels import LabelsLike
 
 

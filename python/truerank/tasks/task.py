@@ -17,8 +17,7 @@ from .. import reporting
 from ..arrays.row_keys import look_up
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
-from ..inputs.checks import check_shape, is_iterable
-from ..inputs.frames import NUMBERED, Axis
+from ..inputs.checks import NUMBERED, Axis, check_shape, is_iterable
 from ..ranks.joining import join_ranks
 from ..ranks.labels import LABELS, Labels, labels_of_codes
 from ..ranks.protocol import Origin, Protocol
