@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -233,7 +233,7 @@ class Grammar:
         """What the fields are where a key does not say it."""
         return {each.name: each.default for each in self.fields}
 
-    @property
+    @cached_property
     def default_kind(self) -> str:
         """The kind of keys that do not say it."""
         return next(each.default for each in self.fields if each.name == "kind")

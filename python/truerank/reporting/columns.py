@@ -120,8 +120,12 @@ def rows_that_differ(
     rows = []
     for i, label in enumerate(labels):
         j = plain_lines.get(label, i)
-        texts = [column.texts(lines[column.name], (i, j), digits) for column in shown_columns]
-        if i == j or any(text != plain for text, plain in texts):
+        differs = i == j
+        for column in shown_columns:
+            if not differs:
+                text, plain_text = column.texts(lines[column.name], (i, j), digits)
+                differs = text != plain_text
+        if differs:
             rows.append(i)
     return rows
 

@@ -19,6 +19,7 @@ from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import DIGITS, format_count
 from ..tables.table import check_digits
+from .audit import graded_findings
 from .columns import (
     ALL_KINDS,
     AUTO,
@@ -77,6 +78,7 @@ def table_of_report(
     default_kind = report.grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
+    notes = [sentence(finding.message) for _, finding in graded_findings(report, DOUBTS)]
     lines: dict[str, list[Any]] = defaultdict(list)
     _add_means(lines, report, keys, of_all, MICRO)
     most_rows = len(lines["kind"])
@@ -87,8 +89,7 @@ def table_of_report(
             keys_of_row = _keys_of_row(report, keys, side, kind)
             sizes = {place: n for place, n in group_sizes(report, side).items() if n}
             _add_groups(lines, report, sizes, keys_of_row, {"side": side, "kind": kind})
-    notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
-    notes += _macro_lines(report, keys, of_groups)
+        notes += _macro_lines(lines, report, keys, of_groups)
     if flag("interval", interval):
         models = _models_of_lines(lines, report, unit)
         models = itertools.islice(models, None if all_intervals else most_rows)
@@ -245,15 +246,15 @@ def _add_means(
 ) -> None:
     """Add a line for each side and kind, of an average by its name."""
     for side, kind in pairs:
-        values: dict[str, float | None] = {}
         keys_of_row = _keys_of_row(report, keys, side, kind)
-        for name, key in keys_of_row.items():
-            keys_of_row[name] = key._replace(macro=average == MACRO)
-            has_mean = average != MACRO or key.adjustment != "z"  # A z has no mean over groups.
-            values[name] = report._value(keys_of_row[name]) if has_mean else None
+        if average == MACRO:
+            keys_of_row = {name: key._replace(macro=True) for name, key in keys_of_row.items()}
         cells: dict[str, Any] = {"average": average, "group": average, "side": side, "kind": kind}
         cells |= {COUNTED[report.unit]: report.tasks(side), "place": None, "keys": keys_of_row}
-        for name, cell in (cells | values).items():
+        for name, key in keys_of_row.items():
+            has_mean = not key.macro or key.adjustment != "z"  # A z has no mean over groups.
+            cells[name] = report._value(key) if has_mean else None
+        for name, cell in cells.items():
             lines[name].append(cell)
 
 
@@ -269,27 +270,24 @@ def _add_groups(
     lines[COUNTED[report.unit]] += sizes.values()
     lines["place"] += sizes
     for name, key in keys.items():
-        values = _values_of_groups(report, key)
-        lines[name] += [values[place] if values else None for place in sizes]
+        if key.macro:  # It is of all groups.
+            lines[name] += [None] * len(sizes)
+        else:
+            lines[name] += map(report._column(key).__getitem__, sizes)
     for name, label in {"average": GROUP, "keys": keys, **labels}.items():
         lines[name] += [label] * len(sizes)
 
 
-def _values_of_groups(report: Report, key: Key) -> Sequence[float]:
-    """Return the value of a key in each group; none of a macro average."""
-    if key.macro:
-        return []
-    return report._column(key)
-
-
-def _macro_lines(report: Report, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
-    """Say which values macro averages leave out."""
-    if report.by is None:
-        return
+def _macro_lines(
+    lines: Mapping[str, list[Any]], report: Report, keys: Mapping[str, Key], pairs: Pairs
+) -> Iterator[str]:
+    """Say which values macro averages leave out: those of groups without tasks, and nan."""
     for side, kind in pairs[:1]:
-        for name, column in keys.items():
-            key = report.grammar.key_of_row(column, side, kind)
-            left_out = sum(map(math.isnan, _values_of_groups(report, key)))
+        labels = zip(lines["average"], lines["side"], lines["kind"], strict=True)
+        rows = [i for i, label in enumerate(labels) if label == (GROUP, side, kind)]
+        for name, key in keys.items():
+            values = lines[name]
+            left_out = len(report._labels) - sum(values[i] == values[i] for i in rows)
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
