@@ -247,7 +247,8 @@ def _among_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> J
     """
     ids = _find_queries(judged, queries, of_qrels)
     is_known = (ids >= 0) & (ids < queries.size)
-    return replace(judged, ids={**judged.ids, "query": ids}).select(is_known)
+    table = replace(judged, ids={**judged.ids, "query": ids})
+    return table if is_known.all() else table.select(is_known)
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:

@@ -156,13 +156,17 @@ SIDE = "answers"
 def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Side:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     size = sets.entities.size
-    columns = [sets.pairs.T, *sets.known.values()]
-    facts = dict(
-        zip(("query", "entity"), map(np.concatenate, zip(*columns, strict=True)), strict=True)
+    facts = {"query": sets.pairs[:, 0], "entity": sets.pairs[:, 1]}
+    known_splits = [{"query": query, "entity": entity} for query, entity in sets.known.values()]
+    side = make_side(
+        SIDE,
+        facts,
+        np.arange(len(sets.pairs)),
+        query=["query"],
+        answer="entity",
+        n_candidates=size,
+        known=known_splits,
     )
-    ranked = np.arange(len(sets.pairs))
-    side = make_side(SIDE, facts, ranked, query=["query"], answer="entity", n_candidates=size)
-    del facts  # There may be millions of rows.
     assert side.filter is not None
     queries = side.query_ids[:, 0]
     among: Any = candidates.pool

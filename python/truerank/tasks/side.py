@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -171,6 +171,7 @@ def make_side(
     query: Sequence[str],
     answer: str,
     n_candidates: int,
+    known: Sequence[Mapping[str, IntArray]] = (),
     is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> Side:
     """Make the tasks of one side: each ranked fact asks for its answer, given its query.
@@ -179,7 +180,7 @@ def make_side(
     ----------
     name : str
     facts : mapping of str to ndarray of int64, shape (n,)
-        The columns of all known facts by role, those of the test first.
+        The columns of known facts by role, those of the test first.
     ranked : ndarray of int64
         The rows of `facts` that become tasks, and their units.
     query : sequence of str
@@ -187,6 +188,8 @@ def make_side(
     answer : str
         The role of the answers.
     n_candidates : int
+    known : sequence of such mappings
+        Further known facts, where a query is one column: joined they would be in memory twice.
     is_asked : ndarray of bool, shape (n,), optional
         The facts of these queries are marked in it.
 
@@ -204,22 +207,26 @@ def make_side(
     >>> side.queries, side.filter.indices
     (array([[0]]), array([1, 2]))
     """
-    keys = RowKeys([facts[role] for role in query])
-    asked = codes_of(keys.of(ranked))
-    answers = facts[answer]
+    keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
+    if len(query) == 1:
+        keys_of = facts[query[0]].__getitem__
+    tables = [(facts[answer], keys_of)]
+    tables.extend((table[answer], table[query[0]].__getitem__) for table in known)
+    asked = codes_of(keys_of(ranked))
     # An answer of a query is one integer: `MAX_IDS` leaves room for those of all queries.
-    width = 1 + int(answers.max(initial=0))
+    width = 1 + max(int(answers.max(initial=0)) for answers, _ in tables)
     # Only facts of these queries are kept: others are ruled out before they take memory.
-    codes = np.empty(len(answers), dtype=np.int64)  # What is not written takes no memory.
-    end = 0
-    for block, where, row in find_by_block(asked.distinct, len(answers), keys.of):
-        row *= width
-        row += answers[block][where]
-        codes[end : end + len(row)] = row
-        end += len(row)
-        if is_asked is not None:
-            is_asked[block][where] = True
-    del keys
+    codes = np.empty(sum(len(answers) for answers, _ in tables), dtype=np.int64)
+    end = 0  # What is not written behind it takes no memory.
+    for answers, keys_of in tables:
+        for block, where, row in find_by_block(asked.distinct, len(answers), keys_of):
+            row *= width
+            row += answers[block][where]
+            codes[end : end + len(row)] = row
+            end += len(row)
+            if is_asked is not None:
+                is_asked[block][where] = True
+    del tables, keys_of
     codes = distinct_in_place(codes[:end])
     starts = np.arange(len(asked.distinct) + 1) * width
     indptr = np.searchsorted(codes, starts).astype(np.int64)
@@ -230,7 +237,7 @@ def make_side(
         n_candidates,
         query_ids=np.stack([facts[role][owners] for role in query], axis=1),
         rows=asked.codes,
-        targets=answers[ranked],
+        targets=facts[answer][ranked],
         units=ranked,
         filter=TaskLists(indptr, np.subtract(codes, first_codes, out=first_codes), asked.codes),
     )
