@@ -22,7 +22,7 @@ from support.interruptions import allocating_at_most
 from support.problems import LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 from truerank.inputs.scores import as_scores
 from truerank.stores import Tile
 from truerank.stores.store import ArrayStore
@@ -76,7 +76,7 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0)
+    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0)
     for module, name in TILES:
         monkeypatch.setattr(module, name, 4000)
     scores = np.random.default_rng(0).random((50, 100)).astype(np.float32)

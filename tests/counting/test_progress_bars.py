@@ -15,7 +15,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.counting import sources
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 from truerank.inputs.progress_listeners import as_listener
 
 pytestmark = pytest.mark.python_only
@@ -102,7 +102,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
     monkeypatch.setattr(sources, "TILE_BYTES", 4096)
-    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
 
 
 @pytest.mark.parametrize("name", CALLS)

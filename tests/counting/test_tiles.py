@@ -18,7 +18,7 @@ from support.problems import Array
 from support.refusals import refusal
 from truerank.counting import sources
 from truerank.counting.job import Job
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 
 ROWS = 40
 COLUMNS = 500
@@ -63,7 +63,7 @@ def count(form: str, folder: Path, **keywords: Any) -> tr.Ranks:
 @pytest.fixture
 def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 4)
-    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
     monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
 
 
@@ -91,11 +91,12 @@ import os, signal, sys
 import numpy as np
 import truerank as tr
 from truerank.counting import driver, sources
-from truerank.embeddings import vectors, watching
+from truerank.embeddings import vectors
+from truerank.inputs import progress_listeners
 
 name, after = sys.argv[1:]
 sources.TILE_BYTES, driver.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
-watching.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
+progress_listeners.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
 reports = []
 
 def progress(report):

@@ -29,14 +29,14 @@ from support.examples import examples
 from support.problems import assert_same, shared_lists
 from support.refusals import refusal
 from truerank.counting import sources
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 
 
 @pytest.fixture(autouse=True, scope="module")
 def reports_at_once() -> Iterator[None]:
     """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+        patch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
         yield
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import truerank as tr
 from truerank import link_prediction
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 
 Run = Callable[..., str]
 
@@ -28,7 +28,7 @@ TRIPLES = np.stack([TARGETS, TARGETS % 3, TARGETS + 1], axis=1)
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
-    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
 
 
 class Heard(list[tr.Progress]):
@@ -101,7 +101,7 @@ SCRIPT = """
 import ctypes, os, signal, sys, threading, time, warnings
 import numpy as np
 import truerank as tr
-from truerank.embeddings import watching
+from truerank.inputs import progress_listeners
 warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
 rng = np.random.default_rng(0)
 entities = rng.standard_normal((20_000, 16)).astype(np.float32)
@@ -119,7 +119,7 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processe
 def test_interrupted_while_somebody_listens(run_python: Run, threads: int) -> None:
     """The exception is that of the signal's handler."""
     script = f"""
-watching.SECONDS_BETWEEN_REPORTS = 0.0
+progress_listeners.SECONDS_BETWEEN_REPORTS = 0.0
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
 def interrupt(progress):
     if progress.done:
@@ -141,7 +141,7 @@ assert rank(lambda progress: None, 50, threads={threads}) == ranks
 def test_reports_of_a_child(run_python: Run) -> None:
     """A child that counts serially after a fork reports, and so does its parent after it."""
     script = """
-watching.SECONDS_BETWEEN_REPORTS = 0.0
+progress_listeners.SECONDS_BETWEEN_REPORTS = 0.0
 expected = rank(None, threads=2)
 def check(least):
     seen = []
@@ -167,7 +167,7 @@ def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run, heard: 
     """The process ends as it would if nobody listened, also where the listener is left waiting."""
     late = heard == "late" and hasattr(os, "fork") and platform.libc_ver()[0] == "glibc"
     script = f"""
-watching.SECONDS_BETWEEN_REPORTS = {0.3 * late}
+progress_listeners.SECONDS_BETWEEN_REPORTS = {0.3 * late}
 entities = np.resize(entities, (10**6 if {late} else 20_000, 16))
 started = threading.Event()
 def work():

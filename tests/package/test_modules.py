@@ -57,9 +57,6 @@ TESTED_BY = {
     "inputs/test_array_likes.py": """
         inputs/scores
     """,
-    "inputs/test_exact_lists.py": """
-        inputs/candidate_lists
-    """,
     "inputs/test_selections.py": """
         inputs/selection
     """,

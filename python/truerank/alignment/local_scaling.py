@@ -12,9 +12,9 @@ from .. import _core
 from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
-from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import positive_integer
+from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from .aligned_pairs import as_ids
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from ..embeddings.watching import Watch
+    from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Similarity
 
     Array = npt.NDArray[Any]

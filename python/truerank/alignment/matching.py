@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from .._core import Scores
-from ..arrays.arithmetic import default_arithmetic
 from ..arrays.row_keys import codes_of, distinct, search_sorted
 from ..embeddings.scoring import TopK, topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
@@ -26,7 +25,7 @@ from ..inputs.checks import (
 )
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, Rules, SimilarityOptions, read_rules, with_options
-from ..inputs.scores import widen_bfloat16
+from ..inputs.scores import default_arithmetic, widen_bfloat16
 from ..naming import public
 from ..stores import in_one_array, read_scores
 from .local_scaling import with_means
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..embeddings.watching import Watch
+    from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Similarity
 
     Array = npt.NDArray[Any]

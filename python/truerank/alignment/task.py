@@ -15,10 +15,10 @@ from ..counting.job import prepare_job
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
-from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, by_position, is_integer, positive_integer
+from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
     PLAIN,
     BatchOptions,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..counting.job import Job
-    from ..embeddings.watching import Watch
+    from ..inputs.progress_listeners import Watch
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.id_tables import SplitTables

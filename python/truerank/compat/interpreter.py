@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from ..arrays.arithmetic import default_arithmetic
 from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
-from ..inputs.scores import widen_bfloat16
+from ..inputs.scores import default_arithmetic, widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..naming import public
 from ..ranks.container import Ranks

@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputValueError
-from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
+from ..inputs.selection import PAD, as_lists
 from ..naming import public
 from ..ranks.container import Ranks
 from .driver import count_source
@@ -23,7 +23,7 @@ from .sources import source_of
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..inputs.candidate_lists import CandidateLists
+    from ..inputs.selection import CandidateLists
     from .partial_counts import Flags
 
 

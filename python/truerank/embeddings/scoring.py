@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core, devices
 from ..inputs.checks import check_size, positive_integer
+from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import (
     PLAIN,
     EmbeddingOptions,
@@ -18,7 +19,6 @@ from ..inputs.rules import (
 )
 from ..naming import public
 from .vectors import Embeddings
-from .watching import listener_of, watching
 
 if TYPE_CHECKING:
     import os
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..counting.job import Job
+    from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
     from .vectors import CSLS
-    from .watching import Watch
 
 
 _SHOWN = 5

@@ -15,7 +15,6 @@ import numpy as np
 
 from .. import _core, devices
 from .._core import Scores
-from ..arrays.arithmetic import default_arithmetic
 from ..counting import sources
 from ..counting.driver import count_source
 from ..counting.job import prepare_job, sha256_of
@@ -33,13 +32,13 @@ from ..inputs.checks import (
     is_number,
     positive_integer,
 )
+from ..inputs.progress_listeners import listener_of, reporter_to
 from ..inputs.rules import LAYOUTS, Similarity
-from ..inputs.scores import FLOATS, PARTS, as_scores, dtype_name, widen_bfloat16
+from ..inputs.scores import FLOATS, PARTS, as_scores, default_arithmetic, dtype_name, widen_bfloat16
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles, state_of_file
-from .watching import listener_of, reporter_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,9 +52,9 @@ if TYPE_CHECKING:
     from ..devices.score_sources import PartOfTasks
     from ..devices.task_counts import DeviceCounts
     from ..devices.vector_scores import VectorScores
+    from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Rules
     from ..ranks.container import Ranks
-    from .watching import Watch
 
     Array = npt.NDArray[Any]
 

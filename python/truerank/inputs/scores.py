@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from .._core import Scores
 from ..errors import InputTypeError, InputValueError
 from .array_likes import as_array, is_tensor, refuse_mask, tensor_array
@@ -197,6 +198,29 @@ def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """
     numbers = bits.view(np.dtype(np.uint16).newbyteorder(bits.dtype.byteorder))
     return (numbers.astype(np.uint32) << 16).view(np.float32)
+
+
+@contextmanager
+def default_arithmetic() -> Iterator[None]:
+    """Compute as IEEE 754 has it by default: round to nearest, and keep subnormal numbers.
+
+    Other libraries change a thread's arithmetic for speed: after `torch.set_flush_denormal(True)`
+    subnormal numbers count as 0. The core sets that aside by itself; this is for what NumPy
+    computes from scores.
+
+    It is a context and a decorator. No generator may yield in it: the caller would compute so, too.
+
+    Examples
+    --------
+    >>> with default_arithmetic():
+    ...     5e-324 > 0
+    True
+    """
+    before = _core.use_default_arithmetic()
+    try:
+        yield
+    finally:
+        _core.restore_arithmetic(before)
 
 
 def _as_array(value: object, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | None]:

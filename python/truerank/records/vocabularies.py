@@ -16,7 +16,6 @@ from .. import _core
 from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..errors import InputTypeError, InputValueError
-from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import (
     are_unlike,
     integer,
@@ -25,7 +24,7 @@ from ..inputs.checks import (
     plain_names,
     refuse_repeated,
 )
-from ..inputs.selection import indptr_of, refuse_mask_of_integers
+from ..inputs.selection import CandidateLists, as_lists, indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import is_column, wrong_form
 from .elements import (

@@ -9,15 +9,14 @@ import numpy as np
 
 from ..arrays.row_keys import are_among
 from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.candidate_lists import as_lists
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import as_lists, indptr_of, join_ranges
 from ..records.elements import first_names, read_elements
 from ..reporting.audit import Finding
 from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..inputs.candidate_lists import CandidateLists
+    from ..inputs.selection import CandidateLists
     from ..records.elements import Name, Names
     from ..records.lists import NamedLists
     from ..records.vocabularies import Vocabulary

@@ -11,9 +11,9 @@ import numpy as np
 from ..arrays.writing import replace_text
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError
-from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import distinct_names
 from ..inputs.scores import widen_bfloat16
+from ..inputs.selection import PAD, as_lists
 from ..naming import public
 from ..records.elements import checked_names
 from ..records.list_files import read_lists

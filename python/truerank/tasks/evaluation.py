@@ -27,11 +27,9 @@ from ..counting.lists import rank_open_lists
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import Embeddings
-from ..embeddings.watching import watch_of_part, watching
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import NUMBERED, Axis, by_position, flag
-from ..inputs.progress_listeners import as_listener, reporter
+from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
     LISTED,
     BatchOptions,
@@ -40,7 +38,7 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import CandidateLists, as_lists, indptr_of, join_ranges
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .side import TaskLists
@@ -479,7 +477,7 @@ def candidates_of_lists(
 
     Examples
     --------
-    >>> from truerank.inputs.candidate_lists import as_lists
+    >>> from truerank.inputs.selection import as_lists
     >>> from truerank.records.vocabularies import Vocabulary
     >>> from truerank.tasks.side import Side
     >>> one = np.zeros(1, np.int64)
