@@ -134,9 +134,9 @@ FAULTS = [
     ),
     Fault(
         "a bound made too tight",
-        "python/truerank/counting/block_columns.py",
-        "return BlockColumns(((1 << width) - 1) << first, first, None, job)",
-        "return BlockColumns(((1 << width) - 1) << first >> 1, first, None, job)",
+        "python/truerank/counting/counter.py",
+        "return ((1 << len(numbers)) - 1) << numbers.start",
+        "return ((1 << len(numbers)) - 1) << numbers.start >> 1",
     ),
     Fault(
         "a checked size left out",

@@ -9,7 +9,7 @@ TESTS = ("inference",)
 FAULTS = [
     Fault(
         "half of a p-value",
-        "python/truerank/inference/paired_tests.py",
+        "python/truerank/inference/statistics.py",
         "return 2 * (1 - smaller / (len(first) * len(second)))",
         "return 1 - smaller / (len(first) * len(second))",
     ),

@@ -20,8 +20,8 @@ FAULTS = [
     Fault(
         "a check left out",
         "python/truerank/tasks/candidates.py",
-        "if len(missing):",
-        'if len(missing) and "head" in what:',
+        "missing = answers[~are_among(answers, chosen)]",
+        'missing = answers[~are_among(answers, chosen) & ("head" in what)]',
     ),
     Fault(
         "a bound made too tight",

@@ -66,7 +66,7 @@ FAULTS = [
     ),
     Fault(
         "an off-by-one where shards meet",
-        "python/truerank/stores/shards.py",
+        "python/truerank/stores/store.py",
         '(rows, columns)[self.axis], side="right") - 1',
         '(rows, columns)[self.axis] - 1, side="right") - 1',
     ),
@@ -78,7 +78,7 @@ FAULTS = [
     ),
     Fault(
         "a member of an archive that begins a byte too late",
-        "python/truerank/stores/opening.py",
+        "python/truerank/stores/files.py",
         "header._replace(start=start + header.start)",
         "header._replace(start=start + header.start + (start > 0))",
     ),

@@ -155,7 +155,7 @@ class Task(tasks.Task):
     Examples
     --------
     >>> task = Task([(0, 0), (1, 2)], left=3, right=4, known={"train": [(0, 3)]})
-    >>> task.left_to_right.queries.tolist(), task.left_to_right.filter
+    >>> task.left_to_right.queries.tolist(), task.left_to_right.filter[:2]
     ([[0], [1]], (array([0, 2, 3]), array([0, 3, 2])))
     >>> print(task.protocol)
     split test, filtered by train + test, all candidates, nan raise

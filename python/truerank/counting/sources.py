@@ -95,6 +95,7 @@ class StoreSource:
 
     Examples
     --------
+    >>> import numpy as np
     >>> source = source_of(_core.Scores(np.array([0.5, 0.25]), "float64", False))
     >>> source.tiles(), source.score_pairs(np.array([0]), np.array([1]))
     ([Tile(top=0, left=0, height=1, width=2)], array([0.25]))

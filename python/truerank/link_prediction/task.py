@@ -159,7 +159,7 @@ class Task(SidedTask):
     Examples
     --------
     >>> task = Task([("a", "likes", "c")], {"train": [("a", "likes", "b"), ("b", "likes", "c")]})
-    >>> task.entities, task.tail.queries, task.tail.filter
+    >>> task.entities, task.tail.queries, task.tail.filter[:2]
     (('a', 'b', 'c'), array([[0, 0]]), (array([0, 2]), array([1, 2])))
     >>> print(task.protocol)
     split test, filtered by train + test, all candidates, nan raise
@@ -182,7 +182,7 @@ class Task(SidedTask):
     >>> lists = [0, 2, 5], [1, 3, 2, 3, 4]
     >>> task = Task([(0, 0, 1), (1, 0, 2)], {}, entities=9, sides=["tail"], candidates=lists)
     >>> task.tail.candidates
-    (array([0, 2, 5]), array([1, 3, 2, 3, 4]), array([0, 1]))
+    TaskLists(indptr=array([0, 2, 5]), indices=array([1, 3, 2, 3, 4]), lists=array([0, 1]))
     """
 
     head: Side
