@@ -205,7 +205,7 @@ def test_all_metrics(run: Run, style: str) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("evaluate a.npz --weights query", 1, "--weights: every query of retrieval counts once"),
+        ("evaluate a.npz --weights query", 1, "--weights: expected no weights, as every query"),
         ("evaluate a.npz --metrics amri", 1, "'amri': no metric 'amri'"),
         ("evaluate bare.npz --metrics map@10", 1, "'map@10': no metric"),
         ("compare a.npz bare.npz", 1, "bare: expected ranks of retrieval, as a has"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .. import Ranks, Report, load, rank, report
+from .. import Ranks, load, rank, report
 from ..arrays.input_files import open_input
 from ..arrays.npy_files import read_npz
 from ..errors import InputValueError
@@ -30,7 +30,7 @@ from .options import (
     read_label,
     take,
 )
-from .output import SAVED, bar, open_store, report_of, show_report, unit_of
+from .output import SAVED, bar, open_store, show_report, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,25 +105,23 @@ def evaluate(given: Given) -> None:
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     count: Callable[[], Ranks]
-    unit = "task"
-    rules: Given = {}
     what = "scores"
+    unit = "task"
     if holds_ranks(scores):
         what = SAVED
         saved_ranks = load(scores)
         unit = unit_of(saved_ranks)
-        rules = {} if unit == "task" else take(given, "relevance_level")
         count = partial(note_loaded, saved_ranks, scores)
     else:
         count = scores_counter(scores, given, labels)
 
-    def count_and_label() -> Report:
+    def count_and_label() -> Ranks:
         ranks = count().with_labels(**labels).with_protocol(**split)
-        if filtered_by is not None:
-            if not ranks.protocol.filter:
-                raise InputValueError("--filtered-by", "these ranks are unfiltered")
-            ranks = ranks.with_protocol(filter=filtered_by)
-        return report_of(ranks, rules)
+        if filtered_by is None:
+            return ranks
+        if not ranks.protocol.filter:
+            raise InputValueError("--filtered-by", "these ranks are unfiltered")
+        return ranks.with_protocol(filter=filtered_by)
 
     saved = given.get("save")
     show_report(count_and_label, given, what, unit=unit)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import Report, report
+from .. import Ranks, Report, report
 from .. import metrics as every_metric
 from ..arrays.writing import replace_file, writable_place
 from ..errors import InputValueError
@@ -29,12 +29,14 @@ from .options import MEASURED, STYLES, Given, files_read, note_file, refuse, tak
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .. import Progress, Ranks
+    from .. import Progress
     from ..reporting import Finding
     from ..tables import AsTable
 
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
 SAVED = "saved ranks"
+# The options that the protocol of ranks takes, by what counts once in them.
+RULES = {"task": "", "query": "relevance_level answerless"}
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -134,35 +136,15 @@ def unit_of(ranks: Ranks) -> str:
     return "task" if ranks.answers is None else "query"
 
 
-def report_of(ranks: Ranks, grouping: Given, made: Report | None = None) -> Report:
-    """Return the report of ranks, by what they are of.
-
-    Parameters
-    ----------
-    ranks : Ranks
-    grouping : dict
-        The groups, weights and seed; of retrieval the level of right answers, and what becomes of
-        queries without one.
-    made : Report, optional
-        An earlier report of the same ranks, which knows what was found in lists.
-    """
-    options = dict(grouping)
-    if unit_of(ranks) == "query":
-        if "weights" in options:
-            raise InputValueError("--weights", "every query of retrieval counts once")
-        options.pop("seed", None)
-        rules = take(options, "answerless relevance_level")
-        if "relevance_level" in rules:
-            every_metric.answers.check_level(rules["relevance_level"], ranks.gains)
-        ranks = ranks.with_protocol(**rules)
-    found = report(ranks, **options)
-    if made is not None:
-        found._of_lists = made._of_lists
-    return found
+def with_rules(ranks: Ranks, rules: Given) -> Ranks:
+    """Return ranks whose protocol says, as options do, which answers are right, and the like."""
+    if "relevance_level" in rules:
+        every_metric.answers.check_level(rules["relevance_level"], ranks.gains)
+    return ranks.with_protocol(**rules)
 
 
 def show_report(
-    evaluate: Callable[[], Any],
+    evaluate: Callable[[], Ranks | Report],
     given: Given,
     what: str,
     *,
@@ -176,7 +158,7 @@ def show_report(
     Parameters
     ----------
     evaluate : callable
-        Returns the report of all tasks.
+        Returns the ranks of all tasks, or a report of them.
     given : dict
         The options of reports, of which none may be left.
     what : str
@@ -193,13 +175,12 @@ def show_report(
     printing = take(given, f"{MEASURED} kinds")
     asked = take(given, "save html audit interval")
     grouping = take(given, "by weights seed")
+    rules = take(given, RULES[unit])
     refuse(given, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
     read_key = every_metric.answer_metrics.read_key if unit == "query" else parse
-    read_keys = list(map(read_key, keys))  # Unknown keys are refused before a long count.
-    has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
-    if "html" in asked:
-        import_extra("matplotlib", "an HTML page", "plot")
+    # Unknown keys are refused before a long count.
+    has_rows = any([key != key.grammar.column_of(key) for key in map(read_key, keys)])
     style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):
         raise click.UsageError(
@@ -207,7 +188,9 @@ def show_report(
             "--metrics, as optimistic.mrr"
         )
 
-    made = evaluate_and_save(evaluate, asked.get("save"), grouping, what)
+    if what != SAVED:
+        rules["files"] = files_read()
+    made = evaluate_and_save(evaluate, rules, asked.get("save"), grouping)
     findings = list(map(str, split_audit))
     lines = []
     if made.protocol.similarity is not None and style == "text":
@@ -258,16 +241,18 @@ def content_of(made: Report, keys: Sequence[str], *, has_intervals: bool) -> dic
 
 
 def evaluate_and_save(
-    evaluate: Callable[[], Any], path: Path | None, grouping: Given, what: str
+    evaluate: Callable[[], Ranks | Report], rules: Given, path: Path | None, grouping: Given
 ) -> Report:
-    """Evaluate a task, save its ranks, and return their report with the groups and weights."""
-    made: Report = evaluate()
-    ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
+    """Evaluate a task, save its ranks, and return their report with groups and weights."""
+    measured = evaluate()
+    ranks = measured if isinstance(measured, Ranks) else measured.ranks
+    ranks = with_rules(ranks, rules)
     if path is not None:  # Ranks are saved before anything else can fail.
         ranks.save(path)
-    if "by" not in grouping and made.by is not None:
-        grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
-    return report_of(ranks, grouping, made)
+    made = report(ranks, **grouping)
+    if isinstance(measured, Report):
+        made._of_lists = measured._of_lists
+    return made
 
 
 # -- printing --------------------------------------------------------------------------------------
@@ -275,6 +260,8 @@ def evaluate_and_save(
 
 def check_printing(printing: Given, **outputs: Path | None) -> str:
     """Check what is to be written, before anything is counted; return the style of the result."""
+    if outputs.get("html") is not None:
+        import_extra("matplotlib", "an HTML page", "plot")
     output = printing.get("output")
     check_outputs(force="force" in printing, output=output, **outputs)
     style: str | None = "json" if "json" in printing else printing.get("style")

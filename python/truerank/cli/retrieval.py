@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -32,12 +32,7 @@ from .options import (
     read_names,
     take,
 )
-from .output import bar, chosen_part, counter, open_model, report_of, show_report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .. import Report
+from .output import bar, chosen_part, counter, open_model, show_report
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -132,7 +127,8 @@ def retrieve(given: Given) -> None:
     if given.pop("exclude", False):
         facts["exclude"] = "self"
     if isinstance(given.get("by"), dict):
-        facts["groups"] = given.pop("by")
+        facts["groups"] = given["by"]
+        given["by"] = "group"
     facts["known"] = given.pop("known", {})
     facts |= given.pop("labels", {})
     candidates = given.pop("candidates", None)
@@ -158,17 +154,7 @@ def retrieve(given: Given) -> None:
         rules = take(given, f"{COUNTING} misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     check_label(given.get("by"), task)
-    if "answerless" in given:
-        count = partial(_with_answerless, count, take(given, "answerless"))
-        if "groups" in facts:
-            given["by"] = "group"
     show_report(count, given, what, unit="query", title=f"Retrieval of {task.protocol.split}")
-
-
-def _with_answerless(count: Callable[[], Any], rules: Given) -> Report:
-    """Count, and say what becomes of queries without a right answer."""
-    made: Report = count()
-    return report_of(made.ranks, rules, made)
 
 
 def count_candidates(kind: str, arrays: Given) -> int | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
-from .. import RankCounter, concatenate, load
+from .. import RankCounter, concatenate, load, report
 from ..arrays.input_files import report_damage
 from ..arrays.npy_files import read_npz
 from ..arrays.row_keys import distinct
@@ -43,10 +42,10 @@ from .output import (
     bar,
     check_printing,
     command_line,
-    report_of,
     show,
     show_report,
     unit_of,
+    with_rules,
 )
 
 if TYPE_CHECKING:
@@ -114,19 +113,18 @@ def compare_files(given: Given) -> None:
     named = dict(zip(model_names(paths), paths, strict=True))
     ranks = ranks_of_runs(named, given) if "qrels" in given else saved_ranks(named, given)
     check_kinds(ranks)
-    models: dict[str, Any] = ranks
     rules = take(given, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         refuse(rules, "ranks of tasks with one right answer each")
-    else:
-        models = {name: report_of(each, rules) for name, each in ranks.items()}
-    grouping = rules | take(given, "by")
-    if "by" in grouping and page is None:
+    by = given.pop("by", None)
+    if by is not None and page is None:
         raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    models = {}
+    for name, each in ranks.items():
+        models[name] = report(with_rules(each, rules), seed=seed, by=by)
     compared = compare(models, metric=metrics, seed=seed, **given)
     if page is not None:
-        reports = {name: report_of(each, grouping) for name, each in ranks.items()}
-        save_page(page, reports, metrics=metrics, command=command_line(), **given)
+        save_page(page, models, metrics=metrics, command=command_line(), **given)
     show(compared, printing)
 
 
@@ -221,9 +219,7 @@ def merge(given: Given) -> None:
         counter = merged_counters(paths)
         check_columns(counter)
         ranks = counter.ranks()
-    unit = unit_of(ranks)
-    rules = {} if unit == "task" else take(given, "relevance_level")
-    show_report(partial(report_of, ranks, rules), given, SAVED, unit=unit)
+    show_report(lambda: ranks, given, SAVED, unit=unit_of(ranks))
 
 
 def kind_of_parts(paths: Sequence[str]) -> str:
