@@ -339,7 +339,7 @@ def test_counts_and_most_similar(problem: tuple[Vectors, Tasks], k: int, backend
         assert agree(*both(tr.topk_embeddings, given, k))
 
 
-@pytest.mark.parametrize("similarity", bounded_scores.FORMS)
+@pytest.mark.parametrize("similarity", bounded_scores.BOUNDED)
 def test_bounds_hold_and_change_no_count(similarity: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUERANK_DEVICE", "triton")
     assert bounds_right(torch.device("cuda", 0), similarity)

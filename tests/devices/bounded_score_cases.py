@@ -31,7 +31,7 @@ from truerank.stores.on_device import DeviceStream
 
 HOST = torch.device("cpu")
 RNG = np.random.default_rng(11)
-FORMS = tuple(bounded_scores.FORMS)
+BOUNDED = bounded_scores.BOUNDED
 # of NumPy, by which the interpreter computes
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -121,7 +121,7 @@ def test_bounds_that_are_too_tight_are_found_out(monkeypatch: pytest.MonkeyPatch
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
-    given = draw(vectors(nan=draw(st.booleans()), similarities=FORMS))
+    given = draw(vectors(nan=draw(st.booleans()), similarities=BOUNDED))
     single = given.queries.ndim == 1
     return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=False))
 
@@ -155,7 +155,7 @@ def tight(depth: int, rows: int, columns: int, seed: int) -> tuple[Array, Array]
     return sides[0].astype(np.float32), sides[1].astype(np.float32)
 
 
-@pytest.mark.parametrize("similarity", FORMS)
+@pytest.mark.parametrize("similarity", BOUNDED)
 @pytest.mark.parametrize("depth", [1, 70])
 def test_vectors_that_reach_the_bound(similarity: str, depth: int) -> None:
     assert not counts_of(*tight(depth, 3, 7, depth), similarity).any()
@@ -171,7 +171,7 @@ def test_other_terms_of_a_score() -> None:
 
 
 @pytest.mark.parametrize("scale", [2.0**-30, 2.0**62])
-@pytest.mark.parametrize("similarity", FORMS)
+@pytest.mark.parametrize("similarity", BOUNDED)
 def test_vectors_of_all_magnitudes(similarity: str, scale: float) -> None:
     queries = RNG.normal(size=(4, 18)).astype(np.float32)
     entities = RNG.normal(size=(9, 18)).astype(np.float32)
@@ -230,7 +230,7 @@ def way(similarity: str = "dot", dtype: Any = np.float32, **options: Any) -> str
 
 def test_where_there_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     bounded, scored = "cpu, triton with bounds", "cpu, triton"
-    assert {way(similarity) for similarity in FORMS} == {bounded}
+    assert {way(similarity) for similarity in BOUNDED} == {bounded}
     assert way(dtype=np.float16) == bounded
     assert way(dtype=np.float64) == way("l1") == scored
     bias = np.arange(70, dtype=np.float32)

@@ -182,7 +182,7 @@ def main() -> int:
     lines["count_tasks", "unchecked"] = stored_kernel("fp32", False, 1, (*SELECTIONS, "faults"))
     lines["check_tasks",] = check_kernel()
     lines["sort_lists",] = sort_kernel()
-    for similarity in bounded_scores.FORMS:
+    for similarity in bounded_scores.BOUNDED:
         for kernel in ("make_levels", "bound_scores", "score_open_pairs"):
             lines[kernel, similarity] = bounded_kernel(kernel, similarity)
     lines["bound_scores", "many tasks"] = bounded_kernel("bound_scores", layers=True)

@@ -154,8 +154,8 @@ class RankCounter:
         # nothing.
         # Partial counts, and the set of columns that they are of, as in `block_columns`.
         self._settled = (PartialCounts.zeros(tasks, job.rules), 0)
-        # The columns of a block that a device may still count, and what waits for its counts.
-        self._pending: tuple[IntArray | range, Callable[[], SourceCounts]] | None = None
+        # A block that a device may still count: its columns, their set, and what waits for counts.
+        self._pending: tuple[IntArray | range, int, Callable[[], SourceCounts]] | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -197,13 +197,16 @@ class RankCounter:
             if scores.dtype != self._dtype:
                 expected = f"{self._dtype}, as true_scores are"
                 raise InputTypeError("block", expected=expected, got=scores.dtype)
-            job = self._job_of_rows(shape_of(scores))
-            numbers = self._numbers_of_block(shape_of(scores)[-1], start, columns)
-            if isinstance(numbers, range):
-                first = numbers.start
-            else:
+            shape = shape_of(scores)
+            job = self._job_of_rows(shape)
+            numbers = self._numbers_of_block(shape[-1], start, columns)
+            block_columns = 0  # The set is empty if columns have no numbers.
+            if not isinstance(numbers, range):
                 job = _number_columns(job, numbers)
-            block_columns = self._set_of(numbers)
+                block_columns = set_of(numbers)
+            elif self._columns is not None:
+                first = numbers.start
+                block_columns = ((1 << len(numbers)) - 1) << first
             if self._begun() & block_columns:
                 self._refuse_counted("block", block_columns)
             source = source_of(scores, "map")
@@ -216,9 +219,9 @@ class RankCounter:
             # have been faster.
             self._refuse_counted("block", block_columns)
             if finish is not None:
-                self._pending = (numbers, finish)
+                self._pending = (numbers, block_columns, finish)
             elif counted is not None:
-                self._take(counted, numbers)
+                self._take(counted, numbers, block_columns)
         if self._columns:
             self._report_progress(self._columns_begun())
 
@@ -249,14 +252,6 @@ class RankCounter:
         first = integer("start", start, least=0, most=total - width, expected=expected)
         return range(first, first + width)
 
-    def _set_of(self, numbers: IntArray | range) -> int:
-        """Return the set of a block's columns; it is empty if they have no numbers."""
-        if self._columns is None:
-            return 0
-        if isinstance(numbers, range):
-            return ((1 << len(numbers)) - 1) << numbers.start
-        return set_of(numbers)
-
     def _job_of_rows(self, shape: tuple[int, ...]) -> Job:
         """Return the job of a block of a shape, which has a row for each task."""
         job = self._job
@@ -285,7 +280,7 @@ class RankCounter:
         pending = self._pending
         _, columns = self._settled
         if pending is not None:
-            columns |= self._set_of(pending[0])
+            columns |= pending[1]
         return columns
 
     def _settle(self) -> tuple[PartialCounts, int]:
@@ -294,12 +289,15 @@ class RankCounter:
             pending = self._pending
             self._pending = None
             if pending is not None:
-                numbers, finish = pending
-                self._take(finish(), numbers)
+                numbers, columns, finish = pending
+                self._take(finish(), numbers, columns)
             return self._settled
 
-    def _take(self, counted: SourceCounts, numbers: IntArray | range) -> None:
-        """Add what was counted of a block; raise the error of a NaN there."""
+    def _take(self, counted: SourceCounts, numbers: IntArray | range, columns: int) -> None:
+        """Add what was counted of a block; raise the error of a NaN there.
+
+        Its columns are given as numbers, in the order of the block, and as a set.
+        """
         fault = counted.fault
         if fault is not None:
             place = f"the score at row {fault.row}, column {fault.column}"
@@ -307,7 +305,7 @@ class RankCounter:
             if self._columns is not None and column != fault.column:
                 place += f" (column {column})"
             raise forbidden_nan("block", place, self._job.rules.nan)
-        self._add(counted.arrays, self._set_of(numbers))
+        self._add(counted.arrays, columns)
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add new arrays of counts of other columns."""

@@ -333,12 +333,10 @@ def count_source(
     place = host_place(source.device)
     if source.is_whole:
         report_progress(0)
-        whole = Tile(0, 0, *source.shape)
-        with source.opened(whole) as scores:
-            tile_job = TileJob(whole, slice(None), job, true_scores, first_column)
-            counted = tile_job.counted(scores)
+        with source.opened(Tile(0, 0, *source.shape)) as scores:
+            counts = job.counted(scores, true_scores, first_column)
         report_progress(source.nbytes)
-        return counted._replace(place=place)
+        return SourceCounts(counts.arrays, counts.fault, place=place)
     count = TileCount(source, job, true_scores, first_column)
     map_tiles = tile_map or partial(count_in_turn, source)
     fault = count_tiles(count, map_tiles, report_progress, checkpoint)

@@ -38,22 +38,10 @@ DEPTHS = range(16, 4097)  # of vectors for which there are bounds
 ADDENDS = 4  # that a tensor unit adds at a time: the fewest of any whose sums were studied
 # Which share of a vector's norm its residue is, typically: others reach farther than they need.
 RESIDUE = 0.45 * 2.0**-11
-
-
-class Form(NamedTuple):
-    """The value of a similarity: the product times a slope, for distances less both squares."""
-
-    slope: int
-    is_distance: bool = False
-    has_root: bool = False
-
-
-FORMS = {
-    "dot": Form(1),
-    "cosine": Form(1),
-    "sql2": Form(2, is_distance=True),
-    "l2": Form(2, is_distance=True, has_root=True),
-}
+# The similarities of which there are bounds. The value of one is the product times a slope; that of
+# a distance is less by both squares, and "l2" is its root.
+DISTANCES = ("sql2", "l2")
+BOUNDED = ("dot", "cosine", *DISTANCES)
 
 
 @dataclass(frozen=True)
@@ -83,13 +71,13 @@ class _Tasks(NamedTuple):
 def has_bounds(source: VectorScores) -> bool:
     """Whether there are bounds for scores of vectors, and they may be used."""
     _, bias, means = source.entities
-    form = FORMS.get(source.similarity)
+    is_distance = source.similarity in DISTANCES
     return (
-        form is not None
+        source.similarity in BOUNDED
         and _core.bounds() != "off"
         and source.dtype.itemsize == 4
         and source.depth in DEPTHS
-        and (bias is None) + (means is None) >= (2 if form.is_distance else 1)
+        and (bias is None) + (means is None) >= (2 if is_distance else 1)
     )
 
 
@@ -108,8 +96,8 @@ class BoundedScan:
     def __init__(self, source: VectorScores, most_repeated: int = MOST_REPEATED) -> None:
         self._source = source
         self._most_repeated = most_repeated
-        self._form = FORMS[source.similarity]
-        self._slope = self._form.slope
+        self._is_distance = source.similarity in DISTANCES
+        self._slope = 2 if self._is_distance else 1
         if source.entities[2] is not None:  # means are taken off twice the score
             self._slope *= 2
 
@@ -193,7 +181,7 @@ class BoundedScan:
             VECTORS=VECTORS,
             enable_fp_fusion=False,
         )
-        offsets = -squares if self._form.is_distance else bias
+        offsets = -squares if self._is_distance else bias
         if means is not None:
             offsets = -means
         if offsets is not None:  # infinite ones leave all pairs open
@@ -211,8 +199,9 @@ class BoundedScan:
         across = -(-columns // width) * width // 32
         words = self._source.empty((rows, across), sys.modules["torch"].int32)
         share_of_offsets = 2.0**-21
-        if self._form.is_distance:
+        if self._is_distance:
             share_of_offsets += 2 * error_of_chain(self._source.depth + 3)
+        thresholds = thresholds_of(tasks.true_scores, self._source.similarity)
         kernels.bound_scores[-(-rows // height) * -(-columns // width),](
             queries.levels,
             entities.levels,
@@ -223,7 +212,7 @@ class BoundedScan:
             queries.offsets,
             entities.offsets,
             tasks.first,
-            *thresholds_of(tasks.true_scores, self._form),
+            *thresholds,
             counts,
             words,
             rows,
@@ -277,12 +266,12 @@ def _spread(size: int, most: int) -> IntArray:
     return np.linspace(0, size - 1, min(size, most)).astype(np.int64)
 
 
-def thresholds_of(true_scores: Tensor, form: Form) -> tuple[Tensor, Tensor | None]:
+def thresholds_of(true_scores: Tensor, similarity: str) -> tuple[Tensor, Tensor | None]:
     """Return the values that true scores are compared as, and how far off these may be.
 
     A distance is greater than r if its square is greater than that of r by 2^-20 of it.
     """
-    if not form.has_root:
+    if similarity != "l2":
         return true_scores, None
     wide = true_scores.double()
     squares = (wide * wide).clamp(max=2.0**126)
