@@ -1,4 +1,4 @@
-"""Names that users see: of packages, of libraries that are missing, and of a file's contents.
+"""What users read: names of packages, libraries and files, and numbers within sentences.
 
 A public function shows the package that users import it from, wherever it is defined. A public
 class shows the module that defines it, as classes of scipy and scikit-learn do: Python looks for
@@ -9,6 +9,7 @@ file. Classes of numpy and pandas name their package, and `inspect.getsource` fa
 from __future__ import annotations
 
 import html
+import math
 import re
 import reprlib
 import sys
@@ -18,6 +19,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
+
+_EXPONENT_FROM = 1e15  # From here on a number is written with an exponent.
 
 # A terminal obeys these characters rather than shows them, or they are line separators, overrides
 # of the direction of text, and halves of surrogate pairs.
@@ -146,6 +149,43 @@ def terminal_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.translate(_PLAIN)
     return text
+
+
+def number(value: float, digits: int) -> str:
+    """Write a number with so many significant digits; a larger one with all before the point.
+
+    Examples
+    --------
+    >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
+    ('0.4385', '12346', 'nan')
+    """
+    if math.isfinite(value) and 10**digits <= abs(value) < _EXPONENT_FROM:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.0125), percent(12.5)
+    ('100 %', '1.25 %', '1250 %')
+    """
+    return f"{number(100 * share, 3)} %"
+
+
+def format_count(n: int, thing: str, things: str = "") -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> format_count(1, "task"), format_count(2000, "task"), format_count(2, "loss", "losses")
+    ('1 task', '2,000 tasks', '2 losses')
+    """
+    if n == 1:
+        return f"1 {thing}"
+    return f"{n:,} {things or f'{thing}s'}"
 
 
 def import_extra(module: str, user: str, extra: str | None = None) -> Any:

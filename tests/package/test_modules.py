@@ -136,7 +136,7 @@ TESTED_BY = {
         stores/store
     """,
     "tables/test_table.py": """
-        tables/as_table tables/cells tables/forms
+        tables/as_table tables/forms
     """,
     "tasks/test_candidates.py": """
     """,

@@ -20,8 +20,8 @@ from support.html_reader import Page
 from support.refusals import refusal
 from truerank.naming import printable
 from truerank.tables import Column, Table
-from truerank.tables.cells import cell
 from truerank.tables.forms import json_value
+from truerank.tables.table import cell
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
 CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()

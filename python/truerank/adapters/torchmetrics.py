@@ -17,13 +17,12 @@ from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
 from ..inputs.rules import NanRule, RuleOptions, ScoreOrder, read_rules
 from ..metrics.keys import increasing, parse
-from ..naming import import_extra
+from ..naming import format_count, import_extra
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 from ..stores.on_device import copy_to_device
-from ..tables.cells import format_count
 
 Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
 torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetrics")

@@ -13,9 +13,9 @@ from ..alignment.readers import find_file
 from ..arrays.npy_files import is_npy
 from ..arrays.row_keys import are_among, row_keys
 from ..errors import InputValueError
+from ..naming import format_count
 from ..records.elements import is_integer_text
 from ..records.text import text_blocks
-from ..tables.cells import format_count
 from .options import (
     COUNTING,
     INPUT,

@@ -17,9 +17,8 @@ import numpy as np
 from .. import __version__, _core
 from ..errors import InputError, UnknownKeyError
 from ..metrics.published import adjust
-from ..naming import printable
+from ..naming import format_count, printable
 from ..tables import Table
-from ..tables.cells import format_count
 from .options import COLUMNS, POSITIVE, PRINTING, WORD, Given, command, option, option_of, take
 from .output import show
 

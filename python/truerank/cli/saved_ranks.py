@@ -20,11 +20,11 @@ from ..counting.counter import first_of
 from ..errors import InputError, InputValueError
 from ..inference import compare
 from ..metrics.contributions import UNIT, describe_units, unit_codes
+from ..naming import format_count
 from ..page import save as save_page
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..retrieval import Task
-from ..tables.cells import format_count
 from .options import (
     CANDIDATES,
     INPUT,

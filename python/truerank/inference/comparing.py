@@ -23,9 +23,8 @@ from ..metrics.contributions import (
     unit_codes,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, table_name
-from ..naming import printable, public
+from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
-from ..tables.cells import format_count
 from .intervals import OF_FOLDS, OF_RUNS, decimals_within, why_no_interval
 from .pairing import Model, Models, is_model, pair_runs, reader_of, runs_of
 from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test

@@ -15,9 +15,8 @@ from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND, KINDS, Sample
 from ..metrics.ties import HIT
-from ..naming import public
+from ..naming import format_count, public
 from ..reporting.reports import Report
-from ..tables.cells import format_count
 from .drawing import (
     MARKERS,
     axes_for,

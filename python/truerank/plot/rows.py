@@ -12,10 +12,9 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics.keys import MACRO, increasing
-from ..naming import public
+from ..naming import format_count, public
 from ..reporting.columns import COUNTED, label_text
 from ..reporting.reports import Report
-from ..tables.cells import format_count
 from .drawing import (
     COLOURS,
     axes_for,

@@ -19,8 +19,7 @@ from .. import _core
 from ..arrays.input_files import path_name
 from ..arrays.npy_files import is_npy
 from ..errors import InputTypeError, InputValueError
-from ..naming import public
-from ..tables.cells import format_count
+from ..naming import format_count, public
 from .columns import JUDGEMENTS, LISTS, Door, check_columns, find_roles, name_of_column
 from .id_tables import IdTable
 from .lists import (

@@ -13,10 +13,9 @@ import numpy as np
 from ..arrays.row_keys import codes_of
 from ..metrics.keys import UNPOOLED_SIDE
 from ..metrics.kinds import DEFAULT_KIND
-from ..naming import printable, public
+from ..naming import format_count, percent, printable, public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
-from ..tables.cells import format_count, percent
 from .columns import compose_key
 from .summaries import share_missed
 

@@ -21,9 +21,8 @@ from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO, increasing
-from ..naming import public
+from ..naming import format_count, public
 from ..tables import Column, Table
-from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from ..tables.table import check_digits
 from .audit import Graded, graded_findings

@@ -15,10 +15,10 @@ from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
 from ..metrics.contributions import UNIT, describe_units
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDE, Key
+from ..naming import format_count
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
-from ..tables.cells import DIGITS, format_count
-from ..tables.table import check_digits
+from ..tables.table import DIGITS, check_digits
 from .audit import graded_findings
 from .columns import (
     ALL_KINDS,

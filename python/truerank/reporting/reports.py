@@ -15,12 +15,11 @@ from ..inputs.checks import choice, instance, integer, positive_integer, several
 from ..metrics.keys import ALL_SIDES, MACRO, RANK_KEYS, Key, Sides, parse, quote, sides_of
 from ..metrics.kinds import Sample, sample_of, take
 from ..metrics.values import Grouping, compute, kept_moments
-from ..naming import printable, public
+from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
 from ..ranks.labels import LABEL_WORDS
 from ..tables import AsTable
-from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

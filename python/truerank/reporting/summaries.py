@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
-from ..naming import public
+from ..naming import format_count, percent, public
 from ..ranks.counts import ties_of
-from ..tables.cells import format_count, percent
 from .columns import SHORT_METRICS, compose_key
 
 if TYPE_CHECKING:

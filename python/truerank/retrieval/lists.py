@@ -10,9 +10,9 @@ import numpy as np
 from ..arrays.row_keys import are_among
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.selection import as_lists, indptr_of, join_ranges
+from ..naming import format_count
 from ..records.elements import first_names, read_elements
 from ..reporting.audit import Finding
-from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray

@@ -15,7 +15,7 @@ from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..inputs.selection import as_lists
 from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
-from ..naming import public
+from ..naming import format_count, percent, public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
@@ -24,7 +24,6 @@ from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
 from ..reporting.audit import Finding
-from ..tables.cells import format_count, percent
 from ..tasks.evaluation import (
     ScoreOptions,
     VectorOptions,

@@ -7,13 +7,41 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
-from ..naming import printable, public
+from ..naming import format_count, number, printable, public
 from .as_table import AsTable, Names
-from .cells import DIGITS, cell, format_count, plain_cells
 
+DIGITS = 3  # Shares have so many decimals unless a table is asked for others.
+_OF_PYTHON = {str, int, float, bool, type(None)}  # Most cells hold these.
 _PARTS = ("low", "high", "std")  # The column "mrr low" goes with "mrr".
+
+
+def cell(value: object, digits: int, decimals: int | None = None) -> str:
+    """Write a cell: a float with so many significant digits or decimals, an integer in full.
+
+    Two numbers are the ends of a range. Control characters of a text are escaped.
+
+    Examples
+    --------
+    >>> cell(0.43847712, 4), cell(2000, 4), cell("mr", 4), cell(None, 4), cell((0.25, 1.0), 4)
+    ('0.4385', '2,000', 'mr', '', '0.25 to 1')
+    >>> cell(0.46, 4, 3), cell(-0.0001, 4, 3)
+    ('0.460', '0.000')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if decimals is None:
+            return number(value, digits)
+        return f"{value:z.{decimals}f}"
+    if isinstance(value, tuple):
+        return " to ".join(dict.fromkeys(cell(end, digits, decimals) for end in value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return printable(str(value))
 
 
 @public("truerank.tables")
@@ -326,7 +354,7 @@ def _transpose(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any
             raise InputValueError("rows", expected=expected, got=f"{len(rows[i])} in row {i}")
     if not rows:
         return [[] for _ in columns]
-    return list(map(plain_cells, zip(*rows, strict=True)))
+    return list(map(_plain_cells, zip(*rows, strict=True)))
 
 
 def _read_cells(columns: Sequence[Column], value: Iterable[Any]) -> list[list[Any]]:
@@ -336,8 +364,30 @@ def _read_cells(columns: Sequence[Column], value: Iterable[Any]) -> list[list[An
     for column, cells in zip(columns, value, strict=True):
         if not isinstance(cells, (list, tuple)):
             cells = several("columns", cells, "cells")
-        every_cell.append(plain_cells(cells))
+        every_cell.append(_plain_cells(cells))
         lengths[column.name] = len(every_cell[-1])
     if len(set(lengths.values())) > 1:
         raise InputValueError("columns", expected="equally many cells in each", got=lengths)
     return every_cell
+
+
+def _plain_cells(cells: Sequence[Any]) -> list[Any]:
+    """Return the cells of a column with numbers of Python alone.
+
+    Examples
+    --------
+    >>> _plain_cells(["TransE", np.float64(0.5), None])
+    ['TransE', 0.5, None]
+    """
+    if set(map(type, cells)) <= _OF_PYTHON:
+        return list(cells)
+    return list(map(_plain, cells))
+
+
+def _plain(value: Any) -> Any:
+    """Convert a number of NumPy to one of Python."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

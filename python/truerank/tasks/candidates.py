@@ -13,10 +13,9 @@ from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import indptr_of
-from ..naming import public
+from ..naming import format_count, public
 from ..records.elements import first_names, joined_rows
 from ..records.vocabularies import Vocabulary
-from ..tables.cells import format_count
 from .side import TaskLists
 
 if TYPE_CHECKING:
