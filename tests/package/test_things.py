@@ -25,8 +25,8 @@ MOST = {
     "options": 90,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
     "classes": 155,
-    "named tuples": 38,
-    "modules": 154,
+    "named tuples": 37,
+    "modules": 150,
 }
 PUBLIC_MODULES = (
     "link_prediction",
