@@ -500,10 +500,16 @@ def _doubts(models: Models) -> Iterator[str]:
         for report in runs:
             for graded in graded_findings(report, DOUBTS):
                 of_models = worst.setdefault(graded[1].name, {})
-                of_models[name] = max(of_models.get(name, graded), graded)
+                of_models[name] = max(of_models.get(name, graded), graded, key=_severity)
     for of_models in worst.values():
-        message = max(of_models.values())[1].message
+        message = max(of_models.values(), key=_severity)[1].message
         alike = [name for name, (_, finding) in of_models.items() if finding.message == message]
         names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
         others = ", ".join(name for name in of_models if name not in alike)
         yield f"{names}{message}." + (f" In {others} less." if others else "")
+
+
+def _severity(graded: Graded) -> tuple[float, str]:
+    """Order findings of one check by its measure; where it is infinite, by the sizes they name."""
+    measure, finding = graded
+    return measure, finding.message
