@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
+from ..arrays.row_keys import distinct, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
 from ..records.columns import is_column
@@ -19,6 +19,7 @@ from ..records.list_files import qrels_of_file
 from ..records.lists import Judgements, read_judgements
 from ..records.text import is_path
 from ..records.vocabularies import Vocabulary
+from ..tasks.side import codes_of_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -93,24 +94,6 @@ def _are_items(value: Any) -> bool:
         return False
     first = next(iter(value))
     return not isinstance(first, (Mapping, tuple)) and not is_column(first)
-
-
-def codes_of_pairs(queries: IntArray, entities: IntArray, asked: IntArray, size: int) -> IntArray:
-    """Return an integer for each pair of one of the queries that are asked; others are left out.
-
-    Examples
-    --------
-    >>> codes_of_pairs(np.array([7, 5, 3]), np.array([2, 1, 9]), np.array([3, 7]), 10)
-    array([12,  9])
-    """
-    codes = np.empty(len(queries), dtype=np.int64)
-    end = 0
-    for block, where, rows in find_by_block(asked, len(queries), queries.__getitem__):
-        rows *= size
-        rows += entities[block][where]
-        codes[end : end + len(rows)] = rows
-        end += len(rows)
-    return codes[:end]
 
 
 @dataclass(frozen=True)
@@ -405,19 +388,18 @@ def _check_height(judged: Judgements, queries: Vocabulary) -> None:
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:
     """Put pairs in order, and leave out repeats and gains that are not above 0."""
-    keys = row_keys(list(sets.pairs.T))
-    ascending, order = sorted_with_order(keys)
-    ordered = sets.select(order)
-    is_repeat = np.diff(ascending, prepend=-1) == 0
-    gains = ordered.gains
-    if gains is None:
-        return ordered.select(~is_repeat)
-    is_other = is_repeat & (np.diff(gains, prepend=0) != 0)
+    ascending, order = sorted_with_order(row_keys(list(sets.pairs.T)))
+    is_repeat = np.zeros(len(order), dtype=bool)
+    np.equal(ascending[1:], ascending[:-1], out=is_repeat[1:])
+    if sets.gains is None:
+        return sets.select(order[~is_repeat])
+    gains = sets.gains[order]
+    is_other = is_repeat[1:] & (gains[1:] != gains[:-1])
     if is_other.any():
         i = int(is_other.argmax())
-        got = f"{gains[i - 1]} and {gains[i]} for {ordered.name(i)}"
+        got = f"{gains[i]} and {gains[i + 1]} for {sets.name(order[i])}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
-    return ordered.select(~is_repeat & (gains > 0))
+    return sets.select(order[~is_repeat & (gains > 0)])
 
 
 def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
@@ -433,11 +415,14 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     (array([[0, 1]]), 1)
     """
     size = sets.entities.size
-    asked = distinct(sets.pairs[:, 0])
-    right = codes_of_pairs(sets.pairs[:, 0], sets.pairs[:, 1], asked, size)
-    is_leak = np.zeros(len(right), dtype=bool)
-    for queries, entities in sets.known.values():
-        is_leak[look_up(right, codes_of_pairs(queries, entities, asked, size))[1]] = True
+    is_leak = np.zeros(len(sets.pairs), dtype=bool)
+    if sets.known:
+        tested, right_entities = sets.pairs.T
+        asked = distinct(tested)
+        right = codes_of_answers(asked, [(tested.__getitem__, right_entities)], size)
+        for queries, entities in sets.known.values():
+            known = codes_of_answers(asked, [(queries.__getitem__, entities)], size)
+            is_leak[look_up(right, known)[1]] = True
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
         first = f"the first: {sets.name(leaked[0])}"

@@ -166,13 +166,14 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) ->
         answer="entity",
         n_candidates=size,
         known=known_splits,
+        has_filter=bool(sets.known) or candidates.sampled is not None,
     )
-    assert side.filter is not None
     queries = side.query_ids[:, 0]
     among: Any = candidates.pool
     if isinstance(among, KeyedLists):
         among = among.lists_of(queries)._replace(lists=side.rows)
     if candidates.sampled is not None:
+        assert side.filter is not None
         known = side.filter.indptr, side.filter.indices
         lists = draw_for_queries(candidates, known, (side.rows, side.targets), size)
         among = TaskLists(*lists, side.rows)
@@ -186,10 +187,14 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) ->
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = sets.asked - len(queries)
+    known_alone = None
+    if sets.known:
+        assert side.filter is not None
+        known_alone = _without_right(side, side.filter)
     return replace(
         side,
         units=query,
-        filter=_without_right(side, side.filter) if sets.known else None,
+        filter=known_alone,
         candidates=among,
         gains=sets.gains,
         labels=labels,

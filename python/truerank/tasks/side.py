@@ -172,6 +172,7 @@ def make_side(
     answer: str,
     n_candidates: int,
     known: Sequence[Mapping[str, IntArray]] = (),
+    has_filter: bool = True,
     is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> Side:
     """Make the tasks of one side: each ranked fact asks for its answer, given its query.
@@ -190,13 +191,14 @@ def make_side(
     n_candidates : int
     known : sequence of such mappings
         Further known facts, where a query is one column: joined they would be in memory twice.
+    has_filter : bool
+        Whether the filter is made: all known answers of each query, the targets among them.
     is_asked : ndarray of bool, shape (n,), optional
-        The facts of these queries are marked in it.
+        The facts of these queries are marked in it, if the filter is made.
 
     Returns
     -------
     Side
-        Its filter has all known answers of each query, the targets among them.
 
     Examples
     --------
@@ -210,27 +212,20 @@ def make_side(
     keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
     if len(query) == 1:
         keys_of = facts[query[0]].__getitem__
-    tables = [(facts[answer], keys_of)]
-    tables.extend((table[answer], table[query[0]].__getitem__) for table in known)
     asked = codes_of(keys_of(ranked))
-    # An answer of a query is one integer: `MAX_IDS` leaves room for those of all queries.
-    width = 1 + max(int(answers.max(initial=0)) for answers, _ in tables)
-    # Only facts of these queries are kept: others are ruled out before they take memory.
-    codes = np.empty(sum(len(answers) for answers, _ in tables), dtype=np.int64)
-    end = 0  # What is not written behind it takes no memory.
-    for answers, keys_of in tables:
-        for block, where, row in find_by_block(asked.distinct, len(answers), keys_of):
-            row *= width
-            row += answers[block][where]
-            codes[end : end + len(row)] = row
-            end += len(row)
-            if is_asked is not None:
-                is_asked[block][where] = True
-    del tables, keys_of
-    codes = distinct_in_place(codes[:end])
-    starts = np.arange(len(asked.distinct) + 1) * width
-    indptr = np.searchsorted(codes, starts).astype(np.int64)
-    first_codes = np.repeat(starts[:-1], np.diff(indptr))
+    lists_of_known = None
+    if has_filter:
+        tables = [(keys_of, facts[answer])]
+        tables.extend((table[query[0]].__getitem__, table[answer]) for table in known)
+        width = 1 + max(int(answers.max(initial=0)) for _, answers in tables)
+        codes = codes_of_answers(asked.distinct, tables, width, is_asked)
+        del tables, keys_of
+        codes = distinct_in_place(codes)
+        starts = np.arange(len(asked.distinct) + 1) * width
+        indptr = np.searchsorted(codes, starts).astype(np.int64)
+        first_codes = np.repeat(starts[:-1], np.diff(indptr))
+        indices = np.subtract(codes, first_codes, out=first_codes)
+        lists_of_known = TaskLists(indptr, indices, asked.codes)
     owners = ranked[asked.first()]
     return Side(
         name,
@@ -239,5 +234,45 @@ def make_side(
         rows=asked.codes,
         targets=facts[answer][ranked],
         units=ranked,
-        filter=TaskLists(indptr, np.subtract(codes, first_codes, out=first_codes), asked.codes),
+        filter=lists_of_known,
     )
+
+
+def codes_of_answers(
+    asked: IntArray,
+    tables: Sequence[tuple[Callable[[Any], IntArray], IntArray]],
+    width: int,
+    is_asked: npt.NDArray[np.bool_] | None = None,
+) -> IntArray:
+    """Return an integer for the answer of each fact whose query is asked; others are left out.
+
+    Parameters
+    ----------
+    asked : ndarray of int64
+        The distinct queries.
+    tables : sequence of (callable, ndarray of int64)
+        The answers of facts, and a function that returns the queries of some of them.
+    width : int
+        More than the largest answer; `MAX_IDS` leaves room for the answers of all queries.
+    is_asked : ndarray of bool, optional
+        The facts of these queries are marked in it, where they are one table.
+
+    Examples
+    --------
+    >>> queries = np.array([7, 5, 3])
+    >>> tables = [(queries.__getitem__, np.array([2, 1, 9]))]
+    >>> codes_of_answers(np.array([3, 7]), tables, 10)
+    array([12,  9])
+    """
+    # Facts of other queries are ruled out before they take memory: what is not written takes none.
+    codes = np.empty(sum(len(answers) for _, answers in tables), dtype=np.int64)
+    end = 0
+    for queries, answers in tables:
+        for block, where, row in find_by_block(asked, len(answers), queries):
+            row *= width
+            row += answers[block][where]
+            codes[end : end + len(row)] = row
+            end += len(row)
+            if is_asked is not None:
+                is_asked[block][where] = True
+    return codes[:end]
