@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
+from ..counting.lists import CandidateLists, as_lists
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import (
     are_unlike,
@@ -24,7 +25,7 @@ from ..inputs.checks import (
     plain_names,
     refuse_repeated,
 )
-from ..inputs.selection import CandidateLists, as_lists, indptr_of, refuse_mask_of_integers
+from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import is_column, wrong_form
 from .elements import (

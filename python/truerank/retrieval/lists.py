@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.row_keys import are_among
+from ..counting.lists import as_lists
 from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.selection import as_lists, indptr_of, join_ranges
+from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count
 from ..records.elements import first_names, read_elements
 from ..reporting.audit import Finding
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..inputs.selection import CandidateLists
+    from ..counting.lists import CandidateLists
     from ..records.elements import Name, Names
     from ..records.lists import NamedLists
     from ..records.vocabularies import Vocabulary

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ..arrays.row_keys import are_among, distinct
+from ..counting.lists import as_lists
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
-from ..inputs.selection import as_lists
 from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.container import Ranks
@@ -39,7 +39,7 @@ from .side import ALL, SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.selection import CandidateLists
+    from ..counting.lists import CandidateLists
     from ..records.lists import NamedLists
     from ..records.vocabularies import Names
     from ..tasks.side import Side

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.writing import replace_text
+from ..counting.lists import PAD, as_lists
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import distinct_names
 from ..inputs.scores import widen_bfloat16
-from ..inputs.selection import PAD, as_lists
 from ..naming import public
 from ..records.elements import checked_names
 from ..records.list_files import read_lists

@@ -23,7 +23,7 @@ from ..arrays.row_keys import (
 )
 from ..counting.driver import count_source
 from ..counting.job import prepare_job
-from ..counting.lists import rank_open_lists
+from ..counting.lists import CandidateLists, as_lists, rank_open_lists
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import Embeddings
@@ -38,7 +38,7 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import CandidateLists, as_lists, indptr_of, join_ranges
+from ..inputs.selection import indptr_of, join_ranges
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .side import TaskLists
@@ -477,7 +477,7 @@ def candidates_of_lists(
 
     Examples
     --------
-    >>> from truerank.inputs.selection import as_lists
+    >>> from truerank.counting.lists import as_lists
     >>> from truerank.records.vocabularies import Vocabulary
     >>> from truerank.tasks.side import Side
     >>> one = np.zeros(1, np.int64)
