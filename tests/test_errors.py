@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -13,6 +14,7 @@ import truerank as tr
 from support.problems import refuse
 from support.refusals import refusal
 from truerank import _core
+from truerank.errors import InputValueError, argument_names
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
@@ -178,3 +180,13 @@ def test_warnings_stand_at_the_line_of_the_caller_and_escape_control_characters(
     (warning,) = caught
     assert "red \\x1b[31m" in str(warning.message)
     assert warning.filename == __file__
+
+
+def test_an_argument_that_is_renamed_has_its_new_name_everywhere() -> None:
+    with pytest.raises(InputValueError) as caught, argument_names(scores="tail"):
+        raise InputValueError("scores: block 3", expected="5 rows", got=3)
+    error = caught.value
+    assert error.argument == error.args[0] == "tail: block 3"
+    for copy in (error, pickle.loads(pickle.dumps(error))):
+        assert str(copy) == "tail: block 3: expected 5 rows, got 3"
+        assert repr(copy) == "InputValueError('tail: block 3', '', '5 rows', '3', '')"

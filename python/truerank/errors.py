@@ -60,11 +60,19 @@ class InputError(Exception):
     ) -> None:
         shown = _shown(got)
         super().__init__(argument, problem, expected, shown, place)
-        self.argument = argument
         self.problem = problem
         self.expected = expected
         self.got = shown
         self.place = place
+
+    @property
+    def argument(self) -> str:
+        """The name of the argument; `repr` and `args` have it, too, after it was renamed."""
+        return str(self.args[0])
+
+    @argument.setter
+    def argument(self, name: str) -> None:
+        self.args = (name, *self.args[1:])
 
     def __str__(self) -> str:
         text = f"{self.argument}: "
