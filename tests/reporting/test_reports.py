@@ -225,6 +225,13 @@ def test_groups_that_there_are_not(sided: Ranks) -> None:
     assert "z" not in measured.groups
     assert list(measured.groups) == ["head", "tail"]
     assert report(sided).groups == {}
+    words = "'Head': no group of the report, which has 'head', 'tail'$"
+    refusal(KeyError, words, measured.groups.__getitem__, "Head")
+    refusal(
+        KeyError, "no group of the report, which has none$", report(sided).groups.__getitem__, 3
+    )
+    many = report(Ranks(range(11), [1] * 11, 20), by=range(11))
+    refusal(KeyError, r"which has 0, 1, .*, 9, \.\.\.$", many.groups.__getitem__, 11)
 
 
 def test_reports_of_reports(sided: Ranks) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from ..inputs.selection import indptr_of
 from ..naming import public
 from . import chance_model
 from .averages import arithmetic, median, values_per_task
-from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
+from .keys import NO_ADJUSTMENT, Key, parse_alone
 from .kinds import Sample, take
 from .metric_table import ADJUSTMENTS, METRICS, Metric
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from ..ranks.container import Ranks
     from .chance_model import Tasks
     from .ties import Parameter
 
@@ -186,86 +183,6 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
 # -- groups of tasks -------------------------------------------------------------------------------
 
 
-class Grouping:
-    """Tasks in groups; within a group they keep their order.
-
-    Parameters
-    ----------
-    tasks : Ranks
-        n tasks, with the weights in force.
-    codes : ndarray of int64, shape (n,)
-        The group of each task: 0 .. g - 1, each of which occurs.
-    names : list
-        The g labels.
-    sides : Sides
-        The sides of the tasks.
-    sample_kind : callable
-        Returns the sample of all tasks for a kind of rank.
-    """
-
-    def __init__(
-        self,
-        tasks: Ranks,
-        codes: IntArray,
-        names: list[Hashable],
-        sides: Sides,
-        sample_kind: Callable[[str], Sample],
-    ) -> None:
-        self.codes = codes
-        self.names = names
-        self._tasks = tasks
-        self._sides = sides
-        self._sample_kind = sample_kind
-        self._samples: dict[str, Sample] = {}
-        self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
-
-    @cached_property
-    def _ordered(self) -> tuple[IntArray, IntArray]:
-        return _order_of_groups(self.codes, len(self.names))
-
-    def _positions(self, group: int) -> IntArray:
-        order, bounds = self._ordered
-        return order[bounds[group] : bounds[group + 1]]
-
-    def ranks(self, group: int) -> Ranks:
-        """The tasks of one group."""
-        return self._tasks[self._positions(group)]
-
-    def sample(self, kind: str, group: int | None = None) -> Sample:
-        """The sample of one group, or of all tasks."""
-        if kind not in self._samples:
-            self._samples[kind] = self._sample_kind(kind)
-        if group is None:
-            return self._samples[kind]
-        return take(self._samples[kind], self._positions(group))
-
-    def counts(self, side: str) -> IntArray:
-        """The number of tasks of a side in each group; int64, shape (g,)."""
-        return np.bincount(self._codes_of(side), minlength=len(self.names))
-
-    def values(self, key: Key) -> FloatArray:
-        """The value of a key in each group, nan where there is none; float64, shape (g,)."""
-        sample = take(self.sample(key.kind), self._sides.mask(key.side))
-        codes = self._codes_of(key.side)
-        metric = METRICS[key.metric]
-        groups = len(self.names)
-        values = values_within(metric, sample, codes, groups, key.parameter)
-        if key.adjustment == NO_ADJUSTMENT:
-            return values
-        if key.of_tasks not in self._moments:
-            self._moments[key.of_tasks] = moments_within(key, sample, codes, groups)
-        means, variances = self._moments[key.of_tasks]
-        with np.errstate(all="ignore"):
-            adjusted_values: FloatArray = ADJUSTMENTS[key.adjustment](
-                values, means, variances, metric.optimum
-            )
-        return adjusted_values
-
-    def _codes_of(self, side: str) -> IntArray:
-        mask = self._sides.mask(side)
-        return self.codes if mask is None else self.codes[mask]
-
-
 def values_within(
     metric: Metric, sample: Sample, codes: IntArray, groups: int, parameter: Parameter
 ) -> FloatArray:
@@ -386,11 +303,11 @@ def positions_within(codes: IntArray, groups: int) -> list[IntArray]:
     >>> positions_within(np.array([1, 0, 1]), 2)
     [array([1]), array([0, 2])]
     """
-    order, bounds = _order_of_groups(codes, groups)
+    order, bounds = order_of_groups(codes, groups)
     return np.split(order, bounds[1:])[:groups]
 
 
-def _order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
     """The positions of tasks, group by group, and where those of each group begin and end."""
     sizes = np.bincount(codes, minlength=groups)
     return sorted_with_order(codes)[1], indptr_of(sizes)

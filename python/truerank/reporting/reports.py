@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO, RANK_KEYS, Key, Sides, parse, quote, sides_of
 from ..metrics.kinds import Sample, sample_of, take
-from ..metrics.values import Grouping, compute, kept_moments
+from ..metrics.values import compute, kept_moments
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Weights = str | Sequence[float] | FloatArray
 
 UNITS = ("task", "query")
-NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
 
 
 @public("truerank")
@@ -176,9 +175,9 @@ class Report(Mapping[str, float], AsTable):
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    # A group is a place in the whole report, of which its ranks are taken when they are asked for.
-    _whole: Report | None = None
-    _place: int = 0
+    _whole: Report | None = None  # that of which this report is a group
+    _positions: IntArray | None = None  # of the tasks of a group in the whole
+    _queries: AnsweredQueries | None = None
     _last: tuple[str, str, Sample] | None = None  # the ranks of the last side and kind
     _of_lists: Sequence[reporting.Finding] = ()  # what a task of retrieval found in lists
 
@@ -192,11 +191,17 @@ class Report(Mapping[str, float], AsTable):
         unit: str | None = None,
     ) -> None:
         self.seed = integer("seed", seed, least=0)
-        self.unit = _unit_of(ranks) if unit is None else choice("unit", unit, UNITS)
+        if unit is not None:
+            self.unit = choice("unit", unit, UNITS)
+        elif isinstance(ranks, Ranks):  # Queries have no weights.
+            is_of_tasks = ranks.answers is None or ranks.weights is not None
+            self.unit = "task" if is_of_tasks else "query"
+        else:
+            self.unit = getattr(ranks, "unit", "task")
         self.weighting = ""
+        self._values: dict[Key, float] = {}
         if self.unit == "query":
-            self._answered = _answered_queries(ranks, by, weights)
-            self._tasks = self.ranks = self._answered.ranks
+            self._set_queries(_answered_queries(ranks, by, weights))
         else:
             self._tasks = self.ranks = weighted_ranks("ranks", ranks)
             if isinstance(weights, str):
@@ -213,6 +218,13 @@ class Report(Mapping[str, float], AsTable):
             if self.unit == "query":
                 self.by = by if isinstance(by, str) else "group"
                 self._group_of_query = self._answered.graded.of_queries(self.group_labels)
+
+    def _set_queries(self, answered: AnsweredQueries) -> None:
+        """Set what a report of queries is made of."""
+        self._queries = answered
+        self._tasks = self.ranks = answered.ranks
+        number = len(answered.right.queries) + answered.zeros_in_all
+        self._sides = Sides({ALL_SIDES: number})
 
     # -- what was measured -------------------------------------------------------------------------
 
@@ -294,17 +306,13 @@ class Report(Mapping[str, float], AsTable):
         read_key = parse if self.unit == "task" else self.read_key
         return self._value(read_key(key))
 
-    @cached_property
-    def _values(self) -> dict[Key, float]:
-        return {}
-
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
         if key not in self._values:
             if key.side not in self._sides.counts:
                 self._sides.check(key.side, str(key))
             if key.macro:
-                values = np.array(self._column(key))
+                values = self.groups.values_of(key)
                 values = values[~np.isnan(values)]
                 self._values[key] = float(values.mean()) if len(values) else math.nan
             elif self.unit == "query":
@@ -317,18 +325,15 @@ class Report(Mapping[str, float], AsTable):
     def _sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
         if self._last is None or self._last[:2] != (side, kind):
-            sample = self._draw(kind)
+            if kind == "random" and self._whole is not None:
+                sample = take(self._whole.groups.random_ranks, self._positions)
+            else:
+                sample = sample_of(self._tasks, kind, self.seed)
             mask = self._sides.mask(side)
             if mask is not None:
                 sample = take(sample, mask)
             self._last = side, kind, sample
         return self._last[2]
-
-    def _draw(self, kind: str) -> Sample:
-        """The ranks of one kind; those of a group are drawn as all are."""
-        if self._whole is None:
-            return sample_of(self._tasks, kind, self.seed)
-        return self._whole._grouping.sample(kind, self._place)
 
     def __iter__(self) -> Iterator[str]:
         return iter(reporting.summaries.listed_keys(self))
@@ -527,92 +532,40 @@ class Report(Mapping[str, float], AsTable):
     # -- groups ------------------------------------------------------------------------------------
 
     @cached_property
-    def groups(self) -> dict[Hashable, Report]:
+    def groups(self) -> reporting.Groups:
         """The report of each group by its label; empty without groups."""
-        groups = {}
-        for place, label in enumerate(self._labels):
-            group = Report.__new__(Report)
-            group._whole = self
-            group._place = place
-            group.seed = self.seed
-            group.unit = self.unit
-            group.weighting = self.weighting
-            groups[label] = group
-        return groups
+        return reporting.summaries.Groups(self)
 
-    @cached_property
-    def _grouping(self) -> Grouping:
-        """The groups; a KeyError where there are none."""
-        if self.group_labels is None:
-            raise UnknownKeyError(repr("groups"), NO_GROUPS)
-        labels = list(self._labels)
-        return Grouping(self._tasks, self.group_labels, labels, self._sides, self._draw)
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        """The ranks of the report."""
-        return self._tasks
-
-    @cached_property
-    def _tasks(self) -> Ranks:
-        """The ranks of a group, with the weights in force."""
-        if self.unit == "query":
-            return self._answered.ranks
-        whole: Any = self._whole
-        return whole._grouping.ranks(self._place)  # type: ignore[no-any-return]
-
-    @cached_property
-    def _answered(self) -> AnsweredQueries:
-        """The queries of a group."""
-        if self.unit == "task":
-            raise AttributeError(
-                "this report is of tasks with one right answer each; report(ranks, unit='query') "
-                "is of queries"
-            )
-        whole: Any = self._whole
-        ranks = whole._grouping.ranks(self._place)
-        # No query without answers has a group.
-        none = np.zeros(len(ranks), np.int64)
-        return whole._answered.with_ranks(ranks._with({"without_answers": none}))  # type: ignore[no-any-return]
-
-    @cached_property
-    def _sides(self) -> Sides:
-        """The sides of a group, those of the whole that have no task in it among them."""
-        if self.unit == "query":
-            queries = len(self._answered.right.queries) + self._answered.zeros_in_all
-            return Sides({ALL_SIDES: queries})
-        sides = sides_of(self._tasks)
-        whole: Any = self._whole
-        sides.counts.update(dict.fromkeys(whole._sides.counts.keys() - sides.counts, 0))
-        return sides
+    def _group(self, tasks: IntArray) -> Report:
+        """Return the report of some tasks, which are weighted and drawn as in the whole."""
+        group = Report.__new__(Report)
+        group._whole = self
+        group._positions = tasks
+        group.seed = self.seed
+        group.unit = self.unit
+        group.weighting = self.weighting
+        ranks = self._tasks[tasks]
+        if self.unit == "query":  # No query without answers has a group.
+            none = np.zeros(len(ranks), np.int64)
+            ranks = ranks._with({"without_answers": none})
+            group._set_queries(self._answered.with_ranks(ranks))
+        else:
+            group._tasks = group.ranks = ranks
+            group._sides = sides_of(ranks)
+            absent = self._sides.counts.keys() - group._sides.counts
+            group._sides.counts.update(dict.fromkeys(absent, 0))
+        group._values = {}
+        return group
 
     def _column(self, key: Key) -> list[float]:
         """Return the value of a key in each group."""
-        self._sides.check(key.side, str(key))
-        if self.by is None:
-            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
-        if self.unit == "query":
-            groups = len(self._labels)
-            values = self._answered.values_within(key, self._group_of_query, groups)
-        else:
-            values = self._grouping.values(key)
-        column: list[float] = values.tolist()
+        column: list[float] = self.groups.values_of(key).tolist()
         return column
 
     def _group_sizes(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""
-        if self.by is None:
-            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS)
-        self._sides.check(side, side)
-        if self.unit == "query":
-            counts = self._answered.answers > 0
-            if self._answered.zeros is not None:
-                counts = np.ones(len(counts), np.bool_)
-            sizes = np.bincount(self._group_of_query[counts], minlength=len(self._labels))
-        else:
-            sizes = self._grouping.counts(side)
-        numbers: list[int] = sizes.tolist()
-        return numbers
+        sizes: list[int] = self.groups.sizes(side).tolist()
+        return sizes
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of tasks of a side in each group; of retrieval that of queries.
@@ -628,7 +581,8 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
         {'a': 2, 'b': 1}
         """
-        return dict(zip(self._labels, self._group_sizes(side), strict=True))
+        sizes = self.groups.sizes(side).tolist()
+        return dict(zip(self._labels, sizes, strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for every group at once, as `groups[label][key]` does for one.
@@ -657,7 +611,8 @@ class Report(Mapping[str, float], AsTable):
         parsed = self.read_key(key)
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
-        return dict(zip(self._labels, self._column(parsed), strict=True))
+        values = self.groups.values_of(parsed).tolist()
+        return dict(zip(self._labels, values, strict=True))
 
     def macro_left_out(self, key: str) -> int:
         """Return how many groups a macro average leaves out: those without a value.
@@ -679,6 +634,16 @@ class Report(Mapping[str, float], AsTable):
         return sum(map(math.isnan, self.group_values(of_groups).values()))
 
     # -- queries -----------------------------------------------------------------------------------
+
+    @property
+    def _answered(self) -> AnsweredQueries:
+        """The queries and their answers; an AttributeError for a report of tasks."""
+        if self._queries is None:
+            raise AttributeError(
+                "this report is of tasks with one right answer each; report(ranks, unit='query') "
+                "is of queries"
+            )
+        return self._queries
 
     @property
     def queries(self) -> list[Hashable]:
@@ -927,14 +892,6 @@ class Report(Mapping[str, float], AsTable):
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.summaries.words_of_repr(self))})")
-
-
-def _unit_of(ranks: object) -> str:
-    """Return what counts once in ranks, or in a report of them: queries in those of retrieval."""
-    if not isinstance(ranks, Ranks):
-        return getattr(ranks, "unit", "task")
-    # Queries have no weights.
-    return "task" if ranks.answers is None or ranks.weights is not None else "query"
 
 
 def _answered_queries(

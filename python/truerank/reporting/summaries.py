@@ -1,21 +1,30 @@
-"""What a report says of itself: its summary, the lines above its table, and its JSON."""
+"""What a report has beside its values: summary, groups, the lines above its table, and JSON."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..metrics.keys import ALL_SIDES, MACRO
-from ..metrics.kinds import DEFAULT_KIND
+import numpy as np
+
+from ..errors import UnknownKeyError
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key
+from ..metrics.kinds import DEFAULT_KIND, Sample, sample_of
+from ..metrics.metric_table import ADJUSTMENTS, METRICS
+from ..metrics.values import moments_within, order_of_groups, values_within
 from ..naming import format_count, percent, public
 from ..ranks.counts import ties_of
 from .columns import SHORT_METRICS, compose_key
 
 if TYPE_CHECKING:
+    from ..arrays.types import FloatArray, IntArray
     from .reports import Report
 
+NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
+MOST_NAMED = 10  # A message names so many groups.
 JSON_FORMAT = 1
 JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 # In these words the line above a table says what becomes of right answers that their lists miss.
@@ -129,6 +138,109 @@ def listed_keys(report: Report) -> list[str]:
                 key = compose_key(side, grammar.default_kind, metric, grammar)
                 keys.append(f"{MACRO}.{key}")
     return keys
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+class Groups(Mapping[Hashable, "Report"]):
+    """The reports of groups by label, each made when it is first read.
+
+    Parameters
+    ----------
+    whole : Report
+        The report of all tasks; within a group they keep their order.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10), by=["a", "b"])
+    >>> list(report.groups), report.groups["b"]["mr"]
+    (['a', 'b'], 4.0)
+    """
+
+    def __init__(self, whole: Report) -> None:
+        self._whole = whole
+        self._labels = whole._labels
+        self._reports: dict[Hashable, Report] = {}
+        self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
+
+    def __getitem__(self, label: Hashable) -> Report:
+        if label not in self._reports:
+            if label not in self._places:
+                labels = ", ".join(map(repr, self._labels[:MOST_NAMED])) or "none"
+                if len(self) > MOST_NAMED:
+                    labels += ", ..."
+                raise UnknownKeyError(repr(label), f"no group of the report, which has {labels}")
+            order, bounds = self._order
+            place = self._places[label]
+            tasks = order[bounds[place] : bounds[place + 1]]
+            self._reports[label] = self._whole._group(tasks)
+        return self._reports[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._labels)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {label: place for place, label in enumerate(self._labels)}
+
+    @cached_property
+    def _order(self) -> tuple[IntArray, IntArray]:
+        """The positions of tasks, group by group, and where those of each group begin and end."""
+        return order_of_groups(self._codes("groups"), len(self))
+
+    @cached_property
+    def random_ranks(self) -> Sample:
+        """The random ranks of all tasks, of which groups have theirs."""
+        return sample_of(self._whole._tasks, "random", self._whole.seed)
+
+    def sizes(self, side: str) -> IntArray:
+        """Return the number of tasks of a side in each group; of retrieval that of queries."""
+        codes = self._codes("group_tasks")
+        self._whole._sides.check(side, side)
+        if self._whole.unit == "query":
+            answered = self._whole._answered
+            codes = self._whole._group_of_query
+            if answered.zeros is None:
+                codes = codes[answered.answers > 0]
+        else:
+            mask = self._whole._sides.mask(side)
+            codes = codes if mask is None else codes[mask]
+        return np.bincount(codes, minlength=len(self))
+
+    def values_of(self, key: Key) -> FloatArray:
+        """Return the value of a key in each group, nan where there is none."""
+        whole = self._whole
+        whole._sides.check(key.side, str(key))
+        codes = self._codes(str(key))
+        if whole.unit == "query":
+            return whole._answered.values_within(key, whole._group_of_query, len(self))
+        sample = whole._sample(key.side, key.kind)
+        mask = whole._sides.mask(key.side)
+        codes = codes if mask is None else codes[mask]
+        metric = METRICS[key.metric]
+        values = values_within(metric, sample, codes, len(self), key.parameter)
+        if key.adjustment == NO_ADJUSTMENT:
+            return values
+        if key.of_tasks not in self._moments:
+            self._moments[key.of_tasks] = moments_within(key, sample, codes, len(self))
+        means, variances = self._moments[key.of_tasks]
+        with np.errstate(all="ignore"):
+            adjusted: FloatArray = ADJUSTMENTS[key.adjustment](
+                values, means, variances, metric.optimum
+            )
+        return adjusted
+
+    def _codes(self, key: str) -> IntArray:
+        """Return the group of each task; a KeyError where there are no groups."""
+        codes = self._whole.group_labels
+        if codes is None:
+            raise UnknownKeyError(repr(key), NO_GROUPS)
+        return codes
 
 
 # -- words -----------------------------------------------------------------------------------------
