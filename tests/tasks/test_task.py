@@ -19,7 +19,7 @@ from support.examples import examples
 from truerank.link_prediction import Sampled, Task
 from truerank.records.vocabularies import Vocabulary
 from truerank.tasks import evaluation
-from truerank.tasks.evaluation import rank_callables, rank_scores
+from truerank.tasks.evaluation import evaluate
 from truerank.tasks.side import Side
 from truerank.tasks.task import Task as BaseTask
 
@@ -282,9 +282,9 @@ def test_no_tasks_make_an_empty_report() -> None:
         test_rows=nothing,
         height=0,
     )
-    assert len(task._join(rank_callables(task, {"tail": never}))) == 0
-    assert len(task._join(rank_callables(task, {"tail": never}, nan="omit"))) == 0
-    assert len(task._join(rank_scores(task, {"tail": np.zeros((0, 3))}, audit=True))) == 0
+    assert len(evaluate(task, "a callable", {"tail": never}, {})) == 0
+    assert len(evaluate(task, "a callable", {"tail": never}, {"nan": "omit"})) == 0
+    assert len(evaluate(task, "scores", {"tail": np.zeros((0, 3))}, {"audit": True})) == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------

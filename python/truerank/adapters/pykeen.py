@@ -33,7 +33,7 @@ from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
 from ..tasks.batches import rank_batches
-from ..tasks.evaluation import split_progress
+from ..tasks.evaluation import join_sides, split_progress
 from ..tasks.side import Side, selection_of_tasks
 
 import_extra("pykeen", "truerank.adapters.pykeen")
@@ -469,7 +469,7 @@ def evaluate_model(
             else:
                 ranks = rank_own_scores(model, side, report_progress=tell, **predicting, **rules)
             parts.append(ranks)
-    return Report(task._join(parts))
+    return Report(join_sides(task, parts))
 
 
 def ids_of(triples: Any) -> Any:

@@ -38,7 +38,7 @@ from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
-from ..tasks.evaluation import rank_callables
+from ..tasks.evaluation import evaluate, join_sides
 from ..tasks.side import Side, make_side
 from .aligned_pairs import DIRECTIONS, GRAPHS, as_candidates, as_ids, read_pair_splits
 from .local_scaling import with_means
@@ -322,7 +322,7 @@ class Task(tasks.Task):
             watch_of_ranks = watch_of_part(watch, bytes_of_passes, len(bytes_of_passes) - 1)
             scaled = with_means(vectors, csls, self.candidates, rules, watch_of_means)
             ranks = rank_both(scaled, self.sides, rules, block=block, watch=watch_of_ranks)
-        return Report(self._join(ranks))
+        return Report(join_sides(self, ranks))
 
     @with_options(RuleOptions)
     def evaluate_scores(
@@ -374,7 +374,7 @@ class Task(tasks.Task):
             if watch is not None:
                 watch(0, opened.nbytes)
             ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
-        return Report(self._join(ranks))
+        return Report(join_sides(self, ranks))
 
     @with_options(BatchOptions)
     def evaluate(
@@ -415,7 +415,7 @@ class Task(tasks.Task):
         (2.0, 1.0)
         """
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
-        return Report(self._join(rank_callables(self, scorers, **options)))
+        return Report(evaluate(self, "a callable", scorers, options))
 
     def __repr__(self) -> str:
         left_count, right_count = self._sizes
@@ -463,7 +463,12 @@ def _make_sides(
         sides[name] = replace(
             side,
             candidates=None if candidates is None else candidates[GRAPHS.index(answer)],
-            labels={"queries": labels[query], "targets": labels[answer]},
+            labels={
+                "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
+                "queries": labels[query],
+                "targets": labels[answer],
+                "unit": labels_of_codes(kept),
+            },
         )
     return sides
 

@@ -24,6 +24,7 @@ from ..records.lists import refuse_repeats
 from ..records.text import read_blocks
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
+from ..tasks.evaluation import join_sides
 from .task import Task
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Predictions:
                 **options,
             )
             ranks_of_sides.append(ranks)
-        return Report(task._join(ranks_of_sides))
+        return Report(join_sides(task, ranks_of_sides))
 
 
 @public("truerank.link_prediction")

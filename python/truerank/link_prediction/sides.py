@@ -151,8 +151,8 @@ def make_sides(
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][kept]
+    relation_labels = splits.vocabularies["relation"].labels(relations)
     labels_of_triples = {
-        "relation": splits.vocabularies["relation"].labels(relations),
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
         "head_degree": labels_of_codes(of_entities.of(facts["head"][kept])),
         "tail_degree": labels_of_codes(of_entities.of(facts["tail"][kept])),
@@ -177,9 +177,13 @@ def make_sides(
         degrees = of_relations.of(side.targets)
         if name != "relation":
             degrees = labels_of_triples[f"{name}_degree"].codes
-        labels = labels_of_triples | {
+        labels = {
+            "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
+            "relation": relation_labels,
             "queries": labels_of_codes(side.rows),
             "targets": labels_of_codes(side.targets),
+            "unit": labels_of_codes(kept),
+            **labels_of_triples,
             "degree": degree_buckets(degrees),
         }
         candidates_of_side = candidates_of(candidates, side, splits)

@@ -15,14 +15,7 @@ from ..ranks.protocol import Protocol
 from ..records.id_tables import name_splits
 from ..records.split_audit import check_rules, findings_of_reading
 from ..reporting import Report
-from ..tasks.evaluation import (
-    ScoreOptions,
-    VectorOptions,
-    rank_callables,
-    rank_lists,
-    rank_scores,
-    rank_vectors,
-)
+from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .sides import (
     FACT,
@@ -326,7 +319,7 @@ class Task(SidedTask):
         (2.0, 1.0, 1.5)
         """
         scorers = {"tail": tail, "head": head, "relation": relation}
-        ranks = self._join(rank_callables(self, scorers, **options))
+        ranks = evaluate(self, "a callable", scorers, options)
         self._warn_of_orders()  # A callable may have read the order.
         return Report(ranks)
 
@@ -390,7 +383,8 @@ class Task(SidedTask):
         queries = {"tail": tail, "head": head, "relation": relation}
         candidates = {"entities": entities, "relations": relations}
         self._warn_of_orders()
-        return Report(self._join(rank_vectors(self, queries, candidates, unique=unique, **options)))
+        ranks = evaluate(self, "vectors", queries, options, candidates=candidates, unique=unique)
+        return Report(ranks)
 
     @with_options(ScoreOptions)
     def evaluate_scores(
@@ -432,7 +426,7 @@ class Task(SidedTask):
         """
         scores = {"tail": tail, "head": head, "relation": relation}
         self._warn_of_orders()
-        return Report(self._join(rank_scores(self, scores, unique=unique, **options)))
+        return Report(evaluate(self, "scores", scores, options, unique=unique))
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -481,7 +475,7 @@ class Task(SidedTask):
         2.0
         """
         lists = {"tail": tail, "head": head, "relation": relation}
-        return Report(self._join(rank_lists(self, lists, unique=unique, **options)))
+        return Report(evaluate(self, "lists", lists, options, unique=unique))
 
 
 def _read_sides(sides: Any) -> list[str]:

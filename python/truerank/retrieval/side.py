@@ -13,7 +13,7 @@ from ..errors import InputValueError
 from ..inputs.checks import Axis, by_position
 from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of
-from ..ranks.labels import Labels, as_labels
+from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
     KeyedLists,
@@ -181,6 +181,7 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) ->
     labels = {
         "queries": sets.queries.labels(query),
         "targets": sets.entities.labels(side.targets),
+        "unit": labels_of_codes(query),
     }
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[side.rows]

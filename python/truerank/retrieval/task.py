@@ -16,7 +16,6 @@ from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
 from ..naming import format_count, percent, public
-from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
 from ..records.list_files import read_lists
@@ -24,14 +23,7 @@ from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
 from ..reporting.audit import Finding
-from ..tasks.evaluation import (
-    ScoreOptions,
-    VectorOptions,
-    rank_callables,
-    rank_lists,
-    rank_scores,
-    rank_vectors,
-)
+from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .lists import ListUse, lists_in_order
 from .sets import check_number_of_names, read_answer_sets, without_leaks
@@ -300,7 +292,7 @@ class Task(SidedTask):
         """
         self._check_lists_are_not_needed("scorer")
         self._check_columns_of("scorer")
-        return self._report(rank_callables(self, {SIDE: scorer}, "scorer", **options))
+        return self._evaluate("a callable", scorer, options, "scorer")
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
@@ -335,7 +327,7 @@ class Task(SidedTask):
         """
         self._check_rows("queries")
         candidates = {"entities": entities}
-        return self._report(rank_vectors(self, {SIDE: queries}, candidates, "queries", **options))
+        return self._evaluate("vectors", queries, options, "queries", candidates=candidates)
 
     @with_options(ScoreOptions)
     def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> Report:
@@ -363,7 +355,7 @@ class Task(SidedTask):
         {'mrr': 1.0, 'recall@1': 0.5}
         """
         self._check_rows("scores")
-        return self._report(rank_scores(self, {SIDE: scores}, "scores", **options))
+        return self._evaluate("scores", scores, options, "scores")
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -431,7 +423,7 @@ class Task(SidedTask):
         check_misses(misses, self.protocol)
         dtype = options.get("dtype")
         use = None
-        source = ""
+        files: tuple[str, ...] = ()
         title = "ids"
         if isinstance(ids, TopK):  # Its ids are positions.
             self._check_columns_of("ids")
@@ -440,12 +432,11 @@ class Task(SidedTask):
         else:
             named = read_lists("ids", ids, columns)
             lists, use = self._lists_by_query(named, dtype)
-            source = named.source
+            files = (named.source,) if named.source else ()
             title = named.title
             self._warn_of_names(named, lists, options.get("order"))
         with argument_names(ids=title):
-            counted = rank_lists(self, {SIDE: lists}, "ids", **options)
-        report = self._report(counted, misses, source)
+            report = self._evaluate("lists", lists, options, "ids", misses=misses, files=files)
         findings = []
         if use is not None:
             use.warn(title)
@@ -456,7 +447,7 @@ class Task(SidedTask):
             findings += _short_lists(longest, report.summary.candidates_min)
         names = int(lengths[self._rows_of(self.answers)].sum())
         if names and self.protocol.candidates != LISTED:
-            counted_lengths: Any = counted[0].lengths  # They are without what is known.
+            counted_lengths: Any = report.ranks.lengths  # They are without what is known.
             known = names - int(counted_lengths.sum())
             if known > MUCH_KNOWN * names:
                 words = f"{percent(known / names)} of what lists name is known, and not counted"
@@ -547,17 +538,12 @@ class Task(SidedTask):
             advice = "give Task(..., queries=...) the names in the order of the rows"
             raise InputValueError(name, f"{problem}: {advice}")
 
-    def _report(
-        self, ranks_of_sides: list[Ranks], misses: str = "zero", source: str = ""
+    def _evaluate(
+        self, what: str, value: Any, options: Any, title: str, misses: str = "zero", **more: Any
     ) -> Report:
-        """Report the ranks, of lists with their rule of misses and their file."""
-        ranks = self._join(ranks_of_sides).with_labels(side=None)
-        changes: dict[str, Any] = {"misses": misses}
-        if source:
-            changes["files"] = [*ranks.protocol.files, source]
-        ranks = ranks.with_protocol(**changes)
-        by = "group" if self._has_groups else None
-        return Report(ranks, by=by, unit="query")
+        """Report the ranks of the one side."""
+        ranks = evaluate(self, what, {SIDE: value}, options, title=title, misses=misses, **more)
+        return Report(ranks, by="group" if self._has_groups else None, unit="query")
 
     def __repr__(self) -> str:
         side = self.answers

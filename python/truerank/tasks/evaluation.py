@@ -1,14 +1,10 @@
-"""What a model gives for a task, ranked by side: callables, vectors, scores or lists.
-
-Each function takes it by side: what a side of the task needs is required, and what belongs to
-another side is refused. Messages have the side's name, or `title`, where an argument is not named
-after its side. It returns the ranks of each side, which the task labels and joins.
-"""
+"""What a model gives for a task, ranked by side and joined: callables, vectors, scores, lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -39,6 +35,7 @@ from ..inputs.rules import (
     read_rules,
 )
 from ..inputs.selection import indptr_of, join_ranges
+from ..ranks.joining import join_ranks
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .side import TaskLists
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..inputs.rules import IoMode, Similarity
+    from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
     from ..records.vocabularies import Vocabulary
     from .side import Side
@@ -64,6 +61,8 @@ _TILE_BYTES = 64 << 20
 _ROUNDING = 0.01
 # So many pairs of rows of a store are looked at: each takes a page of a file, or two.
 LOOKED_AT = 100
+# What the task knows of the protocol of its ranks; counting knows the rest.
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "relevance_level")
 
 
 class ScoreOptions(RuleOptions, total=False):
@@ -86,50 +85,128 @@ class VectorOptions(EmbeddingOptions, total=False):
     block: int | None
 
 
-def rank_callables(
-    task: Task, scorers: BySide, title: str = "", **options: Unpack[BatchOptions]
-) -> list[Ranks]:
-    """Rank by callables f(queries (b, c)) -> scores (b, columns).
+_OPTIONS: dict[str, type[Any]] = {
+    "a callable": BatchOptions,
+    "vectors": VectorOptions,
+    "scores": ScoreOptions,
+    "lists": ListOptions,
+}
 
-    `progress` counts the queries of all sides.
+
+def evaluate(
+    task: Task,
+    what: str,
+    values: BySide,
+    options: Mapping[str, Any],
+    *,
+    title: str = "",
+    candidates: BySide = MappingProxyType({}),
+    unique: bool = False,
+    **fields: Any,
+) -> Ranks:
+    """Rank what a model gives for each side of a task, and join the ranks.
+
+    What a side of the task needs is required, and what belongs to another side is refused.
+
+    Parameters
+    ----------
+    task : Task
+    what : {"a callable", "vectors", "scores", "lists"}
+    values : mapping of str to object
+        By side: f(queries (b, c)) -> scores (b, columns); vectors of queries; a matrix of scores,
+        in memory or in files; lists of the top candidates.
+    options : mapping
+        `BatchOptions`, `VectorOptions`, `ScoreOptions` or `ListOptions`. `bias` is one array for
+        all sides, or a mapping of sides to arrays (those left out have none). `progress` counts the
+        queries of callables, and the bytes of vectors and scores, of all sides.
+    title : str
+        What messages call the values. Default: each by its side.
+    candidates : mapping of str to object
+        The vectors of candidates, by what these are: "entities" or "relations".
+    unique : bool
+        Whether rows belong to the distinct queries.
+    **fields
+        Of the protocol.
     """
-    progress = read_rules(options, BatchOptions).progress
-    check_sides(task, scorers, "a callable", title)
-    for name in task.sides:
+    rules = read_rules(options, _OPTIONS[what])
+    check_sides(task, values, what, title)
+    arguments = {name: title or name for name in task.sides}
+    if what == "a callable":
+        ranks = _rank_callables(task, values, arguments, rules, options)
+    elif what == "vectors":
+        ranks = _rank_vectors(task, values, candidates, arguments, rules, options, unique=unique)
+    elif what == "scores":
+        ranks = _rank_scores(task, values, arguments, unique, rules, options.get("io"))
+    else:
+        ranks = _rank_lists(task, values, arguments, unique, rules)
+    return join_sides(task, ranks, **fields)
+
+
+def join_sides(task: Task, ranks_of_sides: Iterable[Ranks], **fields: Any) -> Ranks:
+    """Return the ranks of all sides together, with their labels and the task's protocol.
+
+    `fields` are further ones of the protocol; `files` come behind those that were counted.
+    """
+    files = fields.pop("files", ())
+    fields |= {field: getattr(task.protocol, field) for field in _FIELDS}
+    parts: list[Ranks] = []
+    counted = None
+    for side, ranks in zip(task.sides.values(), ranks_of_sides, strict=True):
+        arrays: dict[str, Any] = {}
+        if side.without_answers is not None:
+            arrays["without_answers"] = side.without_answers
+        if side.gains is not None:
+            arrays["gains"] = side.gains
+        if counted is not None and vars(ranks.protocol) == vars(counted):
+            protocol = parts[-1].protocol  # It was checked, and is as quick to join as one.
+        else:  # Files of the task come before those of its scores.
+            fields["files"] = task.protocol.files + ranks.protocol.files + files
+            protocol = ranks.with_protocol(**fields).protocol
+        counted = ranks.protocol
+        origins = (task._origin,)
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=protocol, origins=origins))
+    return join_ranks(parts)
+
+
+def _rank_callables(
+    task: Task,
+    scorers: BySide,
+    arguments: Mapping[str, str],
+    rules: Rules,
+    options: Any,
+) -> list[Ranks]:
+    """Rank by callables; `arguments` are what messages call those of each side."""
+    for name, argument in arguments.items():
         if not callable(scorers[name]):
             got = type(scorers[name]).__name__
-            raise InputTypeError(title or name, expected="a callable", got=got)
+            raise InputTypeError(argument, expected="a callable", got=got)
     sizes = [len(side.query_ids) for side in task.sides.values()]
-    tellers = split_progress(reporter(progress, sum(sizes), "queries"), sizes)
+    tellers = split_progress(reporter(rules.progress, sum(sizes), "queries"), sizes)
     ranks_of_sides = []
     for (name, side), tell in zip(task.sides.items(), tellers, strict=True):
-        with argument_names(scores=title or name):
+        with argument_names(scores=arguments[name]):
             ranks_of_sides.append(rank_batches(scorers[name], side, tell, **options))
     return ranks_of_sides
 
 
-def rank_vectors(
+def _rank_vectors(
     task: Task,
     queries: BySide,
     candidates: BySide,
-    title: str = "",
-    unique: bool = False,
-    **options: Unpack[VectorOptions],
+    arguments: Mapping[str, str],
+    rules: Rules,
+    options: Mapping[str, Any],
+    *,
+    unique: bool,
 ) -> list[Ranks]:
-    """Rank by vectors of queries and of candidates; these are called "entities" or "relations".
-
-    `bias` is one array for all sides, or a mapping of sides to arrays (those left out have none).
-    `progress` counts the bytes of all sides.
-    """
-    rules = read_rules(options, VectorOptions)
-    check_sides(task, queries, "vectors", title)
+    """Rank by vectors of queries and of candidates."""
     kinds = {name: task._vocabulary(name).of for name in task.sides}
     check_sides(task, candidates, "vectors", arguments=kinds)
     biases = _bias_by_side(task, options.get("bias"))
     opened = []  # All arguments are checked before a side is ranked.
     for name, side in task.sides.items():
         rows, height, noun, axis = _rows_to_hand_over(task, side, unique)
-        argument = title or name
+        argument = arguments[name]
         with argument_names(queries=argument, entities=kinds[name]):
             embeddings = Embeddings(
                 queries[name],
@@ -166,22 +243,21 @@ def rank_vectors(
     return ranks_of_sides
 
 
-def rank_scores(
+def _rank_scores(
     task: Task,
     scores: BySide,
-    title: str = "",
-    unique: bool = False,
-    **options: Unpack[ScoreOptions],
+    arguments: Mapping[str, str],
+    unique: bool,
+    rules: Rules,
+    io: str | None,
 ) -> list[Ranks]:
-    """Rank by score matrices, in memory or in files; `progress` counts the bytes of all."""
-    rules = read_rules(options, ScoreOptions)
+    """Rank by score matrices, in memory or in files."""
     listener = as_listener(rules.progress)
-    check_sides(task, scores, "scores", title)
     opened = []
     # All sides are opened first, so that a missing one is reported before the others are counted.
     for name, side in task.sides.items():
         rows, height, noun, axis = _rows_to_hand_over(task, side, unique)
-        argument = title or name
+        argument = arguments[name]
         with argument_names(scores=argument):
             table = by_position("scores", scores[name], axis, _column_axis(task, name))
             store = cast("Store", read_scores(table, rules.dtype, tiled=True))
@@ -191,7 +267,6 @@ def rank_scores(
     tellers = split_progress(reporter(listener, sum(sizes)), sizes)
     ranks_of_sides = []
     for (argument, side, rows, store), tell in zip(opened, tellers, strict=True):
-        io = options.get("io")
         selections = (side.filter, side.candidates)
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, *selections, rules)
@@ -207,20 +282,18 @@ def rank_scores(
     return ranks_of_sides
 
 
-def rank_lists(
+def _rank_lists(
     task: Task,
     lists: BySide,
-    title: str = "",
-    unique: bool = False,
-    **options: Unpack[ListOptions],
+    arguments: Mapping[str, str],
+    unique: bool,
+    rules: Rules,
 ) -> list[Ranks]:
     """Rank by lists of the top candidates."""
-    rules = read_rules(options, ListOptions)
-    check_sides(task, lists, "lists", title)
     ranks_of_sides = []
     for name, side in task.sides.items():
         value = lists[name]
-        argument = title or name
+        argument = arguments[name]
         if isinstance(value, TopK):  # The ids of a TopK are positions.
             with argument_names(ids=argument):
                 value = as_lists(value.ids, value.scores, rules.dtype)

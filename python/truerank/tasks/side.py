@@ -84,7 +84,7 @@ class Side:
     gains : ndarray of float64, shape (n,), or None
         What each right answer counts for, in retrieval. None: all the same.
     labels : dict of str to Labels
-        "relation", "queries", "targets" and perhaps others, n labels each.
+        "queries", "targets", "unit" and perhaps others, n labels each, as Ranks have them.
     without_answers : ndarray of int64, shape (n,), or None
         In retrieval, how many queries without a right answer are counted with a task.
     """

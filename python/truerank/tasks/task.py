@@ -18,19 +18,13 @@ from ..arrays.row_keys import look_up
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, check_shape, is_iterable
-from ..ranks.joining import join_ranks
-from ..ranks.labels import LABELS, Labels, labels_of_codes
 from ..ranks.protocol import Origin, Protocol
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..ranks.container import Ranks
     from ..records.split_audit import FindingParts
     from ..records.vocabularies import Vocabulary
     from .side import Side
-
-# What the task knows of the protocol of its ranks; counting knows the rest.
-_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "relevance_level")
 
 
 class Task:
@@ -198,34 +192,6 @@ class Task:
 
         `self` is a copy of the source, whose sides are those of the part already.
         """
-
-    # -- from ranks of sides to those of the task --------------------------------------------------
-
-    def _join(self, ranks_of_sides: Iterable[Ranks]) -> Ranks:
-        """Return the ranks of all sides together, with their labels and the task's protocol."""
-        protocol = self.protocol
-        fields = {field: getattr(protocol, field) for field in _FIELDS}
-        parts = []
-        for side, ranks in zip(self.sides.values(), ranks_of_sides, strict=True):
-            labels = {
-                "side": labels_of_codes(np.zeros(len(side), np.int64), (side.name,)),
-                "unit": Labels._trusted(side.units, None),
-                **side.labels,
-            }
-            # Attributes of Ranks come first, as everywhere in Ranks.
-            order = [name for name in LABELS if name in labels]
-            order.extend(name for name in labels if name not in LABELS)
-            arrays: dict[str, Any] = {}
-            if side.without_answers is not None:
-                arrays["without_answers"] = side.without_answers
-            if side.gains is not None:
-                arrays["gains"] = side.gains
-            labelled = ranks._with(arrays, labels={name: labels[name] for name in order})
-            parts.append(labelled.with_protocol(**fields))
-        joined = join_ranks(parts)._with(origins=(self._origin,))
-        if protocol.files:  # Files of the task come before those of its scores.
-            joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
-        return joined
 
 
 def _chosen_positions(number: int, index: Any) -> IntArray:
