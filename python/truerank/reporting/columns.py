@@ -99,7 +99,7 @@ def metric_column(
     better = BETTER[increasing(key)] if is_ranked else None
     column = tables.Column(name, table_name(key), key.decimals, better=better)
     is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
-    if flag("percent", percent) and is_share:
+    if percent and is_share:
         return dataclasses.replace(column, decimals=1, unit="%")
     return column
 
@@ -149,6 +149,7 @@ def metric_columns(
 
     People read the bounds behind the values or, where there are none, the deviations.
     """
+    flag("percent", percent)
     columns = []
     for name, key in keys.items():
         column = metric_column(name, key, percent=percent, is_ranked=is_ranked)

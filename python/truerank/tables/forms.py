@@ -76,19 +76,16 @@ def text(table: Table) -> str:
     names = table.shown_names
     columns = []
     for j, title in enumerate(heading):
-        is_name = j < names
         cells = [row[j] for row in rows]
-        if not is_name:
+        if j >= names:
             cells = _with_aligned_points(cells)
         cells.insert(0, title)
-        width = max(map(_width, cells))
+        widths = list(map(_width, cells))
+        widest = max(widths)
         padded = []
-        for cell in cells:
-            blanks = " " * (width - _width(cell))
-            if is_name:
-                padded.append(cell + blanks)
-            else:
-                padded.append(blanks + cell)
+        for cell, width in zip(cells, widths, strict=True):
+            blanks = " " * (widest - width)
+            padded.append(cell + blanks if j < names else blanks + cell)
         columns.append(padded)
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     before, notes = table._lines(by_default=True)
@@ -102,12 +99,14 @@ def text(table: Table) -> str:
 
 def _with_aligned_points(cells: list[str]) -> list[str]:
     """Pad numbers at the right so that, set flush right, their points stand below each other."""
-    numbers = [_NUMBER.fullmatch(text) for text in cells]
-    widest = max((_width(number[2]) for number in numbers if number), default=0)
+    widths = []  # Those of what follows the integer parts, of numbers alone.
+    for text in cells:
+        number = _NUMBER.fullmatch(text)
+        widths.append(None if number is None else _width(number[2]))
+    widest = max((width for width in widths if width is not None), default=0)
     aligned = []
-    for text, number in zip(cells, numbers, strict=True):
-        blanks = 0 if number is None else widest - _width(number[2])
-        aligned.append(text + " " * blanks)
+    for text, width in zip(cells, widths, strict=True):
+        aligned.append(text if width is None else text + " " * (widest - width))
     return aligned
 
 

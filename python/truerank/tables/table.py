@@ -279,7 +279,7 @@ class Table(AsTable):
         best = set()
         differing = set()
         for j, column in enumerate(self.shown_columns):
-            best_rows = self._best_rows(column)
+            best_rows = self._best_rows(column) if column.better else ()
             for place, i in enumerate(self.shown_rows):
                 if i in best_rows:
                     best.add((place, j))
@@ -290,8 +290,6 @@ class Table(AsTable):
     def _best_rows(self, column: Column) -> set[int]:
         """Return the rows that are printed like the best number of their part."""
         best: set[int] = set()
-        if column.better is None:
-            return best
         choose: Any = max if column.better == "higher" else min
         cells = self._cells[column.name]
         parts: dict[Hashable, list[int]] = {}
