@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -200,7 +199,8 @@ def predict_links(given: Given) -> None:
         ways = f"--ids says that they are ids, --labels {error.argument} their order"
         raise click.UsageError(f"{error.problem}; {ways}") from error
     name_arguments({name: f"--{name}" for name in KINDS})
-    check_sides(kind, arrays, task.sides)
+    of_sides = "--scores" if kind == "scores" else "--queries"
+    name_arguments({side: f"{of_sides} {side}" for side in SIDES})
     task = chosen_part(task, given)
     if not known and task.protocol.filter:
         warn_user(
@@ -221,19 +221,3 @@ def count_candidates(kind: str, arrays: Given) -> dict[str, int]:
     if kind == "scores":
         return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in arrays.items()}
     return {name: len(arrays[name]) for name in KINDS if name in arrays and arrays[name].ndim > 0}
-
-
-def check_sides(kind: str, arrays: Given, sides: Iterable[str]) -> None:
-    """Refuse a model that lacks a side, or has another one."""
-    option_name = "--scores" if kind == "scores" else "--queries"
-    listed = ",".join(sides)
-    for side in SIDES:
-        if side in arrays and side not in sides:
-            raise click.UsageError(f"{option_name} {side} cannot apply to --sides {listed}")
-    for side in sides:
-        candidates = CANDIDATE_KIND[side]
-        if side not in arrays:
-            raise click.UsageError(f"expected {option_name} {side}, too, as --sides is {listed}")
-        if kind == "vectors" and candidates not in arrays:
-            words = f"needs --{candidates}, the vectors of its candidates"
-            raise click.UsageError(f"{option_name} {side} {words}")

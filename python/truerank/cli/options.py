@@ -99,13 +99,8 @@ def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     """Read labels in the order of their ids."""
     from ..records.vocabularies import Vocabulary, read_labels  # Scores alone do not need them.
 
-    order: Sequence[Any] = read_labels(argument, note_file(path))
-    number_of: dict[str | int, int] = {}
-    for number, label in enumerate(order, 1):
-        if number_of.setdefault(label, number) != number:
-            problem = f"labels {number_of[label]} and {number} are both {label!r}"
-            raise InputValueError(argument, problem, place=path)
-    return Vocabulary.read(f"{argument}: {path}", order).names or ()
+    labels = read_labels(argument, note_file(path))
+    return Vocabulary.read(f"{argument}: {path}", labels).names or ()
 
 
 def read_words(option: str, text: str) -> list[str]:
