@@ -112,7 +112,6 @@ def compare_files(given: Given) -> None:
     check_printing(printing, html=page)
     named = dict(zip(model_names(paths), paths, strict=True))
     ranks = ranks_of_runs(named, given) if "qrels" in given else saved_ranks(named, given)
-    check_kinds(ranks)
     rules = take(given, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         refuse(rules, "ranks of tasks with one right answer each")
@@ -162,17 +161,6 @@ def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
         name: task.evaluate_lists(path, **rules, progress=progress).ranks
         for name, path in named.items()
     }
-
-
-def check_kinds(ranks: Mapping[str, Ranks]) -> None:
-    """Refuse ranks of retrieval beside others, which have other metrics."""
-    units = {name: unit_of(each) for name, each in ranks.items()}
-    words = {"query": "of retrieval", "task": "of tasks with one right answer each"}
-    first = next(iter(units))
-    for name, unit in units.items():
-        if unit != units[first]:
-            expected = f"ranks {words[units[first]]}, as {first} has"
-            raise InputValueError(name, expected=expected, got=f"ranks {words[unit]}")
 
 
 def model_names(paths: Sequence[str]) -> list[str]:

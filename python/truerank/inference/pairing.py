@@ -108,6 +108,15 @@ def reader_of(model: Any) -> Callable[[str], Key]:
     return reader
 
 
+def _describe(model: Any) -> str:
+    """Say what a model is, in messages: a report also by what counts once in it."""
+    name = type(model).__name__
+    if not hasattr(model, "unit"):
+        return name
+    units = "queries" if model.unit == "query" else "tasks"
+    return f"{name} of {units}"
+
+
 def align_runs(models: Sequence[Any]) -> list[Any] | None:
     """Put the tasks of runs in the order of the first; None where they are unlike, as of folds.
 
@@ -314,8 +323,8 @@ def pair_ranks(
     ('position', ['paired by position only'])
     """
     if reader_of(a) is not reader_of(b):  # Tasks of one rank each do not pair with queries.
-        expected = f"{type(a).__name__}, as {names[0]} is"
-        raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
+        expected = f"{_describe(a)}, as {names[0]} is"
+        raise InputTypeError(names[1], expected=expected, got=_describe(b))
     one = as_model(names[0], a, seed)
     two = as_model(names[1], b, seed)
     first = one.ranks
