@@ -17,7 +17,7 @@ from support.refusals import refusal
 from truerank import _core, alignment, link_prediction
 from truerank.records import text
 from truerank.records.columns import FACTS, PAIRS
-from truerank.records.text import line_of, open_rows, read_rows, text_blocks
+from truerank.records.text import find_form, line_of, read_rows, text_blocks
 
 
 @given(
@@ -98,10 +98,11 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
-        rows = open_rows("pairs", path, PAIRS)
-        assert rows is not None
+        form = find_form("pairs", path, PAIRS)
+        assert form is not None
         names = [_core.Names(), _core.Names()]
-        assert [column.tolist() for column in read_rows(rows, (1, 0), names)] == [[0, 1, 2]] * 2
+        columns = read_rows("pairs", path, PAIRS, form, (1, 0), names)
+        assert [column.tolist() for column in columns] == [[0, 1, 2]] * 2
         assert [each.listed() for each in names] == [("b", "d", "f"), ("a", "c", "e")]
 
 

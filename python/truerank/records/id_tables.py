@@ -29,7 +29,7 @@ from .columns import (
     table_of_rows,
 )
 from .elements import is_id, is_integer_text, is_label, read_elements
-from .text import is_path, line_of, open_rows, read_rows
+from .text import find_form, is_path, line_of, read_rows
 from .vocabularies import MAX_IDS, Vocabulary
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def read_tables(
         The name or number of the column of each role, in every split. Default: columns are found by
         their names, and stand in the order of the roles where they have none.
     header : bool, optional
-        Whether the first line of text names the columns, as `open_rows` takes it.
+        Whether the first line of text names the columns, as `find_form` takes it.
     has_further : bool
         Whether columns that `columns` does not name are read, too, where there may be more.
     refuses_further : bool
@@ -256,7 +256,7 @@ class TableReader:
     columns : mapping of str to (str or int), optional
         As `check_columns` returns it.
     header : bool, optional
-        As `open_rows` takes it.
+        As `find_form` takes it.
     has_further : bool
         Whether columns without a role are read.
 
@@ -321,22 +321,23 @@ class TableReader:
 
     def read_lines(self, title: str, path: str) -> IdTable:
         """Read a file of text; one without rows has no columns."""
-        rows = open_rows(title, path, self.door, self.header, self._columns)
-        if rows is None:
-            return IdTable({}, title=f"{title}: {path}")
-        order = self._order(rows.title, rows.names, rows.width)
-        if rows.note:
-            self.notes.append(rows.note)
+        form = find_form(title, path, self.door, self.header, self._columns)
+        table_title = f"{title}: {path}"
+        if form is None:
+            return IdTable({}, title=table_title)
+        order = self._order(table_title, form.names, form.width)
+        if form.name:
+            self.notes.append(f"{table_title}: {form.name}")
         roles = _roles_of_columns(self.door, len(order))
         names = {role: self.index(role) for role in roles}
-        columns = read_rows(rows, order, list(names.values()))
+        columns = read_rows(title, path, self.door, form, order, list(names.values()))
         return IdTable(
             dict(zip(roles, columns, strict=False)),
-            title=rows.title,
+            title=table_title,
             names=names,
             kind="text",
             path=path,
-            has_header=rows.header > 0,
+            has_header=form.header > 0,
         )
 
     def _order(self, title: str, names: Sequence[Any] | None, width: int) -> list[int]:

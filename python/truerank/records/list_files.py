@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from .lists import (
     read_named_lists,
     rising_ranks,
 )
-from .text import fields_of, is_path, read_blocks, shown, text_lines
+from .text import LineForm, fields_of, is_path, read_blocks, shown, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,46 +67,10 @@ LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or 
 _EXACT = 1 << 53  # Every integer below it is a float64.
 
 
-@dataclass(frozen=True)
-class LineForm:
-    """The form of the lines of a file.
-
-    Attributes
-    ----------
-    name : str
-        What a report calls it.
-    width : int
-        The number of fields of a line.
-    query, document : int
-        Their fields.
-    number : int or None
-        The field of a number; None: there is none.
-    role : str
-        What the number is: "relevance", "score", "rank"; "": there is none.
-    header : int
-        The number of the line that names the columns; 0: none does.
-    between : {"blanks", "tabs"}
-        What separates fields: blanks and tabs, or tabs alone.
-    left_out : tuple of str
-        The columns that are not read.
-    rank : int, optional
-        The field of ranks.
-    """
-
-    name: str
-    width: int
-    query: int = 0
-    document: int = 1
-    number: int | None = None
-    role: str = ""
-    header: int = 0
-    between: str = "blanks"
-    left_out: tuple[str, ...] = ()
-    rank: int | None = None
-
-
-TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, 4, "score", rank=3)
-TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, 3, "relevance")
+TREC_RUN_FORM = LineForm(
+    6, name="TREC run", places={"query": 0, "document": 2, "score": 4, "rank": 3}
+)
+TREC_QRELS_FORM = LineForm(4, name="TREC qrels", places={"query": 0, "document": 2, "relevance": 3})
 
 
 @public("truerank")
@@ -234,10 +198,10 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
     said = check_columns(columns, JUDGEMENTS)
     if is_npy(path):
         raise InputTypeError(argument, expected=QREL_FORMS, got=f"the array in {path}")
-    form = form_of_file(argument, path, JUDGEMENTS, said)
+    form = find_list_form(argument, path, JUDGEMENTS, said)
     names, columns, comments = _read_lines(argument, path, form)
     queries, documents = columns[:2]
-    relevance = np.ones(len(queries)) if form.number is None else columns[-1]
+    relevance = columns[-1] if form.role else np.ones(len(queries))
     if form is TREC_QRELS_FORM and not _is_of_trec(names[2].listed(), documents, relevance):
         raise InputValueError(argument, NOT_OF_TREC, place=path)
     title = f"{argument}: {path}"
@@ -291,7 +255,7 @@ def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -
 
     Examples
     --------
-    >>> source_of("run.txt", LineForm("TREC run", 6), comments=2, repeated=1)
+    >>> source_of("run.txt", LineForm(6, name="TREC run"), comments=2, repeated=1)
     'run.txt (TREC run; left out: 2 comments, 1 repeated line)'
     """
     left_out = list(form.left_out)
@@ -319,7 +283,7 @@ def lists_of_file(
     said = check_columns(columns, LISTS)
     if is_npy(path):
         raise InputTypeError(argument, expected=LIST_FORMS, got=f"the array in {path}")
-    form = form_of_file(argument, path, LISTS, said)
+    form = find_list_form(argument, path, LISTS, said)
     names, columns, comments = _read_lines(argument, path, form, progress)
     queries, documents, numbers = columns
     entries = IdTable({"query": queries, "document": documents})
@@ -341,13 +305,13 @@ def _have_ranks(path: str, form: LineForm) -> bool:
 
     The lines stand for the ranks then: to read all of these would take long.
     """
-    if form.rank is None or form.role != "score":
+    rank = form.places.get("rank")
+    if rank is None or form.role != "score":
         return False
+    query = form.places["query"]
     lines = islice(data_lines(path, path), form.header > 0, 1000)
     rows = [fields_of(line, form.between) for _, line in lines]
-    ranks = [
-        (a[form.rank], b[form.rank]) for a, b in pairwise(rows) if a[form.query] == b[form.query]
-    ]
+    ranks = [(a[rank], b[rank]) for a, b in pairwise(rows) if a[query] == b[query]]
     # Python makes no int of thousands of digits.
     are_integers = all(rank.isdecimal() and len(rank) < 20 for pair in ranks for rank in pair)
     return bool(ranks) and are_integers and all(int(a) < int(b) for a, b in ranks)
@@ -365,7 +329,7 @@ def data_lines(argument: str, path: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def form_of_file(
+def find_list_form(
     argument: str, path: str, door: Door, columns: Mapping[str, str | int] | None = None
 ) -> LineForm:
     """Return the form of a file, by its first line that is no comment.
@@ -392,7 +356,7 @@ def form_of_file(
     if form is not None:
         return form
     fields = fields_of(line, "blanks")
-    if len(fields) == of_trec.width and _is_number(fields[of_trec.number or 0]):
+    if len(fields) == of_trec.width and _is_number(fields[of_trec.places[of_trec.role]]):
         return of_trec
     if line.lstrip().startswith(_JSON_BEGINS):
         raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
@@ -414,29 +378,21 @@ def _form_of_columns(
         return None
     names = fields if has_names else None
     places, others = find_roles(title, names, len(fields), door, columns)
-    query = places.pop("query")
-    document = places.pop("document")
-    role = next((role for role in ("score", *places) if role in places), "")
-    used = [query, document]
-    if role:
-        used.append(places[role])
+    form = LineForm(
+        len(fields),
+        between,
+        header=number if has_names else 0,
+        names=names,
+        places=places,
+        left_out=tuple(name_of_column(names, j) for j in others),
+    )
+    used = [places[role] for role in ("query", "document", form.role) if role]
     if names is None:
         name = f"columns {', '.join(map(str, used))}"
     else:
         name = f"a header: {', '.join(names[place] for place in used)}"
     kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}[door.kind]
-    return LineForm(
-        f"{kind} with {name}",
-        len(fields),
-        query,
-        document,
-        places.get(role),
-        role,
-        number if has_names else 0,
-        between,
-        tuple(name_of_column(names, j) for j in others),
-        places.get("rank"),
-    )
+    return replace(form, name=f"{kind} with {name}")
 
 
 def exact_number(text: str) -> float | str:
@@ -515,12 +471,13 @@ def _read_lines(
     int
         How many lines were comments.
     """
-    fields = [form.query, form.document]
+    fields = [form.places["query"], form.places["document"]]
+    number = form.places.get(form.role)
     if form is TREC_QRELS_FORM:
         fields.append(1)
     names = [_core.Names() for _ in fields]
     tabs = form.between == "tabs"
-    rows = _core.RowForm(form.width, fields, len(fields), form.number, tabs=tabs)
+    rows = _core.RowForm(form.width, fields, len(fields), number, tabs=tabs)
     comments = 0
 
     def read_lines(text: str) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
@@ -532,8 +489,8 @@ def _read_lines(
         if fault is not None:
             line, problem = fault
             fault = line, f"{_in_words(form).get(problem, problem)} ({form.name})"
-        elif form.number is not None:
-            fault = first_rounded(text, form.number, numbers, form.between)
+        elif number is not None:
+            fault = first_rounded(text, number, numbers, form.between)
         return fault, [*codes, numbers]
 
     return names, read_blocks(argument, path, progress, read_lines, form.header), comments

@@ -1,4 +1,4 @@
-"""Text, plain or gzipped, read block by block; and tab-separated rows with the form they have."""
+"""Text, plain or gzipped, read block by block; the form of its lines; and rows of facts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -33,55 +33,56 @@ _BLOCK_BYTES = 1 << 17
 # No name is as long. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 _BLANKS = re.compile("[ \t]+")
+_NUMBERS = ("score", "rank", "relevance")  # The first of these roles that a file has is read.
 
 
 @dataclass(frozen=True)
-class TextRows:
-    """A file of rows, of which the first line was read.
+class LineForm:
+    """The form of the lines of a file.
 
     Attributes
     ----------
-    name, path : str
-        The argument, for messages, and the file.
-    door : Door
-    between : {"tabs", "commas", "blanks"}
-        What separates fields; blanks do so below a count.
     width : int
-        How many columns there are.
-    names : list of str, or None
-        The names of the columns, where the first line is none of the rows.
-    note : str
-        What there is to say of such a line.
+        The number of fields of a line.
+    between : {"blanks", "tabs", "commas"}
+        What separates fields: blanks and tabs; tabs alone; or commas, with csv's quoting.
+    name : str
+        What reports say of it; "": nothing.
     header : int
-        The number of such a line; 0: there is none.
-    said_count : int, optional
+        The number of the line that is none of the rows; 0: all are.
+    names : list of str, or None
+        The names of the columns, which this line gives.
+    count : int, optional
         How many rows it says that there are.
+    places : dict of str to int
+        The column of each role, where the form says it.
+    left_out : tuple of str
+        The columns that are not read.
     """
 
-    name: str
-    path: str
-    door: Door
-    between: str
-    width: int = 0
-    names: list[str] | None = None
-    note: str = ""
+    width: int
+    between: str = "blanks"
+    name: str = ""
     header: int = 0
-    said_count: int | None = None
+    names: list[str] | None = None
+    count: int | None = None
+    places: dict[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
-    def title(self) -> str:
-        """What messages call the file."""
-        return f"{self.name}: {self.path}"
+    def role(self) -> str:
+        """The role of the numbers that are read; "": there are none."""
+        return next((role for role in _NUMBERS if role in self.places), "")
 
 
-def open_rows(
+def find_form(
     name: str,
     path: str,
     door: Door,
     header: bool | None = None,
     columns: Mapping[str, str | int] | None = None,
-) -> TextRows | None:
-    """Read the first line of a file of rows; None for a file without lines.
+) -> LineForm | None:
+    """Find the form of a file of facts or pairs by its first line; None: it has no lines.
 
     Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
 
@@ -105,20 +106,21 @@ def open_rows(
     OSError
         For a file that is missing or damaged.
     """
-    between = "commas" if is_csv(path) else "tabs"
-    rows = TextRows(name, path, door, between)
+    title = f"{name}: {path}"
     number, line = next(text_lines(name, path, blanks=" "), (0, ""))
     if not number:
         return None
-    first = (
-        csv_fields(rows.title, number, line) if between == "commas" else fields_of(line, between)
-    )
+    if is_csv(path):
+        between = "commas"
+        first = csv_fields(title, number, line)
+    else:
+        between = "tabs"
+        first = fields_of(line, between)
     if door.counted and len(first) == 1 and is_integer_text(first[0]):
         names = list(door.counted)
-        note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
-        rows = replace(rows, between="blanks", width=len(names), names=names, note=note)
-        return replace(rows, header=number, said_count=int(first[0]))
-    rows = replace(rows, width=len(first))
+        said = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
+        return LineForm(len(names), "blanks", said, number, names, int(first[0]))
+    form = LineForm(len(first), between)
     if header is None:
         are_names = any(isinstance(column, str) for column in (columns or {}).values())
         if are_names or is_header(first, door):
@@ -126,18 +128,23 @@ def open_rows(
                 "header=True, which says that the first line names the columns, or header=False"
             )
             got = f"a first line that reads {line!r}"
-            raise InputValueError(rows.title, expected=expected, got=got)
+            raise InputValueError(title, expected=expected, got=got)
     if header:
-        note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
-        rows = replace(rows, names=first, note=note, header=number)
-    are_placed = rows.names is not None or columns is not None
-    if not door.fits(rows.width, are_placed=are_placed):
-        raise _wrong_row(rows, number, line)
-    return rows
+        said = f'the first line reads "{" ".join(first)}", a header: left out'
+        form = replace(form, name=said, header=number, names=first)
+    are_placed = form.names is not None or columns is not None
+    if not door.fits(form.width, are_placed=are_placed):
+        raise _wrong_row(title, door, form, number, line)
+    return form
 
 
 def read_rows(
-    rows: TextRows, order: Sequence[int], tables: Sequence[_core.Names]
+    name: str,
+    path: str,
+    door: Door,
+    form: LineForm,
+    order: Sequence[int],
+    tables: Sequence[_core.Names],
 ) -> list[npt.NDArray[np.int32]]:
     """Read the columns of a file as numbers of names.
 
@@ -147,7 +154,11 @@ def read_rows(
 
     Parameters
     ----------
-    rows : TextRows
+    name : str
+        The argument, for messages.
+    path : str
+    door : Door
+    form : LineForm
     order : sequence of int
         The places of the door's columns, which may not have empty fields, and then of further ones.
     tables : sequence of Names
@@ -166,38 +177,40 @@ def read_rows(
     OSError
         For a file that is missing or damaged.
     """
-    needed = rows.door.needed
-    are_tabs = rows.between == "tabs"
-    form = _core.RowForm(rows.width, order, needed, tabs=are_tabs, tab_lines=True)
+    title = f"{name}: {path}"
+    are_tabs = form.between == "tabs"
+    rows = _core.RowForm(form.width, order, door.needed, tabs=are_tabs, tab_lines=True)
     blocks = []
-    for first, text in text_blocks(rows.name, rows.path, header=rows.header):
-        if rows.between == "commas":
-            fields = _columns_of_csv(rows, first, text, order)
+    for first, text in text_blocks(name, path, header=form.header):
+        if form.between == "commas":
+            fields = _columns_of_csv(title, door, form, first, text, order)
             codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
         else:
-            fault, codes, _ = _core.read_rows(text, form, tables)
+            fault, codes, _ = _core.read_rows(text, rows, tables)
             if fault is not None:
                 line, _ = fault
-                raise _wrong_row(rows, first + line, text.split("\n")[line])
+                raise _wrong_row(title, door, form, first + line, text.split("\n")[line])
         blocks.append(codes)
     columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
     count = len(columns[0]) if columns else 0
-    if rows.said_count not in (None, count):
-        expected = f"{rows.said_count} rows, as the first line counts"
-        raise InputValueError(rows.title, expected=expected, got=count)
+    if form.count not in (None, count):
+        expected = f"{form.count} rows, as the first line counts"
+        raise InputValueError(title, expected=expected, got=count)
     return columns
 
 
-def _columns_of_csv(rows: TextRows, first: int, text: str, order: Sequence[int]) -> list[list[str]]:
+def _columns_of_csv(
+    title: str, door: Door, form: LineForm, first: int, text: str, order: Sequence[int]
+) -> list[list[str]]:
     """Return the fields of some columns of lines of csv, of which the first has this number."""
     columns: list[list[str]] = [[] for _ in order]
     for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
         if not line.strip(" "):
             continue
-        fields = csv_fields(rows.title, number, line)
-        needed = order[: rows.door.needed]
-        if len(fields) != rows.width or not all(fields[place] for place in needed):
-            raise _wrong_row(rows, number, line)
+        fields = csv_fields(title, number, line)
+        needed = order[: door.needed]
+        if len(fields) != form.width or not all(fields[place] for place in needed):
+            raise _wrong_row(title, door, form, number, line)
         for column, place in zip(columns, order, strict=True):
             column.append(fields[place])
     return columns
@@ -247,11 +260,11 @@ def is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
+def _wrong_row(title: str, door: Door, form: LineForm, number: int, line: str) -> InputValueError:
     """Return the error for a line with empty fields, or with another number of them."""
-    columns = f"{rows.door.expected}, as many in all lines"
-    expected = f"{columns}, with {rows.between} between them and none empty"
-    return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
+    columns = f"{door.expected}, as many in all lines"
+    expected = f"{columns}, with {form.between} between them and none empty"
+    return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
 
 
 def line_of(path: str, row: int) -> int:
