@@ -57,7 +57,7 @@ def as_selection(
     name : {"filter", "candidates"}
         The argument; only candidates may be one list shared by all tasks.
     value : object
-        None, or any form that `parsed_selection` takes.
+        None, any form that `parsed_selection` takes, or a Selection that a task has made.
     tasks, columns : int
         The number of lists, and the bound of their indices.
     threads : int
@@ -76,14 +76,17 @@ def as_selection(
     """
     if value is None:
         return None
-    selection = parsed_selection(name, value, tasks, columns)
-    lists = 1 if selection.shared else tasks
-    if selection.lists is not None:
-        lists = len(selection.indptr) - 1
-        each = f"{tasks} lists, one for each task"
-        check_shape(f"{name}: lists", selection.lists.shape, (tasks,), each)
-        check_range(f"{name}: lists", selection.lists, lists, "lists")
-    check_indptr(name, selection.indptr, lists, len(selection.indices))
+    if isinstance(value, Selection):  # A task has made it: only its columns are checked.
+        selection = value
+    else:
+        selection = parsed_selection(name, value, tasks, columns)
+        lists = 1 if selection.shared else tasks
+        if selection.lists is not None:
+            lists = len(selection.indptr) - 1
+            each = f"{tasks} lists, one for each task"
+            check_shape(f"{name}: lists", selection.lists.shape, (tasks,), each)
+            check_range(f"{name}: lists", selection.lists, lists, "lists")
+        check_indptr(name, selection.indptr, lists, len(selection.indices))
     position, is_sorted = selection.check(columns, threads)
     if position >= 0:
         number = int(np.searchsorted(selection.indptr, position, side="right")) - 1

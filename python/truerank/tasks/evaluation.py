@@ -38,7 +38,7 @@ from ..inputs.selection import indptr_of, join_ranges
 from ..ranks.joining import join_ranks
 from ..stores import Store, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
-from .side import TaskLists
+from .side import TaskLists, core_selection
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -232,8 +232,8 @@ def _rank_vectors(
                     side.targets,
                     rules,
                     rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
-                    filter=side.filter,
-                    candidates=side.candidates,
+                    filter=core_selection(side.filter),
+                    candidates=core_selection(side.candidates),
                     block=options.get("block"),
                     watch=watch_of_part(watch, sizes, i),
                 )
@@ -267,7 +267,7 @@ def _rank_scores(
     tellers = split_progress(reporter(listener, sum(sizes)), sizes)
     ranks_of_sides = []
     for (argument, side, rows, store), tell in zip(opened, tellers, strict=True):
-        selections = (side.filter, side.candidates)
+        selections = core_selection(side.filter), core_selection(side.candidates)
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, *selections, rules)
             source = StoreSource(store, io)
@@ -304,7 +304,7 @@ def _rank_lists(
         if number != height:
             expected = f"{height} lists, one for each {noun}"
             raise InputValueError(argument, expected=expected, got=number)
-        tasks: dict[str, Any] = {"rows": rows, "filter": side.filter}
+        tasks: dict[str, Any] = {"rows": rows, "filter": core_selection(side.filter)}
         with argument_names(ids=argument):
             if task.protocol.candidates == LISTED:
                 tasks["sizes"] = LISTED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core import Selection
 from ..arrays.row_keys import RowKeys, codes_of, distinct_in_place, find_by_block
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import public
@@ -155,6 +156,19 @@ def selection_of_tasks(selection: Any, tasks: IntArray) -> Any:
     """Return the selection of some tasks: one list for all tasks, and none, stay as they are."""
     if isinstance(selection, TaskLists):
         return selection.of_tasks(tasks)
+    return selection
+
+
+def core_selection(selection: Any) -> Any:
+    """Return lists that a task has made as the core takes them, so that nothing reads them again.
+
+    Examples
+    --------
+    >>> core_selection(TaskLists(np.array([0, 1]), np.array([5]), np.array([0, 0]))).indices
+    array([5])
+    """
+    if isinstance(selection, TaskLists):
+        return Selection(*selection)
     return selection
 
 
