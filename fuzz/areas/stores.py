@@ -78,7 +78,7 @@ FAULTS = [
     ),
     Fault(
         "a member of an archive that begins a byte too late",
-        "python/truerank/stores/files.py",
+        "python/truerank/stores/opening.py",
         "header._replace(start=start + header.start)",
         "header._replace(start=start + header.start + (start > 0))",
     ),

@@ -80,7 +80,8 @@ OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
 PLACES = {
     "arrays/input_files.py": {"open"},
     "arrays/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
-    "stores/files.py": {"zipfile.ZipFile", "np.memmap", "open"},  # /proc/self/maps
+    "stores/opening.py": {"zipfile.ZipFile", "open"},  # /proc/self/maps
+    "stores/store.py": {"np.memmap"},
     "arrays/writing.py": {"open", "os.open"},
     **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
     "page/report_page.py": {".read_text"},

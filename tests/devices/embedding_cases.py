@@ -23,7 +23,6 @@ from truerank import _core, alignment, devices
 from truerank.devices import (
     score_sources,
     task_counts,
-    topk,
     vector_scores,
 )
 from truerank.devices.vector_scores import VectorScores, scores_right
@@ -57,8 +56,8 @@ def small_and_poisoned() -> Iterator[None]:
         patch.setattr(score_sources, "TILE_BYTES", 4000)
         patch.setattr(task_counts, "MOST_ENTRIES", 60)
         patch.setattr(task_counts, "MOST_TASKS", 6)
-        patch.setattr(topk, "TILE_SCORES", 400)
-        patch.setattr(topk, "TILE_COLUMNS", 64)
+        patch.setattr(vector_scores, "SORTED_SCORES", 400)
+        patch.setattr(vector_scores, "SORTED_COLUMNS", 64)
         yield
 
 

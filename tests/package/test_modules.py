@@ -39,12 +39,12 @@ TESTED_BY = {
         inputs/progress_listeners
     """,
     "counting/test_property.py": """
-        counting/ranking counting/sampled
+        counting/ranking
     """,
     "devices/test_devices.py": """
         devices/backends devices/bounded_kernels devices/bounded_scores
         devices/count_kernels devices/score_sources devices/scoring_kernels
-        devices/task_counts devices/topk devices/unchecked
+        devices/task_counts devices/unchecked
         devices/vector_scores
         stores/on_device
     """,
@@ -128,9 +128,6 @@ TESTED_BY = {
     """,
     "retrieval/test_task.py": """
         retrieval/side
-    """,
-    "stores/test_opening.py": """
-        stores/files
     """,
     "stores/test_stores.py": """
         stores/store

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.row_keys import distinct
 from ..counting.job import prepare_job
-from ..counting.sampled import rank_against
+from ..counting.lists import rank_against
 from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
 from ..inputs.checks import instance, unique_keys
 from ..inputs.rules import Rules

@@ -10,7 +10,7 @@ adds to partial counts, to which the true candidates are added at the end. A fun
 to their counts, a loop by default.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
-cache holds it in huge pages, which `stores.files` asks for. In small pages each fault maps 64 kB at
+cache holds it in huge pages, which `stores.store` asks for. In small pages each fault maps 64 kB at
 most, and mapping may cost as much as counting. A tile is mapped alone and then unmapped, so that
 page tables do not grow with the file. The map of a cold file is as fast as the fastest reading
 loop, thanks to the kernel's read-ahead: populating the map by hand, warm or cold, or asking for the

@@ -15,21 +15,26 @@ if TYPE_CHECKING:
     from .bounded_scores import has_bounds as has_bounds
     from .bounded_scores import products_hold as products_hold
     from .task_counts import DeviceCounts as DeviceCounts
-    from .topk import top_scores as top_scores
     from .unchecked import KeptLists as KeptLists
     from .unchecked import job_on_device as job_on_device
     from .vector_scores import VectorScores as VectorScores
     from .vector_scores import in_parts as in_parts
     from .vector_scores import scores_right as scores_right
     from .vector_scores import tensor_on as tensor_on
+    from .vector_scores import top_scores as top_scores
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
             ".bounded_scores": ("BoundedScan", "has_bounds", "products_hold"),
             ".task_counts": ("DeviceCounts",),
-            ".topk": ("top_scores",),
             ".unchecked": ("KeptLists", "job_on_device"),
-            ".vector_scores": ("VectorScores", "in_parts", "scores_right", "tensor_on"),
+            ".vector_scores": (
+                "VectorScores",
+                "in_parts",
+                "scores_right",
+                "tensor_on",
+                "top_scores",
+            ),
         },
     )

@@ -7,22 +7,28 @@ in the course of a usual call could hang a child that another thread forks meanw
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
 
 from .._core import Scores
+from ..arrays.input_files import open_input, report_damage
+from ..arrays.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
-from ..inputs.scores import DTYPES, as_scores, dtype_name
+from ..inputs.scores import DTYPES, as_scores, check_dimensions, dtype_name
 from ..naming import public
-from .files import BLOCKS, is_glob, matching_files, open_file, open_map
 from .on_device import counts_as_on_device, device_store
-from .store import ArrayStore, ShardStore, Store, Tile
+from .store import ArrayStore, BinaryFile, FileStore, ShardStore, Store, Tile
 
+BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 PATHS = (str, bytes, os.PathLike)
+_WILDCARDS = "*?["
 
 
 @public("truerank")
@@ -234,3 +240,147 @@ def _read_one(
         got = f"{type(source).__name__} in chunks; {BLOCKS}"
         raise InputTypeError("scores", expected=expected, got=got)
     return as_scores(source, dtype, dtypes)
+
+
+def open_file(
+    path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
+) -> FileStore:
+    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
+
+    Raises
+    ------
+    ValueError
+        For a file of another format, and for a broken header; it names the file and the member.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in (".npy", ".npz") and os.path.exists(path):
+        expected = (
+            "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
+            f"of zarr and HDF5, {BLOCKS}"
+        )
+        raise InputValueError("scores", expected=expected, place=path)
+    with open_input("scores", path) as file:
+        if suffix == ".npz":
+            place, start, size = _stored_member(file, path, member)
+        else:
+            place = path
+            start = 0
+            size = os.fstat(file.fileno()).st_size
+        with report_damage("scores", place):
+            file.seek(start)
+            header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
+        check_dimensions(header.shape, place)
+        name = dtype_name(header.dtype, dtype, dtypes, place)
+        return FileStore(file, place, header._replace(start=start + header.start), name)
+
+
+def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str, int, int]:
+    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
+
+    Raises
+    ------
+    ValueError
+        For a damaged archive, and for a member that does not exist, is compressed or encrypted.
+    """
+    import zipfile
+
+    with report_damage("scores", path, "the archive is damaged: "):
+        archive = zipfile.ZipFile(file)
+        entries = npz_entries(archive)
+    chosen = "scores"
+    if member:
+        chosen = member.removesuffix(".npy")
+    elif len(entries) == 1:
+        chosen = next(iter(entries))
+    if chosen not in entries:
+        expected = f"the array {chosen!r}"
+        if not member:
+            expected += ", or open_scores(path, member=...), which says the one that is meant"
+        raise InputValueError("scores", expected=expected, got=list(entries), place=path)
+    info = entries[chosen]
+    place = f"{path}: {info.filename}"
+    with report_damage("scores", place, "cannot be read in place: "):
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed; numpy.savez stores arrays as they are")
+        archive.open(info)  # This reads and checks its local header.
+        return place, file.tell(), info.file_size
+
+
+def open_map(array: Any, dtype: Any, dtypes: tuple[str, ...]) -> FileStore | None:
+    """Open the file of a map; None where the array may show anything but what the file has.
+
+    So a part of a map is an array, and so is a map that is copied on writing, or whose file another
+    one has replaced. So is one by columns, whose tiles in memory have whole rows.
+    """
+    import mmap
+
+    path = array.filename or ""
+    is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+    if not is_whole or array.mode == "c" or not os.path.isfile(path):
+        return None
+    check_dimensions(array.shape)
+    name = dtype_name(array.dtype, dtype, dtypes)
+    layout = NpyHeader(array.shape, False, array.dtype, array.offset)
+    with suppress(OSError), open_input("scores", path) as file:
+        if _is_mapped_at(file, array.__array_interface__["data"][0]):
+            return FileStore(file, file.name, layout, name)
+    return None
+
+
+def _is_mapped_at(file: BinaryFile, address: int) -> bool:
+    """Whether an address of memory is that of a map of a file, as far as the system tells it."""
+    status = os.fstat(file.fileno())
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            span, _, _, device, inode, *_ = line.split(maxsplit=5)
+            first, end = (int(number, 16) for number in span.split("-"))
+            if first <= address < end:
+                numbers = [int(number, 16) for number in device.split(":")]
+                return (os.makedev(*numbers), int(inode)) == (status.st_dev, status.st_ino)
+    return False
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name is a pattern and not the name of an existing file."""
+    return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
+
+
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that match a pattern, part-2 before part-10.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no file matches, or if the numbers in the names show that a shard is missing.
+    """
+    import glob
+
+    parts = {name: _text_and_numbers(name) for name in glob.glob(pattern, recursive=True)}
+    names = sorted(parts, key=lambda name: (parts[name], name))
+    if not names:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    columns = zip_longest(*(parts[name] for name in names))
+    varying = [column for column in columns if len(set(column)) > 1]
+    if len(varying) == 1 and all(isinstance(number, int) for number in varying[0]):
+        # Numbers of which no two follow each other by one mean something else, such as first rows.
+        steps = [after - before for before, after in pairwise(varying[0])]
+        if 1 in steps and max(steps) > 1:
+            i = steps.index(max(steps))
+            problem = f"a shard is missing between {names[i]} and {names[i + 1]} (else list them)"
+            raise FileNotFoundError(errno.ENOENT, problem, pattern)
+    return names
+
+
+def _text_and_numbers(name: str) -> list[Any]:
+    """Split a name at its runs of digits, which are numbers: every second part.
+
+    Examples
+    --------
+    >>> _text_and_numbers("part-10.npy")
+    ['part-', 10, '.npy']
+    """
+    import re
+
+    parts: list[Any] = re.split("([0-9]+)", name)
+    parts[1::2] = map(int, parts[1::2])
+    return parts

@@ -1,6 +1,7 @@
 """What a store is: a score matrix that need not be in memory, read a rectangle at a time.
 
-An array is one, and so are several that stand one below the other, or side by side.
+An array is one, and so is a file, and several that stand one below the other, or side by side. A
+file is mapped tile by tile, or read by the core, and open only meanwhile, however many there are.
 """
 
 from __future__ import annotations
@@ -9,21 +10,30 @@ import os
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from .._core import FileScores, Scores
+from ..arrays.input_files import open_input, report_damage
+from ..arrays.npy_files import NpyHeader
 from ..errors import InputTypeError, InputValueError
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
+BinaryFile = IO[bytes]
 
 _DIGEST_TILE_BYTES = 1 << 24
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
+# The system is told about so many reads in advance.
+_PREFETCHED_READS = 64
+# With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
+# file is as fast as memory. Without it pages are small and each one faults: three times as slow.
+# With the second, pages that are mapped are no harder to take away than others.
+_ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 
 
 class Tile(NamedTuple):
@@ -226,6 +236,143 @@ class ArrayStore(Store):
     def take(self, rows: Array, columns: Array) -> Array:
         scores = self.array[rows, columns]
         return scores.astype(scores.dtype.newbyteorder("="), copy=False)
+
+
+class FileStore(Store):
+    """A matrix in a file.
+
+    A block maps its own lines alone: page tables stay small however large the file is. Single
+    scores are read: a random page fault reads megabytes ahead.
+
+    Parameters
+    ----------
+    file : binary file
+        The file, which is open. Another file in its place is refused later.
+    place : str
+        What messages call the file.
+    layout : NpyHeader
+        Where the matrix lies in the file, as the header of a `.npy` says it.
+    dtype : str
+        The name of the dtype of the scores.
+
+    Raises
+    ------
+    ValueError
+        For a file that is too short.
+    """
+
+    def __init__(self, file: BinaryFile, place: str, layout: NpyHeader, dtype: str) -> None:
+        self._place = place
+        self._by_columns = layout.by_columns
+        self._offset = layout.start
+        super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
+        self._facts = (self._offset, self._by_columns)
+        self._status = os.fstat(file.fileno())
+        self._check(self._status)
+        # A line is a row, or a column if columns lie together.
+        line = self.shape[0] if self._by_columns else self.shape[1]
+        self._strides = (line * self.itemsize, self.itemsize)
+
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self._by_columns)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
+        offset, shape = self._lines(tile)
+        # The strides lead to the last score, whose own bytes are added to them.
+        size = (shape[0] - 1) * self._strides[0] + shape[1] * self._strides[1]
+        with self._opened() as file:
+            data: Any
+            if io == "read":
+                file.seek(offset)
+                data = file.read(size)
+            else:
+                data = map_bytes(file, offset, size)
+            problem = f"expected {size:,} bytes from {offset:,} on: "
+            with report_damage("scores", self._place, problem):
+                block = np.ndarray(shape, self.carrier, data, 0, self._strides)
+            del data
+            if self._by_columns:
+                block = block.T
+            yield block
+
+    @contextmanager
+    def core_block(self, tile: Tile, io: str) -> Iterator[Scores | FileScores]:
+        if io != "read":
+            with super().core_block(tile, io) as block:
+                yield block
+            return
+        offset, shape = self._lines(tile)
+        with self._opened() as file:
+            layout = file.fileno(), offset, shape, self._strides
+            scores = FileScores(*layout, self._place, self.dtype, self.swapped)
+            yield scores.T if self._by_columns else scores
+
+    def take(self, rows: Array, columns: Array) -> Array:
+        lines = rows
+        places_in_lines = columns
+        if self._by_columns:
+            lines = columns
+            places_in_lines = rows
+        offsets = self._offset + lines * self._strides[0] + places_in_lines * self._strides[1]
+        with self._opened(buffering=0) as file:
+            scores = read_single_scores(file, offsets, self.carrier)
+            self._check(os.fstat(file.fileno()))
+        return scores
+
+    def _lines(self, tile: Tile) -> tuple[int, tuple[int, int]]:
+        """Return where a tile begins in the file, and how many lines it has, and how long."""
+        if self._by_columns:
+            tile = tile.T
+        offset = self._offset + tile.top * self._strides[0] + tile.left * self._strides[1]
+        return offset, (tile.height, tile.width)
+
+    @contextmanager
+    def _opened(self, buffering: int = -1) -> Iterator[BinaryFile]:
+        """Open the file, after a check that it is the same and large enough."""
+        with open_input("scores", self._paths[0], buffering) as file:
+            self._check(os.fstat(file.fileno()))
+            yield file
+
+    def _check(self, status: os.stat_result) -> None:
+        if not os.path.samestat(status, self._status):
+            raise InputValueError("scores", "another file has taken its place", place=self._place)
+        expected = self._offset + self.nbytes
+        if status.st_size < expected:
+            described = f"{self.shape} {self.dtype} from byte {self._offset:,} on"
+            problem = f"expected {expected:,} bytes ({described}), the file has {status.st_size:,}"
+            raise InputValueError("scores", problem, place=self._place)
+
+
+def map_bytes(file: BinaryFile, start: int, size: int) -> Array:
+    """Map bytes of a file, as long as the array lasts."""
+    import mmap
+
+    mapped: Any = np.memmap(file, np.uint8, "r", start, (size,))
+    for advice in _ADVICE:
+        with suppress(OSError, AttributeError):  # Not every kernel takes advice for files.
+            mapped.base.madvise(getattr(mmap, advice))
+    return np.asarray(mapped)
+
+
+def read_single_scores(file: BinaryFile, offsets: Array, carrier: np.dtype[Any]) -> Array:
+    """Read the scores at some places of a file, in native byte order.
+
+    Of a file that has shrunk meanwhile the last ones are 0: look at its size afterwards.
+    """
+    order = np.argsort(offsets, kind="stable")
+    data = bytearray()
+    for first in range(0, len(order), _PREFETCHED_READS):
+        group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
+        with suppress(OSError, AttributeError):  # Not every system takes such hints.
+            for offset in group:  # The system can fetch them all at once.
+                os.posix_fadvise(file.fileno(), offset, carrier.itemsize, os.POSIX_FADV_WILLNEED)
+        for offset in group:
+            file.seek(offset)
+            data += file.read(carrier.itemsize)
+    out = np.empty(len(offsets), carrier.newbyteorder("="))
+    out[order] = np.frombuffer(data.ljust(out.nbytes, b"\0"), carrier)
+    return out
 
 
 class ShardStore(Store):
