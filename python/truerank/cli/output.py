@@ -136,13 +136,6 @@ def unit_of(ranks: Ranks) -> str:
     return "task" if ranks.answers is None else "query"
 
 
-def with_rules(ranks: Ranks, rules: Given) -> Ranks:
-    """Return ranks whose protocol says, as options do, which answers are right, and the like."""
-    if "relevance_level" in rules:
-        every_metric.answers.check_level(rules["relevance_level"], ranks.gains)
-    return ranks.with_protocol(**rules)
-
-
 def show_report(
     evaluate: Callable[[], Ranks | Report],
     given: Given,
@@ -246,7 +239,7 @@ def evaluate_and_save(
     """Evaluate a task, save its ranks, and return their report with groups and weights."""
     measured = evaluate()
     ranks = measured if isinstance(measured, Ranks) else measured.ranks
-    ranks = with_rules(ranks, rules)
+    ranks = ranks.with_protocol(**rules)
     if path is not None:  # Ranks are saved before anything else can fail.
         ranks.save(path)
     made = report(ranks, **grouping)

@@ -45,7 +45,6 @@ from .output import (
     show,
     show_report,
     unit_of,
-    with_rules,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def compare_files(given: Given) -> None:
         raise click.UsageError("--by has groups on the page of --html; --unit names the units")
     models = {}
     for name, each in ranks.items():
-        models[name] = report(with_rules(each, rules), seed=seed, by=by)
+        models[name] = report(each.with_protocol(**rules), seed=seed, by=by)
     compared = compare(models, metric=metrics, seed=seed, **given)
     if page is not None:
         save_page(page, models, metrics=metrics, command=command_line(), **given)

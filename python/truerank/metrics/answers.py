@@ -5,6 +5,7 @@ Ranks say how answers count: by their gains, and by the rules in their protocol.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
-from ..inputs.checks import choice, number
+from ..inputs.checks import choice
 from ..inputs.rules import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
@@ -117,7 +118,7 @@ class AnsweredQueries:
             "answerless": None if answerless == ANSWERLESS[0] else answerless,
         }
         if any(getattr(protocol, name) != rule for name, rule in rules.items()):
-            ranks = ranks.with_protocol(**rules)
+            ranks = ranks._with(protocol=dataclasses.replace(protocol, **rules))
         answers = read_only(self.graded.answers)
         self.ranks = ranks._with({"answers": answers[self.graded.codes]})
 
@@ -503,26 +504,6 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
         got = f"up to {array.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
     return counted
-
-
-def check_level(level: object, gains: FloatArray | None) -> float:
-    """Check a relevance level: a finite number above 0, which one of the gains reaches.
-
-    Examples
-    --------
-    >>> check_level(2, np.array([1.0, 3.0]))
-    2.0
-    """
-    value = number("relevance_level", level)
-    if not 0 < value < math.inf:
-        expected = "a finite number above 0"
-        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
-    highest = 1.0 if gains is None else gains.max(initial=0)
-    # An empty part has no gains to compare with.
-    if highest < value and (gains is None or len(gains)):
-        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
-        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
-    return value
 
 
 def check_misses(misses: str, protocol: Protocol) -> None:

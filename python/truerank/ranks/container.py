@@ -20,6 +20,7 @@ from ..naming import import_extra, printable, public
 from .counts import (
     COUNTS,
     Audit,
+    check_level,
     checked_answers,
     checked_audit,
     checked_counts,
@@ -448,6 +449,11 @@ class Ranks(Immutable):
         This names the filter that was given to `rank`. To name one for ranks that truerank counted
         without any, among all candidates, is a warning: nothing was left out of them.
 
+        Raises
+        ------
+        TypeError, ValueError
+            As `Protocol` does, and for a relevance level that no gain of these ranks reaches.
+
         Examples
         --------
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
@@ -455,6 +461,8 @@ class Ranks(Immutable):
         """
         before = self.protocol
         protocol = dataclasses.replace(before, **fields)
+        if fields.get("relevance_level") is not None:
+            check_level(fields["relevance_level"], self.gains)
         # Lists, samples and NaN that is omitted may lack known answers without a filter.
         whole = (before.filter, before.lists, before.nan, protocol.candidates, protocol.sampled)
         is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, checked_weights, index_array, integers
-from ..inputs.checks import check_length, check_shape, is_iterable
+from ..inputs.checks import check_length, check_shape, is_iterable, number
 from ..naming import public
 
 if TYPE_CHECKING:
@@ -129,6 +130,26 @@ def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDA
         else:
             checked[name] = _counts(name, values, length, int(name == "answers"))
     return checked
+
+
+def check_level(level: object, gains: FloatArray | None) -> float:
+    """Check a relevance level: a finite number above 0, which one of the gains reaches.
+
+    Examples
+    --------
+    >>> check_level(2, np.array([1.0, 3.0]))
+    2.0
+    """
+    value = number("relevance_level", level)
+    if not 0 < value < math.inf:
+        expected = "a finite number above 0"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    highest = 1.0 if gains is None else gains.max(initial=0)
+    # An empty part has no gains to compare with.
+    if highest < value and (gains is None or len(gains)):
+        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    return value
 
 
 def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:

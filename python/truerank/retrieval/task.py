@@ -14,8 +14,9 @@ from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
-from ..metrics.answers import GAINS, check_level, check_misses, counted_gains
+from ..metrics.answers import GAINS, check_misses, counted_gains
 from ..naming import format_count, percent, public
+from ..ranks.counts import check_level
 from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
 from ..records.list_files import read_lists

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -62,7 +63,7 @@ _ROUNDING = 0.01
 # So many pairs of rows of a store are looked at: each takes a page of a file, or two.
 LOOKED_AT = 100
 # What the task knows of the protocol of its ranks; counting knows the rest.
-_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "relevance_level")
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain")
 
 
 class ScoreOptions(RuleOptions, total=False):
@@ -162,6 +163,9 @@ def join_sides(task: Task, ranks_of_sides: Iterable[Ranks], **fields: Any) -> Ra
         else:  # Files of the task come before those of its scores.
             fields["files"] = task.protocol.files + ranks.protocol.files + files
             protocol = ranks.with_protocol(**fields).protocol
+            level = task.protocol.relevance_level
+            if level is not None:  # No gain of a part of a task need reach it.
+                protocol = dataclasses.replace(protocol, relevance_level=level)
         counted = ranks.protocol
         origins = (task._origin,)
         parts.append(ranks._with(arrays, labels=side.labels, protocol=protocol, origins=origins))
