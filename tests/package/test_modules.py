@@ -109,7 +109,6 @@ TESTED_BY = {
     "reporting/test_report_members.py": """
     """,
     "reporting/test_report_table.py": """
-        reporting/columns
     """,
     "reporting/test_reports.py": """
         reporting/summaries

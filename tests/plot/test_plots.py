@@ -17,7 +17,7 @@ import truerank as tr
 from support.example_ranks import any_ranks
 from support.examples import examples
 from support.refusals import refusal
-from truerank.reporting.columns import compose_key
+from truerank.reporting.summaries import compose_key
 
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 

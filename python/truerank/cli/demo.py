@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import Ranks, Report, compat, report, score_embeddings
 from ..link_prediction import Task
-from ..reporting.columns import metric_column
+from ..reporting.report_table import metric_column
 from ..tables import Column, Table
 from .options import (
     ARRAY,

@@ -24,16 +24,15 @@ from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, public
 from ..plot import groups, hits_curve, rank_distribution
 from ..plot.drawing import COLOURS, check_named
-from ..reporting.columns import AUTO, is_auto
 from ..reporting.model_table import table
-from ..reporting.report_table import GROUPS_SHOWN, table_of_report
+from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, table_of_report
 from ..reporting.reports import Report
 from ..tables import Table
 from ..tables.forms import html_text
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from ..reporting.columns import Names
+    from ..tables.as_table import Names
 
 # HTML may not contain these, not even escaped.
 ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -13,7 +13,7 @@ from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics.keys import MACRO, increasing
 from ..naming import format_count, public
-from ..reporting.columns import COUNTED, label_text
+from ..reporting.report_table import COUNTED, label_text
 from ..reporting.reports import Report
 from .drawing import (
     COLOURS,

@@ -16,8 +16,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
-from .columns import compose_key
-from .summaries import share_missed
+from .summaries import compose_key, share_missed
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -23,12 +23,18 @@ from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO, increasing
 from ..naming import format_count, public
 from ..tables import Column, Table
+from ..tables.as_table import Names
 from ..tables.forms import DAGGER
 from ..tables.table import check_digits
 from .audit import Graded, graded_findings
-from .columns import (
-    Names,
+from .report_table import (
+    DOUBTS,
+    GROUP,
+    MICRO,
+    add_intervals,
     choose_metrics,
+    chosen_kinds,
+    group_sizes,
     is_auto,
     label_column,
     label_text,
@@ -36,7 +42,6 @@ from .columns import (
     rows_that_differ,
     sentence,
 )
-from .report_table import DOUBTS, GROUP, MICRO, add_intervals, chosen_kinds, group_sizes
 from .reports import Report
 
 if TYPE_CHECKING:

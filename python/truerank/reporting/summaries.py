@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UnknownKeyError
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RANK_KEYS, Grammar, Key
 from ..metrics.kinds import DEFAULT_KIND, Sample, sample_of
 from ..metrics.metric_table import ADJUSTMENTS, METRICS
 from ..metrics.values import moments_within, order_of_groups, values_within
 from ..naming import format_count, percent, public
 from ..ranks.counts import ties_of
-from .columns import SHORT_METRICS, compose_key
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
 MOST_NAMED = 10  # A message names so many groups.
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
 JSON_FORMAT = 1
 JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 # In these words the line above a table says what becomes of right answers that their lists miss.
@@ -114,6 +114,19 @@ def share_missed(report: Report) -> float | None:
     if report.ranks.listed is None or not is_right.any():
         return None
     return float(1 - report.ranks.listed[is_right].mean())
+
+
+def compose_key(side: str, kind: str, metric: str, grammar: Grammar = RANK_KEYS) -> str:
+    """Join side, kind and metric to a key, without defaults.
+
+    Examples
+    --------
+    >>> compose_key("tail", "realistic", "amri")
+    'tail.amri'
+    """
+    words = [word for word in (side, kind) if word not in (ALL_SIDES, grammar.default_kind)]
+    words.append(metric)
+    return ".".join(words)
 
 
 def listed_keys(report: Report) -> list[str]:
