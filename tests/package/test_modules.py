@@ -85,7 +85,7 @@ TESTED_BY = {
     "package/test_types.py": """
     """,
     "plot/test_plots.py": """
-        plot/curves plot/drawing plot/rows
+        plot/drawing plot/plots
     """,
     "ranks/test_ranks.py": """
         ranks/container ranks/counts ranks/joining

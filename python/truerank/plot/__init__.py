@@ -12,8 +12,7 @@ are given as a mapping of names to Reports; where their protocols differ the leg
 
 from __future__ import annotations
 
-from .curves import hits_curve, rank_distribution
-from .rows import groups
+from .plots import groups, hits_curve, rank_distribution
 
 __all__ = [
     "groups",

@@ -1,7 +1,8 @@
-"""Plots of where the ranks lie: their distribution, and hits@k for every k."""
+"""The plots: the distribution of ranks, hits@k for every k, and a metric by group."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,20 +10,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from ..errors import InputTypeError
-from ..inputs.checks import choice, flag
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inference.intervals import why_no_interval
+from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
+from ..metrics.keys import MACRO, increasing
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND, KINDS, Sample
 from ..metrics.ties import HIT
 from ..naming import format_count, public
+from ..reporting.report_table import COUNTED, label_text
 from ..reporting.reports import Report
 from .drawing import (
+    COLOURS,
     MARKERS,
     axes_for,
     check_named,
     colours_for,
     draw_legend,
+    escape_formulas,
     shorten,
     unlike_protocols,
 )
@@ -35,6 +41,9 @@ if TYPE_CHECKING:
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
+ORDERS = ("tasks", "value")  # These are of groups.
+
+_ROW_HEIGHT = 0.27  # The unit is inches.
 DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
 _MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
@@ -504,3 +513,140 @@ def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> Flo
     total = mass.sum() or np.nan  # Without tasks no share is known.
     found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
     return found
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+@public("truerank.plot")
+def groups(
+    report: Report,
+    metric: str = "mrr",
+    *,
+    most: int = 20,
+    order: str = "tasks",
+    interval: bool = True,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a metric for each group of a report, with numbers of tasks and both averages.
+
+    Parameters
+    ----------
+    report : Report
+        A report with groups: ``report(ranks, by="relation")``; or one of retrieval.
+    metric : str
+        A key without "macro.", with side and kind if needed.
+    most : int
+        The greatest number of groups; the heading of the legend says how many there are.
+    order : {"tasks", "value"}
+        Whether the groups with the most tasks of the side come first, or those with the best value.
+    interval : bool
+        Draw the confidence interval of each value.
+    level : float
+        The level of the intervals.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its patches are the bars, the first at the top. A group without a value has no bar but the
+        words "no value".
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For an unknown metric.
+    TypeError, ValueError
+        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order,
+        and a level outside of (0, 1).
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> measured = report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["likes", "knows", "likes"])
+    >>> ax = groups(measured, "mr")
+    >>> [float(bar.get_width()) for bar in ax.patches]
+    [1.5, 4.0]
+    """
+    if not isinstance(report, Report):
+        raise InputTypeError("report", expected="a Report", got=type(report).__name__)
+    if report.by is None:
+        raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
+    positive_integer("most", most)
+    choice("order", order, ORDERS)
+    key = report.read_key(metric)
+    confidence(level)
+    values = report.group_values(metric)
+    tasks = report.group_tasks(key.side)
+    labels = [label for label, number in tasks.items() if number]
+    labels.sort(key=tasks.__getitem__, reverse=True)
+    if order == "value":  # The best come first, and those without a value last.
+        sign = 1 if increasing(key) is False else -1
+        labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
+    chosen = labels[:most]
+    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))
+    widths = np.array([values[label] for label in chosen])
+    ax.barh(range(len(chosen)), widths, height=0.68, color=COLOURS[5], zorder=1)
+    for place in np.flatnonzero(np.isnan(widths)).tolist():
+        ax.text(0, place, " no value", va="center", fontsize="small")
+    handles, names = _draw_averages(ax, report, metric)
+    if flag("interval", interval):
+        bounds = [_bounds(report.groups[label], metric, level) for label in chosen]
+        known = {place: ends for place, ends in enumerate(bounds) if not math.isnan(sum(ends))}
+        if known:
+            low, high = zip(*known.values(), strict=True)
+            line = ax.hlines(list(known), low, high, colors="black", linewidth=1.8, zorder=3)
+            handles.append(line)
+            names.append(f"{100 * level:g} % interval")
+    width = len(f"{max(tasks.values(), default=0):,}")
+    # These spaces are as wide as digits are.
+    numbers = [f"{tasks[label]:\u2007>{width},}" for label in chosen]
+    _write_rows(ax, list(map(label_text, chosen)), numbers, COUNTED[report.unit])
+    ax.set_xlabel(key.title)
+    title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
+    if len(chosen) < len(labels):
+        title = f"{len(chosen):,} of {title}"
+    draw_legend(ax, handles, names, title)
+    return ax
+
+
+def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:
+    """Draw a line for each average that the report has; return them with their names."""
+    handles = []
+    names = []
+    decimals = report.read_key(metric).decimals
+    for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
+        try:
+            value = report[prefix + metric]
+        except UnknownKeyError:  # z has no macro average.
+            continue
+        if not math.isnan(value):
+            handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
+            names.append(f"{name} {value:.{decimals}f}")
+    return handles, names
+
+
+def _write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
+    """Name rows from the top down, and write a cell on the right of each, under a heading."""
+    shown_names = [escape_formulas(shorten(name)) for name in names]
+    ax.set_yticks(range(len(names)), shown_names, fontsize="small")
+    ax.set_ylim(max(len(names) - 1, 0) + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
+    for row, cell in enumerate(cells):
+        xycoords = ("axes fraction", "data")
+        ax.annotate(cell, xy=(1.0, row), xycoords=xycoords, xytext=(8, 0), va="center", **style)
+    ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(8, 3), **style)
+
+
+def _bounds(report: Report, key: str, level: float) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan where there is none."""
+    if not len(report.ranks) or why_no_interval(report.read_key(key)):
+        return math.nan, math.nan
+    interval = report.interval(key, level=level)
+    return interval.low, interval.high
