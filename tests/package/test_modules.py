@@ -85,7 +85,7 @@ TESTED_BY = {
     "package/test_types.py": """
     """,
     "plot/test_plots.py": """
-        plot/drawing plot/plots
+        plot/drawing
     """,
     "ranks/test_ranks.py": """
         ranks/container ranks/counts ranks/joining
