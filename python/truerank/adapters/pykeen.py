@@ -473,11 +473,7 @@ def evaluate_model(
 
 
 def ids_of(triples: Any) -> Any:
-    """Return the ids of triples, or of several splits: of factories, tensors, or ids."""
-    if isinstance(triples, Mapping):
-        return {name: ids_of(split) for name, split in triples.items()}
-    if isinstance(triples, (list, tuple)):
-        return [ids_of(split) for split in triples]
+    """Return the ids of triples of a factory or in a tensor; others are returned as they are."""
     if isinstance(triples, CoreTriplesFactory):
         triples = triples.mapped_triples
     if isinstance(triples, torch.Tensor):
@@ -490,11 +486,14 @@ def as_positions(triples: Any) -> Any:
 
     Those of PyKEEN are positions, also where its labels are written like integers.
     """
+    if isinstance(triples, Mapping):
+        return {name: as_positions(split) for name, split in triples.items()}
     ids = ids_of(triples)
-    if isinstance(ids, dict):
-        return {name: as_positions(split) for name, split in ids.items()}
-    if isinstance(ids, list) and all(isinstance(split, np.ndarray) for split in ids):
-        return list(map(as_positions, ids))
+    if isinstance(ids, (list, tuple)):
+        splits = list(map(ids_of, ids))
+        if all(isinstance(split, np.ndarray) for split in splits):
+            return list(map(as_positions, splits))
+        return splits
     if isinstance(ids, np.ndarray) and ids.shape[1:] == (3,) and ids.dtype.kind in "iu":
         columns = dict(zip(FACTS.needed_roles, ids.T, strict=True))
         return IdTable(columns, title="triples", kind="positions")
