@@ -126,7 +126,10 @@ def align(given: Given) -> None:
         source = given["pairs"]
         facts |= take(given, "pairs columns header")
         facts["known"] = known or None
-        facts["left"], facts["right"] = count_entities(kind, arrays)
+        if kind == "scores":
+            facts["left"], facts["right"] = arrays["scores"].shape
+        else:
+            facts |= {graph: vectors.shape[0] for graph, vectors in arrays.items()}
         facts |= given.pop("labels", {})
     else:
         what = "a data set"
@@ -175,14 +178,6 @@ def take_arguments(given: Given, folder: str | None) -> None:
             given[name.lower()] = read_array(name, path)
 
 
-def count_entities(kind: str, arrays: Given) -> tuple[int, int]:
-    """Return how many left and how many right entities the model knows."""
-    if kind == "scores":
-        rows, columns = arrays["scores"].shape
-        return rows, columns
-    return arrays["left"].shape[0], arrays["right"].shape[0]
-
-
 def read_data_set(
     folder: str,
     split: str,
@@ -210,12 +205,11 @@ def read_data_set(
     if split not in data.splits:
         expected = f"one of {', '.join(data.splits)}"
         raise InputValueError("--split", expected=expected, got=repr(split))
+    known = dict(data.splits)
+    pairs = known.pop(split)
     of_fold = "" if fold is None else f"of fold {fold} "
-    return entities | {
-        "pairs": data.splits[split],
-        "known": {name: pairs for name, pairs in data.splits.items() if name != split},
-        "source": f"split {split} {of_fold}of {folder}",
-    }
+    source = f"split {split} {of_fold}of {folder}"
+    return entities | {"pairs": pairs, "known": known, "source": source}
 
 
 def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dict[str, Any]:
@@ -224,9 +218,7 @@ def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dic
     known = {name: read_own_pairs(options[name], path, data) for name, path in own.items()}
     if TESTED in known:
         return {"pairs": known.pop(TESTED), "known": known or None, "source": own[TESTED]}
-    everything = [data.pairs]
-    everything.extend(known.values())
-    keys = row_keys(list(np.concatenate(everything).T))
+    keys = row_keys(list(np.concatenate([data.pairs, *known.values()]).T))
     number = len(data.pairs)
     is_known = are_among(keys[:number], keys[number:])
     source = f"those of {folder} that no known split has"
