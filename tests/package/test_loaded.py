@@ -58,7 +58,7 @@ except SystemExit as ended:
     assert ended.code == 0
 """
 CALLS = {
-    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3400),
+    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3300),
     "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5350),
     "task of arrays": Call(
         TRIPLES

@@ -186,7 +186,11 @@ class Embeddings:
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
-        if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
+        if (
+            isinstance(right, DeviceStore)
+            and scores_vectors()
+            and devices.scores_right(right.array.device, similarity, self.dtype)
+        ):
             self.on_device = True
             self._stream = right.stream
             device = right.array.device
@@ -215,9 +219,6 @@ class Embeddings:
             expected = "vectors of length 1 or more, of an even length for complex_l1"
             got = f"shape {self.vector_shapes[0]}"
             raise InputValueError("queries", expected=expected, got=got)
-
-    def _is_scored_on(self, device: Any) -> bool:
-        return scores_vectors() and devices.scores_right(device, self.similarity, self.dtype)
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""

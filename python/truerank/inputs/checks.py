@@ -228,11 +228,11 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     """
     if isinstance(keys, str):
         return [keys]
-    listed = several(name, keys, "keys")
-    for key in listed:
+    words = several(name, keys, "keys")
+    for key in words:
         if not isinstance(key, str):
             raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
-    return list(dict.fromkeys(listed))
+    return list(dict.fromkeys(words))
 
 
 def distinct_names(name: str, words: Any) -> tuple[str, ...]:
