@@ -276,8 +276,8 @@ def _places(
 def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
     """Return what messages expect of the columns of a door, and the way out."""
     if columns is not None:
-        said = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
-        return f"columns {said}, each once, as columns= says"
+        placed = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
+        return f"columns {placed}, each once, as columns= says"
     roles = ", ".join(door.roles)
     if door.needed < len(door.roles):
         roles += f" (the first {door.needed} at least)"
@@ -308,25 +308,25 @@ class ColumnTable(NamedTuple):
     names: list[Any] | None = None
 
     def by_role(
-        self, argument: str, door: Door, said: Mapping[str, str | int] | None = None
+        self, argument: str, door: Door, columns: Mapping[str, str | int] | None = None
     ) -> tuple[dict[str, Any], str]:
         """Return the columns by their roles, as `find_roles` finds them, and what was left out.
 
-        The latter is said as the sources of files say it; it is "" where nothing was.
+        The latter is written as in the sources of files; it is "" where nothing was.
 
         Examples
         --------
         >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["document", "query", "text"])
-        >>> said = {"query": "query", "document": "document"}
-        >>> table.by_role("test", JUDGEMENTS, said)
+        >>> columns = {"query": "query", "document": "document"}
+        >>> table.by_role("test", JUDGEMENTS, columns)
         ({'query': [3, 4], 'document': [5, 6]}, 'test (left out: columns text)')
         """
-        places, others = find_roles(argument, self.names, len(self.columns), door, said)
-        columns = {role: self.columns[place] for role, place in places.items()}
+        places, others = find_roles(argument, self.names, len(self.columns), door, columns)
+        by_role = {role: self.columns[place] for role, place in places.items()}
         source = ""
         if others:
             source = f"{argument} (left out: columns {', '.join(map(self.name, others))})"
-        return columns, source
+        return by_role, source
 
     def name(self, place: int) -> str:
         """Return the name of a column, or its number."""
@@ -368,7 +368,7 @@ def read_table(argument: str, value: Any) -> ColumnTable | None:
 
 
 def read_named_table(
-    argument: str, value: Any, forms: str, said: Mapping[str, str | int] | None
+    argument: str, value: Any, forms: str, columns: Mapping[str, str | int] | None
 ) -> ColumnTable:
     """Return the columns of a table with named columns, or with numbers that the user gave.
 
@@ -380,7 +380,7 @@ def read_named_table(
         A frame of pandas or polars, a table of pyarrow, or a structured array.
     forms : str
         All forms that the door takes, for messages.
-    said : mapping of str to (str or int), or None
+    columns : mapping of str to (str or int), or None
         The columns of the roles, as `check_columns` returns them.
 
     Raises
@@ -392,7 +392,7 @@ def read_named_table(
     table = None if isinstance(value, tuple) else read_table(argument, value)
     if table is None:
         raise wrong_form(argument, value, forms)
-    if table.names is None and said is None:
+    if table.names is None and columns is None:
         expected = "columns with names, or columns= with their numbers"
         raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
     return table

@@ -209,9 +209,9 @@ def read_tables(
     >>> tables.rows.tolist(), tables.vocabularies["left"].names
     ([[0, 7], [1, 3], [2, 5]], ('a', 'b', 'c'))
     """
-    said = check_columns(columns, door)
-    reads_further = door.has_further and (said is None or has_further)
-    reader = TableReader(door, said, header=header, has_further=reads_further)
+    columns = check_columns(columns, door)
+    reads_further = door.has_further and (columns is None or has_further)
+    reader = TableReader(door, columns, header=header, has_further=reads_further)
     read = {name: reader.read(title, split) for name, (title, split) in splits.items()}
     tables = _of_one_width(read, splits, door)
     for table in tables:

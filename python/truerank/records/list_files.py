@@ -195,10 +195,7 @@ def read_qrels(
 
 def qrels_of_file(argument: str, path: str, columns: Any = None) -> Judgements:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    said = check_columns(columns, JUDGEMENTS)
-    if is_npy(path):
-        raise InputTypeError(argument, expected=QREL_FORMS, got=f"the array in {path}")
-    form = find_list_form(argument, path, JUDGEMENTS, said)
+    form = find_list_form(argument, path, JUDGEMENTS, columns)
     names, columns, comments = _read_lines(argument, path, form)
     queries, documents = columns[:2]
     relevance = columns[-1] if form.role else np.ones(len(queries))
@@ -263,10 +260,10 @@ def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -
         left_out.append(format_count(comments, "comment"))
     if repeated:
         left_out.append(format_count(repeated, "repeated line"))
-    said = form.name
+    description = form.name
     if left_out:
-        said += f"; left out: {', '.join(left_out)}"
-    return f"{path} ({said})"
+        description += f"; left out: {', '.join(left_out)}"
+    return f"{path} ({description})"
 
 
 def read_lists(argument: str, value: Any, columns: Any = None) -> NamedLists:
@@ -280,10 +277,7 @@ def lists_of_file(
     argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
 ) -> NamedLists:
     """Read a run as `read_run` does; messages name the argument."""
-    said = check_columns(columns, LISTS)
-    if is_npy(path):
-        raise InputTypeError(argument, expected=LIST_FORMS, got=f"the array in {path}")
-    form = find_list_form(argument, path, LISTS, said)
+    form = find_list_form(argument, path, LISTS, columns)
     names, columns, comments = _read_lines(argument, path, form, progress)
     queries, documents, numbers = columns
     entries = IdTable({"query": queries, "document": documents})
@@ -329,9 +323,7 @@ def data_lines(argument: str, path: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def find_list_form(
-    argument: str, path: str, door: Door, columns: Mapping[str, str | int] | None = None
-) -> LineForm:
+def find_list_form(argument: str, path: str, door: Door, columns: Any = None) -> LineForm:
     """Return the form of a file, by its first line that is no comment.
 
     Parameters
@@ -340,14 +332,23 @@ def find_list_form(
     door : Door
         `JUDGEMENTS` or `LISTS`.
     columns : mapping of str to (str or int), optional
-        The column of each role, as `check_columns` returns it.
+        As `check_columns` takes it.
 
     Raises
     ------
+    InputTypeError
+        For the file of an array.
     InputValueError
         For a line of any other form; it says which line, and what would be right.
     """
-    of_trec = TREC_RUN_FORM if door is LISTS else TREC_QRELS_FORM
+    columns = check_columns(columns, door)
+    of_trec = TREC_QRELS_FORM
+    forms = QREL_FORMS
+    if door is LISTS:
+        of_trec = TREC_RUN_FORM
+        forms = LIST_FORMS
+    if is_npy(path):
+        raise InputTypeError(argument, expected=forms, got=f"the array in {path}")
     number, line = next(data_lines(argument, path), (0, ""))
     if not number:
         return of_trec  # The file has no lines.
@@ -370,10 +371,9 @@ def _form_of_columns(
     """Return the form that a header or the user says; None: neither does."""
     between = "tabs" if "\t" in line else "blanks"
     fields = fields_of(line, between)
-    said = (columns or {}).values()
     known = set(map(door.role_of, fields))
     has_names = known.issuperset(door.needed_roles) and not any(map(_is_number, fields))
-    has_names |= any(isinstance(column, str) for column in said)
+    has_names |= any(isinstance(column, str) for column in (columns or {}).values())
     if not has_names and columns is None:
         return None
     names = fields if has_names else None

@@ -127,7 +127,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
 {query: {document: grade}}, {query: [documents]}, a tuple of columns (queries, documents, grades), \
 or a sparse matrix of grades, got a list
     """
-    said = check_columns(columns, JUDGEMENTS)
+    columns = check_columns(columns, JUDGEMENTS)
     if isinstance(value, Judgements):
         return replace(value, title=argument)
     if isinstance(value, Mapping):
@@ -137,8 +137,8 @@ or a sparse matrix of grades, got a list
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         table = table_of_columns(argument, list(value))
     else:
-        table = read_named_table(argument, value, QREL_FORMS, said)
-    by_role, source = table.by_role(argument, JUDGEMENTS, said)
+        table = read_named_table(argument, value, QREL_FORMS, columns)
+    by_role, source = table.by_role(argument, JUDGEMENTS, columns)
     grades = by_role.get("relevance")
     relevance = None if grades is None else read_grades(argument, grades)
     judgements = _make_judgements(argument, by_role["query"], by_role["document"], relevance)
@@ -452,15 +452,23 @@ def read_named_lists(argument: str, value: Any, columns: Any = None) -> NamedLis
     >>> read_named_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    said = check_columns(columns, LISTS)
+    columns = check_columns(columns, LISTS)
     if isinstance(value, NamedLists):
         return value
     if isinstance(value, Mapping):
         return _lists_of_mapping(argument, value)
-    table = read_named_table(argument, value, LIST_FORMS, said)
-    by_role, source = table.by_role(argument, LISTS, said)
-    queries, names, entries = _entries_of_columns(argument, by_role)
-    lists, _ = lists_of_entries(argument, queries, names, entries)
+    table = read_named_table(argument, value, LIST_FORMS, columns)
+    by_role, source = table.by_role(argument, LISTS, columns)
+    values: dict[str, npt.NDArray[Any]] = {}
+    if "score" in by_role:
+        values["score"] = _numbers(argument, by_role["score"], "iuf", "numbers as scores")
+    elif "rank" in by_role:
+        ranks = _numbers(argument, by_role["rank"], "iu", "integers as ranks")
+        values["rank"] = ranks.astype(np.int64)
+    queries, query_names = code_names(checked_names(argument, by_role["query"]))
+    documents, names = code_names(checked_names(argument, by_role["document"]))
+    entries = IdTable({"query": queries, "document": documents}, values)
+    lists, _ = lists_of_entries(argument, query_names, names, entries)
     lists.source = source
     if "rank" in by_role and "score" in by_role:
         ranks = _array_of_column(argument, by_role["rank"], "ranks")
@@ -498,19 +506,6 @@ def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
     refuse_rounded(argument, numbers, scores)
     indptr = indptr_of(list(map(len, listed)))
     return NamedLists(queries, names, indptr, codes, scores)
-
-
-def _entries_of_columns(argument: str, columns: Mapping[str, Any]) -> tuple[Names, Names, IdTable]:
-    """Return the names of queries and of documents, and the entries, of columns by their roles."""
-    values: dict[str, npt.NDArray[Any]] = {}
-    if "score" in columns:
-        values["score"] = _numbers(argument, columns["score"], "iuf", "numbers as scores")
-    elif "rank" in columns:
-        ranks = _numbers(argument, columns["rank"], "iu", "integers as ranks")
-        values["rank"] = ranks.astype(np.int64)
-    queries, query_names = code_names(checked_names(argument, columns["query"]))
-    documents, names = code_names(checked_names(argument, columns["document"]))
-    return query_names, names, IdTable({"query": queries, "document": documents}, values)
 
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:

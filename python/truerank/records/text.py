@@ -118,8 +118,8 @@ def find_form(
         first = fields_of(line, between)
     if door.counted and len(first) == 1 and is_integer_text(first[0]):
         names = list(door.counted)
-        said = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
-        return LineForm(len(names), "blanks", said, number, names, int(first[0]))
+        description = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
+        return LineForm(len(names), "blanks", description, number, names, int(first[0]))
     form = LineForm(len(first), between)
     if header is None:
         are_names = any(isinstance(column, str) for column in (columns or {}).values())
@@ -130,8 +130,8 @@ def find_form(
             got = f"a first line that reads {line!r}"
             raise InputValueError(title, expected=expected, got=got)
     if header:
-        said = f'the first line reads "{" ".join(first)}", a header: left out'
-        form = replace(form, name=said, header=number, names=first)
+        description = f'the first line reads "{" ".join(first)}", a header: left out'
+        form = replace(form, name=description, header=number, names=first)
     are_placed = form.names is not None or columns is not None
     if not door.fits(form.width, are_placed=are_placed):
         raise _wrong_row(title, door, form, number, line)
