@@ -98,7 +98,8 @@ class Ranks(Immutable):
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
     gains : ndarray of float64, shape (n,), read-only, or None
-        In retrieval, the grade of each right answer; None: all are 1.
+        In retrieval, the grade of each right answer, from the judgements that a
+        `truerank.retrieval.Task` was given; None: all are 1.
     answers : ndarray of int64, shape (n,), read-only, or None
         In ranks of a report of retrieval, how many right answers the query has.
     without_answers : ndarray of int64, shape (n,), read-only, or None
