@@ -24,8 +24,7 @@ from truerank import Protocol, Ranks, Report, compare, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 
-from truerank.page import save
-from truerank.page.report_page import picture
+from truerank.page import picture, save
 from truerank.plot.drawing import COLOURS
 
 EVIL = (

@@ -1,9 +1,344 @@
 """Reports as a page: one HTML file with tables and plots, which needs no other and no network.
 
-`save` is all that there is. `page.html` is the frame of every page and `page.css` its style;
-`report_page` fills it, with plots as SVG.
+`save` is all that there is. `page.html` is the frame of every page and `page.css` its style; they
+are filled with results, plots, findings, what was evaluated, and the numbers.
 """
 
-from .report_page import save
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..arrays.writing import replace_file
+from ..inference.comparing import compare, gather_notes, why_incomparable
+from ..inputs.checks import confidence, instance, several, unique_keys
+from ..metrics.contributions import UNIT
+from ..metrics.keys import ALL_SIDES, MACRO
+from ..naming import import_extra, public
+from ..plot import groups, hits_curve, rank_distribution
+from ..plot.drawing import COLOURS, check_named
+from ..reporting.model_table import table
+from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, table_of_report
+from ..reporting.reports import Report
+from ..tables import Table
+from ..tables.forms import html_text
 
 __all__ = ["save"]
+
+if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
+    from ..tables.as_table import Names
+
+# HTML may not contain these, not even escaped.
+ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Beyond so many groups the page's JSON has only those metrics that it shows.
+MOST_GROUPS = 1000
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
+WORDS = {
+    ("nan", "raise"): "an error",
+    ("nan", "worst"): "the worst score",
+    ("nan", "omit"): "left out",
+    ("order", "descending"): "higher is better",
+    ("order", "ascending"): "lower is better",
+    ("sampled", True): "yes",
+}
+FACTS = {
+    "split": "Split",
+    "filter": "Known answers left out",
+    "filter_rule": "Rule of the filter",
+    "candidates": "Candidates",
+    "sampled": "Sampled candidates",
+    "nan": "NaN among candidates",
+    "order": "Order of scores",
+    "dtype": "Scores",
+    "similarity": "Similarity",
+    "lists": "From lists",
+    "device": "Device",
+    "version": "Counted by truerank",
+    "files": "Files",
+    "fingerprint": "Fingerprint",
+}
+
+
+# The same settings for everybody give the same bytes for the same report. Words stay words: a
+# reader can select them. Figures fit half a page, and their words can be read on a phone, too.
+SETTINGS: dict[str, Any] = {"svg.fonttype": "none", "font.size": 11, "figure.figsize": (5, 3.6)}
+# The style sheet has what changes between light and dark: the ink and the colours of the data.
+THEME = {"#000000": "currentColor"}
+THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(COLOURS)}
+
+_TAG = re.compile("<[^>]*>")  # Text between tags has no "<" of its own.
+_COLOUR = re.compile("#[0-9a-f]{6}")
+_LEFT_OUT = re.compile(r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->")
+
+
+@public("truerank.page")
+def save(
+    path: str | os.PathLike[str],
+    reports: Report | Mapping[str, Report],
+    *,
+    title: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    notes: Iterable[str] = (),
+    command: str = "",
+    unit: LabelsLike | None = UNIT,
+    level: float = 0.95,
+    kinds: str | Iterable[str] = AUTO,
+    allow_unlike: bool = False,
+) -> None:
+    """Write one report, or several models beside each other, as one HTML file.
+
+    It fetches nothing. Its one script sorts a table by a click on a heading, or by a key: the best
+    first, then the worst, then as before. The page's policy lets no other script run.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It appears whole or not at all, and one that is there is replaced.
+    reports : Report or mapping of name to Report
+        One report, or those of several models, which are compared. They may be reports of
+        retrieval. Groups that several models share have rows, if there are at most 20.
+    title : str, optional
+        The heading. Default: the evaluated split, or the names of the models.
+    metrics : iterable of str, optional
+        The keys that are shown first and compared: "mrr", "tail.hits@10", "macro.mrr". Default: the
+        columns of a table of models.
+    notes : iterable of str
+        Lines of your own about the models and the data.
+    command : str
+        The command that made the page, which it then shows.
+    unit, level, allow_unlike
+        As in `truerank.compare`. Tables have the intervals of this level, too.
+    kinds : {"auto", "all"} or names of kinds
+        The kinds of rank that have rows, as in `Report.table`; of several models by default one.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed, which the extra `plot` brings.
+    KeyError
+        For an unknown key.
+    TypeError, ValueError
+        For anything but Reports, and for models of unlike protocols, as `truerank.table` does.
+    OSError
+        If the file cannot be written; it names the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import truerank as tr
+    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     tr.page.save(path, report, title="Two tasks")
+    ...     path.read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    models = check_named("reports", reports, Report)
+    lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
+    for name, text in (("title", title), ("command", command)):
+        if text is not None:
+            instance(name, text, str)
+    if title is None:
+        first = next(iter(models.values()))
+        title = ", ".join(filter(None, models))
+        title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
+    keys = None if metrics is None else unique_keys(metrics)
+    options = {"unit": unit, "level": confidence(level), "allow_unlike": allow_unlike}
+    results, numbers = _results(models, keys, options, kinds)
+    parts = files(__package__)
+    script = (parts / "page.js").read_text(encoding="utf-8")
+    content = {
+        "title": html_text(title),
+        "notes": _paragraphs(lines),
+        "results": results,
+        "plots": _plots(models, keys),
+        "findings": _findings(models),
+        "evaluated": _evaluated(models),
+        "reproduce": _reproduce(numbers, command),
+        "style": (parts / "page.css").read_text(encoding="utf-8"),
+        "script": script,
+        "digest": _digest(f"\n{script}"),
+        "version": __version__,
+    }
+    frame = Template((parts / "page.html").read_text(encoding="utf-8"))
+    with replace_file(path) as file:
+        file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
+
+
+def _digest(script: str) -> str:
+    """Return the SHA-256 of a script as a page says it: no other script may run there."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _results(
+    models: Mapping[str, Report],
+    keys: list[str] | None,
+    options: Mapping[str, Any],
+    kinds: Names,
+) -> tuple[str, str]:
+    """Return the tables, and all numbers as JSON."""
+    shown: list[Any] = []
+    if len(models) > 1 or keys is not None:
+        named = {name or "all tasks": report for name, report in models.items()}
+        kinds_of_models = None if is_auto(kinds) else kinds
+        has_intervals = _have_tasks(models)
+        has_groups = _have_few_groups(models, keys, options["unit"])
+        of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
+        shown.append(table(named, keys, **of_table))
+    if len(models) == 1:
+        (report,) = models.values()
+        of_report = table_of_report(
+            report,
+            kinds=kinds,
+            interval=True,
+            level=options["level"],
+            unit=options["unit"],
+            all_intervals=False,
+        )
+        shown.append(of_report)
+        return _tables(shown), _json(report)
+    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
+    first = next(iter(models.values()))
+    compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
+    if compared and _have_tasks(models):
+        shown.append(compare(models, metric=compared, **options))
+        numbers["comparisons"] = json.loads(shown[-1].to_json())
+    text = _tables(shown)
+    if first.by is not None and not has_groups:
+        text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
+    return text, json.dumps(numbers, allow_nan=False)
+
+
+def _have_few_groups(
+    models: Mapping[str, Report], keys: list[str] | None, unit: LabelsLike | None
+) -> bool:
+    """Whether a table of several models can have their groups, and these are few enough to read."""
+    if len(models) == 1 or not (unit is None or isinstance(unit, str)):
+        return False
+    first = next(iter(models.values()))
+    tasks = [each.group_tasks(first.sides[0]) for each in models.values() if each.by is not None]
+    are_alike = len(tasks) == len(models) and all(each == tasks[0] for each in tasks)
+    has_macro = any(first.read_key(key).macro for key in keys or ())
+    return are_alike and len(tasks[0]) <= GROUPS_SHOWN and not has_macro
+
+
+def _tables(results: Iterable[Any]) -> str:
+    return "".join(f'<div class="scroll">\n{result.to_html()}\n</div>\n' for result in results)
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
+
+
+def _json(report: Report) -> str:
+    if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
+        return report.to_json(indent=None)
+    keys = _usual_keys(report)
+    keys += [f"{MACRO}.{key}" for key in keys]
+    return report.to_json(keys, indent=None)
+
+
+def _usual_keys(report: Report) -> list[str]:
+    metrics: Sequence[str] = METRICS if report.unit == "task" else report.grammar.few
+    side = report.sides[0]
+    if side == ALL_SIDES:
+        return list(metrics)
+    return [f"{side}.{metric}" for metric in metrics]
+
+
+def _have_tasks(models: Mapping[str, Report]) -> bool:
+    return all(len(report.ranks) for report in models.values())
+
+
+def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
+    first = next(iter(models.values()))
+    is_one = len(models) == 1
+    drawn: Any = first if is_one else models
+    pictures = []
+    if _have_tasks(models):
+        hits = partial(hits_curve, drawn)
+        pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
+        if first.unit == "task":
+            ranks = partial(rank_distribution, drawn)
+            pictures.append(picture("ranks", "How many tasks have which rank", ranks))
+    if is_one and first.by is not None:
+        shown = keys or _usual_keys(first)
+        key = first.read_key(shown[0])._replace(macro=False)
+        of_groups = partial(groups, first, str(key))
+        pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
+    return "".join(pictures)
+
+
+def picture(name: str, caption: str, draw: Callable[[], Any]) -> str:
+    """Draw a plot and return a figure of HTML, whose ids are made from its name."""
+    style = import_extra("matplotlib.style", "an HTML page", "plot")
+    settings = SETTINGS | {"svg.hashsalt": name}
+    text = io.StringIO()
+    with style.context(["default", settings]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
+        figure = draw().figure
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = _TAG.sub(_for_page, _LEFT_OUT.sub("", svg[svg.index("<svg") :]))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{html_text(caption)}"', 1).strip()
+    return f"<figure>\n<figcaption>{html_text(caption)}</figcaption>\n{svg}\n</figure>\n"
+
+
+def _for_page(tag: re.Match[str]) -> str:
+    """Return a tag without the id of a group, which other pictures have too, and in colours."""
+    bare = re.sub('^<g id="[^"]*"', "<g", tag[0])
+    return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)
+
+
+def _findings(models: Mapping[str, Report]) -> str:
+    found = {name: list(map(str, report.audit())) for name, report in models.items()}
+    lines = gather_notes(found)
+    return _paragraphs(lines or ["Nothing was found that is suspect."])
+
+
+def _evaluated(models: Mapping[str, Report]) -> str:
+    """Return a table of the protocol: one column if all models have the same."""
+    columns = {name or "setting": _facts(report) for name, report in models.items()}
+    first = next(iter(columns.values()))
+    if all(facts == first for facts in columns.values()):
+        columns = {"setting": first}
+    names = [name for name in FACTS.values() if any(facts[name] for facts in columns.values())]
+    cells = {"protocol": names}
+    for column, facts in columns.items():
+        cells[column] = [facts[name] for name in names]
+    table = Table(cells)
+    table.names = len(cells)
+    return _tables([table])
+
+
+def _facts(report: Report) -> dict[str, str]:
+    fields = vars(report.protocol) | {"fingerprint": report.protocol.fingerprint}
+    facts = {}
+    for field, name in FACTS.items():
+        value = fields[field]
+        value = WORDS.get((field, value), value)
+        if isinstance(value, tuple):
+            value = ", ".join(value)
+        facts[name] = value or ""
+    return facts
+
+
+def _reproduce(numbers: str, command: str) -> str:
+    data = base64.b64encode(numbers.encode()).decode()
+    link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
+    text = f"<p>All numbers in all their digits, as {link}.</p>\n"
+    if command:
+        text = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n{text}"
+    return text
