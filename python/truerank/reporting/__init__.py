@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .model_table import table as table
     from .reports import Report as Report
     from .reports import report as report
-    from .summaries import Groups as Groups
     from .summaries import Summary as Summary
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
@@ -25,6 +24,6 @@ else:  # A type checker that saw `__getattr__` would accept any name.
             ".model_table": ("table",),
             ".report_table": (),
             ".reports": ("Report", "report"),
-            ".summaries": ("Groups", "Summary"),
+            ".summaries": ("Summary",),
         },
     )

@@ -532,7 +532,7 @@ class Report(Mapping[str, float], AsTable):
     # -- groups ------------------------------------------------------------------------------------
 
     @cached_property
-    def groups(self) -> reporting.Groups:
+    def groups(self) -> reporting.summaries.Groups:
         """The report of each group by its label; empty without groups."""
         return reporting.summaries.Groups(self)
 
