@@ -223,14 +223,14 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    named = check_named("reports", reports, Report)
+    models = check_named("reports", reports, Report)
     choice("kind", kind, tuple(KINDS))
-    ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(named))
-    most = _most_candidates(named, side)
+    ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
+    most = _most_candidates(models, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
-    curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
-    note = unlike_protocols(named)
+    curves = _curves(models, side, kind, partial(_by_interval, edges[1:] - 1))
+    note = unlike_protocols(models)
     draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
     ax.set_ylim(bottom=0)
@@ -293,30 +293,30 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = check_named("reports", reports, Report)
+    models = check_named("reports", reports, Report)
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = any(report.unit == "task" for report in named.values())
-    ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
+    are_of_ranks = any(report.unit == "task" for report in models.values())
+    ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
     if are_of_ranks:
-        most = _most_candidates(named, side)
+        most = _most_candidates(models, side)
     else:
-        most = max(int(report.candidates.max()) for report in named.values())
+        most = max(int(report.candidates.max()) for report in models.values())
     most = max(most, 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     if are_of_ranks:
-        curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
+        curves = _curves(models, side, kind, partial(_cumulative, cutoffs))
         heading = f"{kind} rank"
         label = "Hits@k"
     else:
-        curves = {name: _success(report, kind, cutoffs) for name, report in named.items()}
+        curves = {name: _success(report, kind, cutoffs) for name, report in models.items()}
         heading = "queries"
         label = "Success@k"
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
-    draw_steps(ax, cutoffs, heading, curves, unlike_protocols(named), band=band, chance=chance)
+    draw_steps(ax, cutoffs, heading, curves, unlike_protocols(models), band=band, chance=chance)
     rank_axis(ax, most, ticks)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
@@ -338,20 +338,20 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     )
 
 
-def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:
-    samples = (sample_of(report, side, DEFAULT_KIND) for report in named.values())
+def _most_candidates(models: Mapping[str, Report], side: str | None) -> int:
+    samples = (sample_of(report, side, DEFAULT_KIND) for report in models.values())
     return max(int(sample.candidates.max(initial=1)) for sample in samples)
 
 
 def _curves(
-    named: Mapping[str, Report],
+    models: Mapping[str, Report],
     side: str | None,
     kind: str,
     shares_of: Callable[[Sample, Sample, Sample], _Shares],
 ) -> dict[str, Steps]:
     """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
     curves = {}
-    for name, report in named.items():
+    for name, report in models.items():
         sample = sample_of(report, side, kind)
         best = sample_of(report, side, "optimistic")
         worst = sample_of(report, side, "pessimistic")

@@ -183,12 +183,12 @@ def table(
         columns.insert(0, Column("runs", hidden=True))
     columns[:0] = labels
     notes_below = list(dict.fromkeys(notes_below))
-    made = Table({c: lines[c.name] for c in columns}, notes=notes_below, digits=digits)
-    made.names = len(labels)
-    made.shown_rows = rows
-    made.differing = differing
-    made.parts = list(zip(lines["part"], lines["kind"], strict=True))
-    return made.table(notes=notes)
+    models_table = Table({c: lines[c.name] for c in columns}, notes=notes_below, digits=digits)
+    models_table.names = len(labels)
+    models_table.shown_rows = rows
+    models_table.differing = differing
+    models_table.parts = list(zip(lines["part"], lines["kind"], strict=True))
+    return models_table.table(notes=notes)
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
@@ -309,12 +309,12 @@ def _groups_of_models(models: Models) -> dict[Hashable, Models]:
 
 def _macro_keys(keys: Mapping[str, Key]) -> Keys:
     """Return the keys of macro averages; a z has no mean over groups."""
-    found: dict[str, Key | None] = {}
+    macro_keys: dict[str, Key | None] = {}
     for column, key in keys.items():
         if key.macro:
             raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
-        found[column] = None if key.adjustment == "z" else key._replace(macro=True)
-    return found
+        macro_keys[column] = None if key.adjustment == "z" else key._replace(macro=True)
+    return macro_keys
 
 
 def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names) -> list[str]:
@@ -325,8 +325,8 @@ def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names
     for name, key in keys.items():
         if key != grammar.key_of_row(key, key.side, grammar.default_kind):
             raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
-    named = {kind for report in reports for kind in chosen_kinds(report, kinds)}
-    return [kind for kind in grammar.row_kinds if kind in named]
+    kinds_shown = {kind for report in reports for kind in chosen_kinds(report, kinds)}
+    return [kind for kind in grammar.row_kinds if kind in kinds_shown]
 
 
 def _add_values(lines: Lines, columns: Iterable[str], is_repeated: bool) -> None:
