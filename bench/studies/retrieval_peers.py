@@ -27,7 +27,7 @@ from pages import arguments, markdown_table
 
 import truerank as tr
 from truerank import Report
-from truerank.metrics.answer_metrics import read_key
+from truerank.metrics.keys import parse
 from truerank.retrieval import Task
 
 Value = tuple[str, float, Report | None, Any]  # key, theirs, None if refused, query
@@ -64,7 +64,7 @@ def verdict(value: Value, digits: float) -> str | None:
 
 def is_key(name: str) -> bool:
     try:
-        return bool(read_key(name))
+        return bool(parse(name, "query"))
     except KeyError:
         return False
 

@@ -17,9 +17,9 @@ from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, report
-from truerank.metrics.kinds import KINDS
+from truerank.metrics.averages import KINDS
+from truerank.metrics.contributions import medians_within
 from truerank.metrics.metric_table import ADJUSTMENTS
-from truerank.metrics.values import medians_within
 
 PLAIN = keys_where(lambda metric: True)
 ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "ratio.hmr")

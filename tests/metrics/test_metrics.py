@@ -20,8 +20,8 @@ from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, chance, report
 from truerank.metrics import METRICS
+from truerank.metrics.averages import KINDS
 from truerank.metrics.keys import parse
-from truerank.metrics.kinds import KINDS
 from truerank.metrics.metric_table import Metric, listed_metrics
 from truerank.metrics.ties import mean_over_tie
 

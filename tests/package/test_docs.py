@@ -16,8 +16,8 @@ import truerank
 from support import markdown_pages
 from support.environment import ROOT
 from truerank.metrics import METRICS
+from truerank.metrics.averages import KINDS
 from truerank.metrics.keys import RANK_KEYS
-from truerank.metrics.kinds import KINDS
 from truerank.metrics.metric_table import ADJUSTMENTS
 
 DOCS = ROOT / "docs"

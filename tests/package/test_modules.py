@@ -74,9 +74,6 @@ TESTED_BY = {
     "metrics/test_groups.py": """
         ranks/grouping
     """,
-    "metrics/test_keys.py": """
-        metrics/kinds
-    """,
     "metrics/test_metrics.py": """
         metrics/averages metrics/metric_table metrics/values
     """,
@@ -118,9 +115,6 @@ TESTED_BY = {
     """,
     "retrieval/test_names.py": """
         retrieval/lists
-    """,
-    "retrieval/test_report.py": """
-        metrics/answer_metrics
     """,
     "retrieval/test_shapes.py": """
         retrieval/sets

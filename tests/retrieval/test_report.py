@@ -21,7 +21,7 @@ from support.examples import examples
 from support.query_reports import query_report as report
 from support.refusals import refusal
 from truerank import Report
-from truerank.metrics.answer_metrics import ANSWER_METRICS
+from truerank.metrics.metric_table import ANSWER_METRICS
 from truerank.tables.forms import json_value
 
 pytestmark = pytest.mark.python_only

@@ -15,7 +15,7 @@ from ..counting.lists import rank_lists
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of
-from ..metrics.answer_metrics import ORDER_KINDS
+from ..metrics.keys import ORDER_KINDS
 from ..naming import import_extra
 from ..ranks.labels import Labels
 from ..reporting import Report, report

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import Ranks, Report, report
-from .. import metrics as every_metric
 from ..arrays.writing import replace_file, writable_place
 from ..errors import InputValueError
 from ..inference.intervals import why_no_interval
@@ -171,9 +170,8 @@ def show_report(
     rules = take(given, RULES[unit])
     refuse(given, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    read_key = every_metric.answer_metrics.read_key if unit == "query" else parse
-    # Unknown keys are refused before a long count.
-    has_rows = any([key != key.grammar.column_of(key) for key in map(read_key, keys)])
+    read_keys = [parse(key, unit) for key in keys]  # Unknown keys are refused before a long count.
+    has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
     style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):
         raise click.UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
@@ -22,11 +22,11 @@ from ..metrics.contributions import (
     mean_and_influences,
     unit_codes,
 )
-from ..metrics.keys import NO_ADJUSTMENT, Key, table_name
+from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
 from .intervals import OF_FOLDS, OF_RUNS, decimals_within, why_no_interval
-from .pairing import Model, Models, is_model, pair_runs, reader_of, runs_of
+from .pairing import Model, Models, is_model, pair_runs, runs_of, unit_of
 from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ def compare(
     True
     """
     several = isinstance(metric, (list, tuple))
-    keys = _read_keys(metric, reader_of(a))
+    keys = _read_keys(metric, unit_of(a))
     options: dict[str, Any] = {
         "unit": unit,
         "level": confidence(level),
@@ -394,11 +394,11 @@ def compare(
     )
 
 
-def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
+def _read_keys(metric: Any, unit: str) -> list[Key]:
     """The keys of one metric or of several, each once."""
     if not isinstance(metric, (list, tuple)):
         metric = [metric]
-    keys = list(dict.fromkeys(key if isinstance(key, Key) else read(key) for key in metric))
+    keys = list(dict.fromkeys(key if isinstance(key, Key) else parse(key, unit) for key in metric))
     if not keys:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in keys:

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import confidence, integer
+from ..metrics.averages import take
 from ..metrics.contributions import (
     COUNT,
     TASK,
@@ -23,13 +24,12 @@ from ..metrics.contributions import (
     sums_by_unit,
     unit_codes,
 )
-from ..metrics.keys import NO_ADJUSTMENT, Key
-from ..metrics.kinds import take
+from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..metrics.values import adjusted, compute, moments
 from ..naming import printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
-from .pairing import align_runs, as_model, runs_of
+from .pairing import align_runs, as_model, runs_of, unit_of
 from .statistics import T, check_bases, note_on, t_test, wilson
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def interval(
     level = confidence(level)
     seed = integer("seed", seed, least=0)
     models = [as_model(name, run, seed) for name, run in runs_of(ranks, "ranks").items()]
-    key = metric if isinstance(metric, Key) else models[0].read_key(metric)
+    key = metric if isinstance(metric, Key) else parse(metric, unit_of(ranks))
     problem = why_no_interval(key, len(models))
     if problem:
         raise InputValueError("metric", problem)

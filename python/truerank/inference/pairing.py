@@ -17,16 +17,12 @@ from ..arrays.row_keys import (
 )
 from ..errors import InputTypeError, InputValueError
 from ..metrics.contributions import RankedTasks
-from ..metrics.keys import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..arrays.types import FloatArray, IntArray
-    from ..metrics.keys import Key
     from ..ranks.labels import Labels
 
 # A Report is a mapping of keys to numbers; a list holds several runs of one model.
@@ -48,7 +44,7 @@ def is_model(model: object) -> bool:
     >>> is_model(Ranks([0], [1], 10)), is_model({})
     (True, False)
     """
-    return isinstance(model, Ranks) or hasattr(model, "read_key")
+    return isinstance(model, Ranks) or hasattr(model, "contributions")
 
 
 def as_model(name: str, model: Any, seed: int = 0) -> Any:
@@ -98,14 +94,15 @@ def runs_of(model: Any, name: str) -> dict[str, Any]:
     return {f"{name}[{i}]": run for i, run in enumerate(runs)}
 
 
-def reader_of(model: Any) -> Callable[[str], Key]:
-    """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
+def unit_of(model: Any) -> str:
+    """Whether a model, or the first of several, is on tasks or queries, which have other keys."""
     while isinstance(model, (list, tuple, Mapping)) and not is_model(model) and model:
         if isinstance(model, Mapping):
             model = list(model.values())
         model = next(iter(model))
-    reader: Callable[[str], Key] = getattr(model, "read_key", parse)
-    return reader
+    if isinstance(model, Ranks):
+        return "task"
+    return getattr(model, "unit", "task")
 
 
 def _describe(model: Any) -> str:
@@ -322,7 +319,7 @@ def pair_ranks(
     >>> pair_ranks(ranks, ranks)[2:]
     ('position', ['paired by position only'])
     """
-    if reader_of(a) is not reader_of(b):  # Tasks of one rank each do not pair with queries.
+    if unit_of(a) != unit_of(b):  # Tasks of one rank each do not pair with queries.
         expected = f"{_describe(a)}, as {names[0]} is"
         raise InputTypeError(names[1], expected=expected, got=_describe(b))
     one = as_model(names[0], a, seed)

@@ -8,22 +8,19 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..errors import UnknownKeyError as UnknownKeyError
-    from . import answer_metrics as answer_metrics
     from . import answers as answers
     from . import contributions as contributions
     from .metric_table import METRICS as METRICS
     from .published import Adjusted as Adjusted
-    from .values import chance as chance
+    from .published import chance as chance
 else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
             "..errors": ("UnknownKeyError",),
-            ".answer_metrics": (),
             ".answers": (),
             ".contributions": (),
             ".metric_table": ("METRICS",),
-            ".published": ("Adjusted",),
-            ".values": ("chance",),
+            ".published": ("Adjusted", "chance"),
         },
     )

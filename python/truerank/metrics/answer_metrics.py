@@ -1,61 +1,105 @@
-"""The metrics of queries with several right answers, each for ties in random order, and their keys.
+"""The metrics of queries with several right answers, from the ties that hold these.
 
-A key is `[macro.][kind.][adjustment.]metric[@k][:p]`.
+Each is the value of every query, shape (q,), from its ties and the cutoff k or the parameter p, in
+expectation over all orders of ties; `metric_table` has their rows. A tie holds the places a + 1,
+..., a + t of a ranking; one of a million costs no more than one of ten. All sums are accurate to
+some units in the last place: nothing that cancels is subtracted.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .answer_ties import (
-    BEYOND,
-    Ties,
-    discount_sums,
-    first_reciprocals,
-    hit_chances,
-    reciprocal_sums,
-)
-from .keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
-from .kinds import EXPECTED_KIND
-from .metric_table import METRICS, Row
+from ..arrays.row_keys import codes_of
+from .keys import fail
 from .sampled_hits import DrawnCutoff, Draws
+from .ties import mean_power
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import FloatArray, IntArray
 
-ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes first.
-# A value is compared with them. They are no kinds of values themselves.
-LEVELS = ("chance", "optimum")
+BEYOND = 1 << 62  # This place is behind all others, and as a cutoff it leaves out none of them.
+# The discounts of so many places are summed once, those of later places by an integral.
+_TABLE = 1 << 12
+# So many nodes of Gauss and Legendre are exact to 1e-15 for 1 / log x up to 1e19 times the first x.
+_NODES = 24
+_MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge an error.
+_SMALL = 1e-17
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerMetric(Row):
-    """A row of the table of metrics.
+@dataclass(frozen=True)
+class Ties:
+    """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
+
+    Every order of a tie is equally likely. A tie of right answers alone has no order that matters.
 
     Attributes
     ----------
-    of_queries : callable
-        The value of each query, shape (q,), from its ties and the cutoff k or the parameter p.
-    source : str
-        Where the definition comes from.
-    by_answers : bool
-        Whether means weight each query with its number of right answers.
-    of_gains : bool
-        Whether it is about all answers with a gain, whatever the level from which on one is right.
+    above : ndarray of int64, shape (m,)
+        The candidates above the tie.
+    size : ndarray of int64, shape (m,)
+        The candidates in the tie.
+    right : ndarray of int64, shape (m,)
+        The right answers among them, at least 1.
+    gain : ndarray of float64, shape (m,)
+        The sum of the gains of the right answers in the tie.
+    starts : ndarray of int64, shape (q,)
+        The first tie of each query.
+    answers, candidates : ndarray of int64, shape (q,)
+        The right answers of each query, at least 1, and its candidates, these among them.
+    most : float
+        The highest gain of all right answers of all queries.
     """
 
-    of_queries: Callable[[Ties, Any], FloatArray]
-    source: str
-    by_answers: bool = False
-    of_gains: bool = False
-    increasing: bool | None = True
+    above: IntArray
+    size: IntArray
+    right: IntArray
+    gain: FloatArray
+    starts: IntArray
+    answers: IntArray
+    candidates: IntArray
+    most: float
+
+    def of_queries(self, first: int, stop: int) -> Ties:
+        """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
+        starts = self.starts[first:stop]
+        end = self.starts[stop] if stop < len(self.starts) else len(self.above)
+        ties = slice(starts[0], end)
+        return Ties(
+            above=self.above[ties],
+            size=self.size[ties],
+            right=self.right[ties],
+            gain=self.gain[ties],
+            starts=starts - starts[0],
+            answers=self.answers[first:stop],
+            candidates=self.candidates[first:stop],
+            most=self.most,
+        )
+
+    def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each tie the value of its query."""
+        return np.repeat(values, np.diff(self.starts, append=len(self.above)))
+
+    def right_above(self) -> IntArray:
+        """Return for each tie the number of right answers in the ties above it."""
+        before = np.cumsum(self.right) - self.right
+        above: IntArray = before - self.for_ties(before[self.starts])
+        return above
+
+    def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Return for each query the sum of the values of its ties."""
+        sums: FloatArray = np.add.reduceat(values, self.starts)
+        return sums
+
+
+# -- metrics ---------------------------------------------------------------------------------------
 
 
 def _places_within(ties: Ties, k: int | IntArray) -> IntArray:
@@ -72,20 +116,28 @@ def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
     return ties.sum_by_query(ties.right * (_places_within(ties, k) / ties.size))
 
 
-def _recall(ties: Ties, k: int | IntArray) -> FloatArray:
+def recall(ties: Ties, k: int | IntArray) -> FloatArray:
+    """The expected share of right answers that are among the first k."""
     return _hits(ties, k) / ties.answers
 
 
-def _r_precision(ties: Ties, k: int) -> FloatArray:
-    return _recall(ties, ties.for_ties(ties.answers))
+def precision(ties: Ties, k: int) -> FloatArray:
+    """The expected share of right answers among the first k."""
+    return _hits(ties, k) / k
 
 
-def _success(ties: Ties, k: int) -> FloatArray:
+def r_precision(ties: Ties, k: int) -> FloatArray:
+    """The precision, and the recall, at as many places as there are right answers."""
+    return recall(ties, ties.for_ties(ties.answers))
+
+
+def success(ties: Ties, k: int) -> FloatArray:
+    """How likely a right answer is among the first k."""
     first = ties.starts  # A query's first tie decides, for the others are below a right answer.
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
 
-def _sampled_hits(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
+def sampled_success(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
     """How likely fewer than k of n drawn other candidates are above a query's first right answer.
 
     Let i of those above its tie be drawn, and T of the w that tie: one of its r right answers is
@@ -109,13 +161,14 @@ def _sampled_hits(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
     return np.minimum(found, 1.0)
 
 
-def _reciprocal_rank(ties: Ties, k: int) -> FloatArray:
+def reciprocal_rank(ties: Ties, k: int) -> FloatArray:
+    """The expectation of 1 / the place of the first right answer, if that is at most k."""
     first = ties.starts
     within = _places_within(ties, k)[first]
     return first_reciprocals(ties.above[first], ties.size[first], ties.right[first], within)
 
 
-def _average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
+def average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
     """The sum over places of P(right) E(right answers up to here | right) / place, over R.
 
     At place i of a tie that is r / t times B + 1 + (i - 1) (r - 1) / (t - 1), over a + i, with B
@@ -129,25 +182,28 @@ def _average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
     return ties.sum_by_query(sums * (ties.right / ties.size)) / ties.answers
 
 
-def _capped_precision(ties: Ties, k: int) -> FloatArray:
-    return _average_precision(ties, k) * (ties.answers / np.minimum(ties.answers, k))
+def capped_precision(ties: Ties, k: int) -> FloatArray:
+    """The sum of `average_precision` over min(k, R)."""
+    return average_precision(ties, k) * (ties.answers / np.minimum(ties.answers, k))
 
 
-def _precision_at_r(ties: Ties, k: int) -> FloatArray:
-    return _average_precision(ties, ties.for_ties(ties.answers))
+def precision_at_r(ties: Ties, k: int) -> FloatArray:
+    """`average_precision` of as many places as there are right answers."""
+    return average_precision(ties, ties.for_ties(ties.answers))
 
 
-def _f1(ties: Ties, k: int) -> FloatArray:
+def f1(ties: Ties, k: int) -> FloatArray:
+    """The harmonic mean of precision and recall, 2 hits / (k + R)."""
     return 2 * _hits(ties, k) / (k + ties.answers)
 
 
-def _discounted_gain(ties: Ties, k: int) -> FloatArray:
+def discounted_gain(ties: Ties, k: int) -> FloatArray:
     """The expected sum of gain / log2(place + 1) over the first k places, of each query."""
     within = _places_within(ties, k)
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
-def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
+def rank_biased_precision(ties: Ties, p: float) -> FloatArray:
     """The sum of (1 - p) p^(place - 1) over right answers: that over a tie is p^a (1 - p^t)."""
     if not 0 < p < 1:
         fail(f"rbp:{p}", "p, the probability that a reader goes on, must be above 0 and below 1")
@@ -155,7 +211,7 @@ def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
     return ties.sum_by_query(weights * (ties.right / ties.size))
 
 
-def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
+def expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     """The sum over answers of P(a reader comes to it and stops there) / place.
 
     A reader stops at an answer with the probability gain / (1 + the highest gain of all).
@@ -169,7 +225,7 @@ def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
 
 
-def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
+def pairs_in_order(ties: Ties, k: int) -> FloatArray:
     """The share of pairs of a right answer and another candidate in order; a tie counts half.
 
     1 where there are no others. Pairs are counted twice, as integers: the share is exact.
@@ -182,151 +238,180 @@ def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
     return 1 - shares
 
 
-_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
-_EXAMPLES["@k:n"] = ("@1:3", "@3:20")
-_TREC = "trec_eval"
-_RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
-_MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
-_CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
-_MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
-_PYG = "PyTorch Geometric"
-_HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
-_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
-_ZHU = METRICS["sampled_hits"].source
-_ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] = (
-    ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
-    ("MAP", "[@k]", "mean average precision", _average_precision, _TREC),
-    ("MAP-min", "@k", "mean average precision over min(k, R)", _capped_precision, _RECBOLE),
-    ("MAP-at-R", "", "mean average precision at R", _precision_at_r, _MUSGRAVE),
-    ("R-Precision", "", "precision at R", _r_precision, _TREC),
-    ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
-    ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
-    ("ERR", "@k", "expected reciprocal rank", _expected_reciprocal_rank, _CHAPELLE),
-    ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
-    ("Recall", "@k", "recall at k", _recall, _TREC),
-    ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
-    ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
-    ("Success", "@k", "success at k", _success, _TREC),
-    ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", _sampled_hits, _ZHU),
-    ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
-    ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
-)
+# -- sums over the places of ties ------------------------------------------------------------------
 
 
-# These metrics are about all gains, and not about right answers alone.
-_OF_GAINS = {"nDCG", "DCG", "ERR"}
+def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
+    """The sums of 1 / (a + i) over i = 1, ..., m; 0 where m is 0.
 
-
-def _metric(
-    title: str,
-    parameter: str,
-    description: str,
-    of_queries: Callable[[Ties, Any], FloatArray],
-    source: str,
-) -> AnswerMetric:
-    """Return the metric of a row; its name is its title in small letters."""
-    return AnswerMetric(
-        name=title.lower().replace("-", "_"),
-        title=title,
-        description=description,
-        parameter=parameter,
-        examples=_EXAMPLES[parameter],
-        of_queries=of_queries,
-        source=source,
-        by_answers=title == "GAUC",
-        of_gains=title in _OF_GAINS,
-    )
-
-
-ANSWER_METRICS = {metric.name: metric for metric in itertools.starmap(_metric, _ROWS)}
-
-_NO_RANK = "a query has several right answers, and so no rank; reports of ranks have mr"
-
-ANSWER_KEYS = Grammar(
-    ANSWER_METRICS,
-    fields=(
-        Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
-        Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
-    ),
-    metric_form="metric[@k][:p]",
-    # trec_eval, pytrec_eval and ranx use these names.
-    synonyms={
-        "recip_rank": (NO_ADJUSTMENT, "mrr"),
-        "map_cut": (NO_ADJUSTMENT, "map"),
-        "ndcg_cut": (NO_ADJUSTMENT, "ndcg"),
-        "rprec": (NO_ADJUSTMENT, "r_precision"),
-        "hit_rate": (NO_ADJUSTMENT, "success"),
-        # ir_measures and papers use these names.
-        "rr": (NO_ADJUSTMENT, "mrr"),
-        "mean_reciprocal_rank": (NO_ADJUSTMENT, "mrr"),
-        "ap": (NO_ADJUSTMENT, "map"),
-        "p": (NO_ADJUSTMENT, "precision"),
-        "r": (NO_ADJUSTMENT, "recall"),
-        "h": (NO_ADJUSTMENT, "success"),
-        # RecBole, PyTorch Geometric and pytorch-metric-learning use these names.
-        "hr": (NO_ADJUSTMENT, "success"),
-        "hit": (NO_ADJUSTMENT, "success"),
-        "hit_ratio": (NO_ADJUSTMENT, "success"),
-        "mean_average_precision_at_r": (NO_ADJUSTMENT, "map_at_r"),
-    },
-    refused={
-        "hits": "did you mean success@k? In ranx hits are a number, not a share",
-        "mr": _NO_RANK,
-        "mean_rank": _NO_RANK,
-        "sampled_recall": "did you mean sampled_hits@k:n?",
-    },
-    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
-    listed=(
-        "mrr",
-        "mrr@10",
-        "map",
-        "r_precision",
-        "ndcg",
-        "ndcg@10",
-        "recall@10",
-        "recall@100",
-        "precision@10",
-        "success@10",
-    ),
-    few=("mrr", "map", "ndcg@10", "recall@10"),
-    listed_kinds=(*ORDER_KINDS, "chance", "index"),
-    tie_kinds=ORDER_KINDS,
-    rows=("kind", "adjustment"),
-    row_kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
-)
-
-
-class AnswerKey(Key):
-    """A parsed key of a report on several right answers; `parameter` is k or p, or 0."""
-
-    @property
-    def grammar(self) -> Grammar:
-        """The grammar that the key is of."""
-        return ANSWER_KEYS
-
-
-def read_key(key: str) -> AnswerKey:
-    """Read a key.
-
-    Raises
-    ------
-    KeyError
-        For an unknown key; the message says why, and which names are similar.
+    Parameters
+    ----------
+    above : ndarray of int64, shape (n,)
+        The places a before the first.
+    places : ndarray of int64, shape (n,)
+        The numbers m of places.
 
     Examples
     --------
-    >>> parsed = read_key("macro.expected.NDCG_cut_10")
-    >>> str(parsed), parsed.title
-    ('macro.ndcg@10', 'macro.nDCG@10')
+    >>> reciprocal_sums(np.array([0, 1, 9]), np.array([2, 1, 0])).tolist()
+    [1.5, 0.5, 0.0]
     """
-    if not isinstance(key, str):
-        return ANSWER_KEYS.parse(key, AnswerKey)  # type: ignore[unreachable]  # a KeyError
-    return _read_key(key)
+    sums: FloatArray = (places > 0) / (above + 1.0)
+    return _computed_once(
+        sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places
+    )
 
 
-@lru_cache(4096)
-def _read_key(key: str) -> AnswerKey:
-    parsed = ANSWER_KEYS.parse(key, AnswerKey)
-    if parsed.kind != EXPECTED_KIND and parsed.adjustment in LEVELS:
-        fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
-    return parsed
+def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
+    """The sums of 1 / log2(p + 1) over the places p = a + 1, ..., a + m.
+
+    Examples
+    --------
+    >>> discount_sums(np.array([0, 2]), np.array([1, 1])).tolist()
+    [1.0, 0.5]
+    """
+    sums: FloatArray = (places > 0) / np.log2(above + 2.0)
+    return _computed_once(sums, places > 1, _sum_discounts, above, places)
+
+
+def first_reciprocals(
+    above: IntArray, tied: IntArray, right: IntArray, within: IntArray
+) -> FloatArray:
+    """The expectations of 1 / (a + I), where I is the first of r right answers in a tie of t.
+
+    I is i with the probability C(t - i, r - 1) / C(t, r). Only I <= m count, so that m = k - a
+    gives the reciprocal rank at a cutoff k.
+
+    Parameters
+    ----------
+    above, tied, right, within : ndarray of int64, shape (n,)
+        a >= 0, t >= r >= 1, and m >= 0.
+
+    Notes
+    -----
+    A whole tie has a mirror: E(a, t, r) = r / (a + 1) E(r - 1, a + t - r + 1, a + 1). So let r be
+    at most a + 1. With T = a + t, E of r follows from E of r - 1, whose E_1 is the mean of
+    1 / (a + i): E_r = r / ((r - 1) (t - r + 1)) ((T - r + 2) E_{r - 1} - 1). This loses digits
+    where a r is far above t; there the places of the mirror are added one by one, and those of the
+    tie itself where a cutoff leaves a part of it.
+
+    Examples
+    --------
+    >>> a, t, r, m = np.array([[0, 0], [3, 3], [2, 2], [3, 1]])
+    >>> first_reciprocals(a, t, r, m).round(3).tolist()  # (2 + 1 / 2) / 3 and 2 / 3
+    [0.833, 0.667]
+    """
+    values: FloatArray = (within > 0) / (above + 1.0)
+    mixed = (right < tied) & (within > 0)
+    return _computed_once(values, mixed, _first_of_mixed, above, tied, right, within)
+
+
+def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray:
+    """The probabilities that one of r right answers is among the first m places of a tie of t.
+
+    They are 1 - C(t - r, m) / C(t, m), added factor by factor.
+
+    Examples
+    --------
+    >>> hit_chances(np.array([4, 4]), np.array([1, 2]), np.array([1, 3])).tolist()
+    [0.25, 1.0]
+    """
+    # The probability is the same with r and m exchanged, so the fewer are multiplied.
+    few, many = np.sort([right, np.minimum(within, tied)], axis=0)
+    chances = np.zeros(len(tied))
+    left = np.flatnonzero(few)  # These ties still have factors to add.
+    j = 0
+    while len(left):
+        chances[left] += (1 - chances[left]) * np.minimum(many[left] / (tied[left] - j), 1)
+        j += 1
+        left = left[(few[left] > j) & (chances[left] < 1 - 1e-15)]
+    return chances
+
+
+def _computed_once(
+    values: FloatArray,
+    where: npt.NDArray[np.bool_],
+    function: Callable[..., FloatArray],
+    *columns: IntArray,
+) -> FloatArray:
+    """Put what a function makes of columns into values at some places; it sees equal rows once."""
+    (places,) = np.nonzero(where)
+    if len(places):
+        chosen = [column[places] for column in columns]
+        codes = codes_of(*chosen)
+        first = codes.first()
+        values[places] = function(*(column[first] for column in chosen))[codes.codes]
+    return values
+
+
+@cache
+def _discount_table() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The sums of the discounts of the first places, and the nodes and weights of an integral."""
+    discounts = np.append(0, 1 / np.log2(np.arange(2.0, _TABLE + 2)))
+    table = np.cumsum(discounts.astype(np.longdouble)).astype(np.float64)
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return table, nodes, weights
+
+
+def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
+    table, nodes, weights = _discount_table()
+    last = above + places
+    sums: FloatArray = table[np.minimum(last, _TABLE)] - table[np.minimum(above, _TABLE)]
+    far = last > _TABLE
+    # x goes from p + 1/2 of the first place p beyond the table to p + 3/2 of the last. It is
+    # written as low exp(v).
+    low = np.maximum(above[far], _TABLE) + 1.5
+    high = last[far] + 1.5
+    start = np.log(low)
+    half = np.log1p((high - low) / low) / 2
+    v = half * (1 + nodes[:, None])
+    integrals = low * half * (weights @ (np.exp(v) / (start + v)))
+    slopes = 1 / (high * np.log(high) ** 2) - 1 / (low * start**2)
+    sums[far] += np.log(2) * (integrals + slopes / 24)
+    return sums
+
+
+def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
+    """`first_reciprocals` of distinct ties, in which not all are right answers."""
+    is_whole = m > t - r
+    itself = np.stack([a, t, r])
+    mirror = np.stack([r - 1, a + t - r + 1, a + 1])
+    # Of the two these are the one with fewer right answers, and the one with more.
+    few = np.where(is_whole & (r > a + 1), mirror, itself)
+    many = np.where(is_whole & (r <= a + 1), mirror, itself)
+    values = np.empty(len(a))
+    recurs = (r == 1) | (is_whole & (few[0] * (few[2] / few[1]) <= _MOST_GROWTH))
+    cut = np.where(is_whole, few[1], np.minimum(m, t))[recurs]
+    values[recurs] = _recur(few[:, recurs], cut) * (r / few[2])[recurs]
+    values[~recurs] = _add_terms(many[:, ~recurs], m[~recurs]) * (r / many[2])[~recurs]
+    return values
+
+
+def _recur(tie: IntArray, m: IntArray) -> FloatArray:
+    """`first_reciprocals` by the recurrence from one right answer to the next."""
+    a, t, r = tie
+    values: FloatArray = reciprocal_sums(a, m) / t
+    for j in range(2, int(r.max(initial=1)) + 1):
+        (left,) = np.nonzero(r >= j)
+        rest = t[left] - (j - 1)
+        values[left] = j / ((j - 1) * rest) * ((a[left] + rest + 1) * values[left] - 1)
+    return values
+
+
+def _add_terms(tie: IntArray, m: IntArray) -> FloatArray:
+    """`first_reciprocals` place by place, until what is left is too small to be seen."""
+    a, t, r = tie
+    totals = np.zeros(len(a))
+    chance: FloatArray = r / t  # It is the chance that the first right answer is at place i.
+    left: IntArray = np.arange(len(a))  # They are the ties that have such places.
+    i = 0
+    while len(left):
+        i += 1
+        totals[left] += chance / (a + i)
+        # P(I > i) is (t - i) / r times the chance of place i + 1
+        chance = chance * (t - i - r + 1) / np.maximum(t - i, 1)
+        goes_on = (i < m) & (chance * (t - i) > _SMALL * r * totals[left] * (a + i))
+        left = left[goes_on]
+        chance = chance[goes_on]
+        a, t, r, m = (array[goes_on] for array in (a, t, r, m))
+    return totals

@@ -18,10 +18,10 @@ from ..inputs.checks import choice
 from ..inputs.rules import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .answer_metrics import LEVELS, read_key
-from .answer_ties import BEYOND, Ties, hit_chances
+from . import answer_metrics
+from .answer_metrics import BEYOND, Ties, hit_chances
 from .contributions import Contributions, sums_by_unit
-from .keys import NO_ADJUSTMENT, Key, increasing
+from .keys import LEVELS, NO_ADJUSTMENT, Key, increasing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,7 @@ class AnsweredQueries:
 
     Attributes
     ----------
+    unit : str
     ranks : Ranks
         With the number of right answers of the query of each task, and without the rules that are
         as usual.
@@ -77,7 +78,7 @@ class AnsweredQueries:
         none, and for a relevance level that no gain reaches.
     """
 
-    read_key = staticmethod(read_key)
+    unit = "query"
 
     def __init__(self, ranks: Ranks, highest: float | None = None) -> None:
         protocol = ranks.protocol
@@ -164,8 +165,9 @@ class AnsweredQueries:
 
         Examples
         --------
+        >>> from truerank.metrics.keys import parse
         >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> AnsweredQueries(ranks).contributions(read_key("map"), np.array([0, 0, 1])).tops
+        >>> AnsweredQueries(ranks).contributions(parse("map", "query"), np.array([0, 0, 1])).tops
         array([0.75, 0.5 ])
         """
         codes = self.graded.of_queries(codes, "unit")
@@ -375,12 +377,13 @@ class RankedAnswers:
         # The parameter is a cutoff, and 0 where there is none.
         if metric.parameter.strip("[]") in ("", "@k"):
             parameter = int(min(parameter or BEYOND, BEYOND))
+        values_of = getattr(answer_metrics, metric.of_queries)
         ties = self.ties(order)
         number = len(self.queries)
         values = np.empty(number)
         for start in range(0, number, _CHUNK):
             stop = min(start + _CHUNK, number)
-            values[start:stop] = metric.of_queries(ties.of_queries(start, stop), parameter)
+            values[start:stop] = values_of(ties.of_queries(start, stop), parameter)
         if key.metric == "ndcg":
             values /= self.values(key._replace(metric="dcg"), "optimum")
         return values

@@ -1,28 +1,109 @@
-"""The means of metrics over tasks with weights, for single ranks and for the positions of ties.
+"""Samples of ranks of one kind, and the means of metrics over them, with weights.
 
-Ranks of most kinds are single positions. Ranks of the kind "expected" are ties: each position of a
-tie has the weight of its task divided by the number of positions. The means of this mixture have
-closed forms (`ties`); its median and deviations are found without listing its positions.
+The kinds of rank say which position of a tie counts. Ranks of most kinds are single positions.
+Ranks of the kind "expected" are ties: each position of a tie has the weight of its task divided by
+the number of positions. The means of this mixture have closed forms (`ties`); its median and
+deviations are found without listing its positions.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .kinds import take
+from ..ranks.container import Ranks
 from .ties import LOG, Parameter, RankFunction, mean_over_tie, mean_rank, relative_power
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray
-    from .kinds import Sample
+    import numpy.typing as npt
 
+    from ..arrays.types import FloatArray, IntArray
+
+KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
+    "optimistic": lambda ranks, seed: ranks.optimistic,
+    "realistic": lambda ranks, seed: ranks.realistic,
+    "pessimistic": lambda ranks, seed: ranks.pessimistic,
+    # An expected value begins at the first of the positions of a tie.
+    "expected": lambda ranks, seed: ranks.optimistic,
+    "random": lambda ranks, seed: ranks.random(seed),
+}
+DEFAULT_KIND = "realistic"
+EXPECTED_KIND = "expected"
 # 1 / (the third quartile of the standard normal): with this factor the median absolute deviation of
 # a normal distribution is its standard deviation.
 MAD_SCALE = 1.482602218505602
+
+
+class Sample(NamedTuple):
+    """The input of a metric: the ranks of one kind, with candidates and weights.
+
+    Attributes
+    ----------
+    ranks : ndarray of float64, shape (n,)
+        For the kind "expected" the first position of each tie.
+    candidates : ndarray of int64, shape (n,)
+    weights : ndarray of float64, shape (n,), or None
+        Finite and >= 0; only their ratios matter.
+    tied : ndarray of int64, shape (n,), or None
+        For the kind "expected" the number of positions of each tie; None for other kinds, whose
+        ranks are single positions.
+    middle_of : ndarray of int64, shape (n,), or None
+        For the kind "realistic" the number of positions of the tie whose middle a rank is; None for
+        other kinds, and where ranks are those of no tie.
+    """
+
+    ranks: FloatArray
+    candidates: IntArray
+    weights: FloatArray | None = None
+    tied: IntArray | None = None
+    middle_of: IntArray | None = None
+
+
+def sample_of(ranks: Ranks, kind: str, seed: int) -> Sample:
+    """Return the ranks of a kind in the form that metrics take.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    kind : str
+        One of `KINDS`. For "expected" a metric is g(mean E f(r)): f is averaged over all orders of
+        each tie. Where g is linear (mr, mrr, hits@k), that is the mean of the metric itself. The
+        median and the deviations are those of the mixture that gives each position of a tie the
+        weight 1 / tied.
+    seed : int
+        The seed of the kind "random".
+
+    Returns
+    -------
+    Sample
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic", 0).ranks
+    array([1., 5.])
+    """
+    positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
+    tied = ranks.tied if kind == EXPECTED_KIND else None
+    middle_of = ranks.tied if kind == DEFAULT_KIND else None
+    return Sample(positions, ranks.candidates, ranks.weights, tied, middle_of)
+
+
+def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
+    """Take tasks of a sample by positions, a mask or a slice (without a copy); None takes all."""
+    if index is None:
+        return sample
+    weights = None if sample.weights is None else sample.weights[index]
+    tied = None if sample.tied is None else sample.tied[index]
+    middle_of = None if sample.middle_of is None else sample.middle_of[index]
+    return Sample(sample.ranks[index], sample.candidates[index], weights, tied, middle_of)
+
+
+# -- means -----------------------------------------------------------------------------------------
 
 
 def values_per_task(

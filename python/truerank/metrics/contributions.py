@@ -1,4 +1,4 @@
-"""What each unit adds to the two sums whose ratio is a metric's mean: tops and bases.
+"""What each unit adds to a metric's two sums, tops and bases, and the values of groups of tasks.
 
 A metric is a function of a mean of f(r), and a weighted mean is a ratio of two sums: of w f and of
 w. Values, intervals, comparisons and runs follow from what units add to both.
@@ -9,17 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import codes_of, sorted_with_order
+from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
-from .averages import arithmetic, power, rescale_weights, tie_centres, values_per_task, variance
-from .keys import NO_ADJUSTMENT, Key, parse, sides_of
-from .kinds import Sample, sample_of, take
-from .metric_table import METRICS
+from .averages import (
+    Sample,
+    arithmetic,
+    median,
+    power,
+    rescale_weights,
+    sample_of,
+    take,
+    tie_centres,
+    values_per_task,
+    variance,
+)
+from .keys import NO_ADJUSTMENT, Key, sides_of
+from .metric_table import Metric
 from .ties import LOG
 from .values import adjusted, compute, moments
 
@@ -27,6 +38,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from .ties import Parameter
 
 UNIT = "unit"
 TASK = "task"
@@ -75,7 +87,7 @@ class Contributions:
 
     def metric_at(self, mean: float) -> float:
         """Return the metric that this mean would have; inf where it is the inverse of 0."""
-        metric = METRICS.get(self.key.metric, METRICS["mrr"])  # Those of retrieval are means.
+        metric = self.key.row
         try:
             if metric.mean is variance:
                 mean = math.exp(mean)
@@ -92,7 +104,7 @@ class Contributions:
 
 # What inference takes of a report, whether of tasks or of queries with several right answers:
 # - `ranks`, with the weights in force, by whose labels tasks are paired and are units;
-# - `read_key(text)`;
+# - `unit`, "task" or "query", as keys have it;
 # - `contributions(key, codes)`, with a code for the unit of each task, as `unit_codes` returns it;
 #   of ranks alone also `sample(key, codes)`, from which the bootstrap draws;
 # - `with_ranks(ranks)`, the same report of its own tasks in another order, or labelled anew;
@@ -112,8 +124,9 @@ class RankedTasks:
     Examples
     --------
     >>> from truerank import Ranks
+    >>> from truerank.metrics.keys import parse
     >>> model = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
-    >>> contributions = model.contributions(model.read_key("mr"), np.array([0, 1, 0]))
+    >>> contributions = model.contributions(parse("mr"), np.array([0, 1, 0]))
     >>> contributions.tops, contributions.bases
     (array([6., 4.]), array([2., 1.]))
     """
@@ -122,7 +135,7 @@ class RankedTasks:
     seed: int = 0
     paired_rules: Mapping[str, Any] = field(default_factory=dict)
 
-    read_key = staticmethod(parse)
+    unit: ClassVar[str] = "task"
 
     def with_ranks(self, ranks: Ranks) -> RankedTasks:
         """Return these tasks in another order, or with other labels or weights."""
@@ -164,7 +177,7 @@ class RankedTasks:
             The unit of each task, as `unit_codes` returns it.
         """
         sample, weights, codes = self.sample(key, codes)
-        metric = METRICS[key.metric]
+        metric = key.row
         first = sample._replace(ranks=np.ones(len(weights)), tied=None)
         last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
         with np.errstate(all="ignore"):
@@ -196,7 +209,7 @@ class RankedTasks:
 
 def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:
     """What each task adds to a mean, before its weight: f(r), or its square from the middle."""
-    metric = METRICS[key.metric]
+    metric = key.row
     if metric.mean is variance:
         centres, within = tie_centres(sample)
         centres = centres - centres[:1]
@@ -209,7 +222,7 @@ def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:
 
 def _chance_of_tasks(key: Key, sample: Sample) -> tuple[FloatArray | float, FloatArray | float]:
     """What is taken from each task's f(r), and what it counts for: by chance, or 0 and 1."""
-    metric = METRICS[key.metric]
+    metric = key.row
     if metric.single is None or key.adjustment == NO_ADJUSTMENT:
         return 0.0, 1.0
     sizes, place = np.unique(sample.candidates, return_inverse=True)
@@ -244,10 +257,11 @@ def is_mean(key: Key) -> bool:
 
     Examples
     --------
+    >>> from truerank.metrics.keys import parse
     >>> [is_mean(parse(key)) for key in ("gmr", "median", "power_mean:2", "power_mean:inf")]
     [True, False, True, False]
     """
-    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
+    metric = key.row
     if metric.mean is power:
         return bool(abs(key.parameter) <= MOST_POWER)
     return key.metric != COUNT and metric.mean in (arithmetic, variance)
@@ -304,3 +318,153 @@ def describe_units(number: int, unit: str) -> str:
     if unit.endswith(("s", "x", "ch", "sh")):
         return f"{number:,} {unit}es"
     return f"{number:,} {unit}s"
+
+
+# -- groups of tasks -------------------------------------------------------------------------------
+
+
+def values_within(
+    metric: Metric, sample: Sample, codes: IntArray, groups: int, parameter: Parameter
+) -> FloatArray:
+    """Compute a metric of every group; nan for one without a weight above 0.
+
+    Parameters
+    ----------
+    metric : Metric
+    sample : Sample
+    codes : ndarray of int64, shape (n,)
+        The group of each task, from 0 to groups - 1.
+    groups : int
+    parameter : float
+        That of the metric.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups,)
+
+    Examples
+    --------
+    >>> from truerank.metrics import METRICS
+    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 9]))
+    >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2, 0)
+    array([0.625, 0.5  ])
+    """
+    means: FloatArray | None = None
+    if metric.mean is arithmetic:
+        f = values_per_task(metric.transform, sample, parameter)
+        means = means_within(f, sample.weights, codes, groups)
+    elif metric.mean is median and sample.weights is None and sample.tied is None:
+        means = medians_within(sample.ranks, codes, groups)
+    if means is not None and metric.inverse is float:  # This inverse changes nothing.
+        return means
+    if means is not None:
+        return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
+    values = np.full(groups, np.nan)
+    for group, positions in enumerate(positions_within(codes, groups)):
+        if len(positions):
+            of_group = take(sample, positions)
+            values[group] = metric.inverse(metric.mean(metric.transform, of_group, parameter))
+    return values
+
+
+def means_within(
+    values: FloatArray, weights: FloatArray | None, codes: IntArray, groups: int
+) -> FloatArray:
+    """The arithmetic mean of every group, sum(w v) / sum(w); nan without a weight above 0.
+
+    Examples
+    --------
+    >>> means_within(np.array([1.0, 4.0, 2.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 0, 1]), 2)
+    array([ 2., nan])
+    """
+    scaled, totals = _weights_within(weights, codes, groups)
+    return np.bincount(codes, scaled * values, groups) / totals
+
+
+def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArray:
+    """The median of every group, the mean of the middle two of an even number; nan for none.
+
+    Examples
+    --------
+    >>> medians_within(np.array([1.0, 4.0, 2.0]), np.array([0, 0, 2]), 3)
+    array([2.5, nan, 2. ])
+    """
+    sizes = np.bincount(codes, minlength=groups)
+    ends = np.cumsum(sizes)
+    filled = sizes > 0
+    middle = (ends - sizes + sizes // 2)[filled]  # It is the upper middle of an even number.
+    below = middle - (sizes[filled] + 1) % 2
+    ordered = values[np.lexsort((values, codes))]
+    medians = np.full(groups, np.nan)
+    medians[filled] = (ordered[below] + ordered[middle]) / 2
+    return medians
+
+
+def moments_within(
+    key: Key, sample: Sample, codes: IntArray, groups: int
+) -> tuple[FloatArray, FloatArray]:
+    """The mean and the variance of a metric under chance in every group.
+
+    For a metric that is a mean they are sums over tasks. For other metrics the chance model is
+    called once for all groups with the same candidates and weights.
+
+    Examples
+    --------
+    >>> from truerank.metrics.keys import parse
+    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 5]))
+    >>> moments_within(parse("mr"), sample, np.array([0, 0, 1]), 2)[0]
+    array([5., 3.])
+    """
+    single = key.row.single
+    if single is not None:
+        sizes, place = np.unique(sample.candidates, return_inverse=True)
+        mean, variance = (column[place] for column in single(sizes, key.parameter))
+        scaled, totals = _weights_within(sample.weights, codes, groups)
+        spread = np.bincount(codes, np.square(scaled) * variance, groups)
+        return np.bincount(codes, scaled * mean, groups) / totals, spread / np.square(totals)
+    known: dict[tuple[bytes, ...], tuple[float, float]] = {}
+    rows = []
+    for positions in positions_within(codes, groups):
+        group = take(sample, positions)
+        same: tuple[bytes, ...] = (group.candidates.tobytes(),)
+        if group.weights is not None:
+            same += (group.weights.tobytes(),)
+        if same not in known:
+            known[same] = moments(key, group.candidates, group.weights)
+        rows.append(known[same])
+    mean, variance = np.reshape(rows, (-1, 2)).T
+    return mean, variance
+
+
+def positions_within(codes: IntArray, groups: int) -> list[IntArray]:
+    """The positions of each group's tasks, in their order.
+
+    Examples
+    --------
+    >>> positions_within(np.array([1, 0, 1]), 2)
+    [array([1]), array([0, 2])]
+    """
+    order, bounds = order_of_groups(codes, groups)
+    return np.split(order, bounds[1:])[:groups]
+
+
+def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """The positions of tasks, group by group, and where those of each group begin and end."""
+    sizes = np.bincount(codes, minlength=groups)
+    return sorted_with_order(codes)[1], indptr_of(sizes)
+
+
+def _weights_within(
+    weights: FloatArray | None, codes: IntArray, groups: int
+) -> tuple[FloatArray, FloatArray]:
+    """The weights, times a power of two for each group, so that sums are safe; and their sums.
+
+    The sum of a group without a weight above 0 is nan.
+    """
+    scaled = np.ones(len(codes))
+    if weights is not None:
+        greatest = np.zeros(groups)
+        np.maximum.at(greatest, codes, weights)
+        scaled = np.ldexp(weights, -np.frexp(greatest)[1][codes])
+    totals = np.bincount(codes, scaled, groups)
+    return scaled, np.where(totals > 0, totals, np.nan)

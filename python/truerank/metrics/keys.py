@@ -1,8 +1,8 @@
 """The keys of reports and their one parser: `[macro.][side.][kind.][adjustment.]metric[@k][:p]`.
 
-A grammar lists the words of a key before its metric, and knows the metrics. That of ranks is here,
-that of queries with several right answers in `truerank.retrieval`. Semantic versioning covers keys:
-one that a version reads means the same in later ones.
+A grammar lists the words of a key before its metric, and knows the metrics: there is one of ranks,
+and one of queries with several right answers. Semantic versioning covers keys: one that a version
+reads means the same in later ones.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.rules import suggest
-from .kinds import DEFAULT_KIND, KINDS
-from .metric_table import ADJUSTMENTS, METRICS, Row, listed_metrics
+from .averages import DEFAULT_KIND, EXPECTED_KIND, KINDS
+from .metric_table import ADJUSTMENTS, ANSWER_METRICS, METRICS, Metric, listed_metrics
 from .sampled_hits import read_drawn_cutoff
 from .ties import Parameter
 
@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from ..ranks.labels import Labels
 
 MACRO = "macro"
+METRIC_FORM = "metric[@k][:p]"  # What messages show in place of a metric and its parameter.
 ALL_SIDES = "both"
 # Relations are few candidates, so they are never pooled with entities.
 UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
+ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # Of queries; the default comes first.
+# A value of queries is compared with them. They are no kinds of values themselves.
+LEVELS = ("chance", "optimum")
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
@@ -51,6 +55,8 @@ class Key(NamedTuple):
     adjustment, kind, side : str
     macro : bool
         Whether the value is the mean over groups of the values within them.
+    unit : str
+        "task" for a metric of ranks, "query" for one of queries with several right answers.
 
     Examples
     --------
@@ -64,14 +70,15 @@ class Key(NamedTuple):
     kind: str = DEFAULT_KIND
     side: str = ALL_SIDES
     macro: bool = False
+    unit: str = "task"
 
     @property
     def grammar(self) -> Grammar:
         """The grammar that the key is of."""
-        return RANK_KEYS
+        return GRAMMARS[self.unit]
 
     @property
-    def row(self) -> Any:
+    def row(self) -> Metric:
         """The row of the metric in the grammar's table."""
         return self.grammar.metrics[self.metric]
 
@@ -163,7 +170,6 @@ PARAMETERS = {
 }
 _PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
 
-K = TypeVar("K", bound=Key)
 # What the name of a metric means, as the adjustment and the metric: ("index", "mr") for "amri".
 Meaning: TypeAlias = tuple[str, str]
 
@@ -174,11 +180,11 @@ class Grammar:
 
     Attributes
     ----------
-    metrics : mapping of str to Row
+    unit : str
+        "task" or "query", as in `Key`.
+    metrics : mapping of str to Metric
     fields : tuple of Field
         The words before the metric, in order; "macro" may precede them in every grammar.
-    metric_form : str
-        What follows them, as messages show it.
     titles : dict
         The titles of adjusted metrics, by adjustment and metric.
     synonyms : dict of str to (adjustment, metric)
@@ -199,9 +205,9 @@ class Grammar:
         The words that rows may have as their kind.
     """
 
-    metrics: Mapping[str, Row]
+    unit: str
+    metrics: Mapping[str, Metric]
     fields: tuple[Field, ...]
-    metric_form: str
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -217,9 +223,7 @@ class Grammar:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
         if name in self.metrics:
             return NO_ADJUSTMENT, name
-        if name in self.synonyms:
-            return self.synonyms[name]
-        return None
+        return self.synonyms.get(name)
 
     def is_taken(self, word: str) -> bool:
         """Whether a word of keys means something; an empty one cannot mean anything else."""
@@ -242,7 +246,7 @@ class Grammar:
     def column_form(self) -> str:
         """What the key of a column of a table looks like, in messages."""
         words = [f"[{each.name}.]" for each in self.fields if each.name not in self.rows]
-        return "".join(words) + self.metric_form.removesuffix("[:p]")
+        return "".join(words) + METRIC_FORM.removesuffix("[:p]")
 
     def column_of(self, key: Key) -> Key:
         """Return the key of the column that a key is in: without what names its row.
@@ -271,9 +275,7 @@ class Grammar:
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
-        words = []
-        if key.macro:
-            words.append(MACRO)
+        words = [MACRO] if key.macro else []
         for each in self.fields:
             word = getattr(key, each.name)
             if word != each.default and not (title and each.name == "adjustment"):
@@ -285,10 +287,8 @@ class Grammar:
         words.append(metric)
         return ".".join(words)
 
-    def parse(self, key: object, make: type[K]) -> K:
+    def parse(self, key: str) -> Key:
         """Read a key; see `parse` of this module."""
-        if not isinstance(key, str):
-            raise UnknownKeyError("key", "", "a str", type(key).__name__)
         before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
         name = written.lower().replace("-", "_")
         if mark != "@":
@@ -307,7 +307,7 @@ class Grammar:
         if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
         fields = self._read_fields(key, before.split(".")[:-1], meaning)
-        return make(metric, parameter, **fields)
+        return Key(metric, parameter, unit=self.unit, **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
         row = self.metrics[meaning[1]]
@@ -341,7 +341,7 @@ class Grammar:
         if words and words == implied:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
-            form = "".join(f"[{name}.]" for name in (MACRO, *values)) + self.metric_form
+            form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
             fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
         values["macro"] = is_macro
         return values
@@ -359,7 +359,7 @@ class Grammar:
         return self.titles.get(meaning, f"{adjustment}.{metric}").lower()
 
 
-# -- the keys of ranks -----------------------------------------------------------------------------
+# -- the two grammars ------------------------------------------------------------------------------
 
 # The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
 PYKEEN_NAMES = {
@@ -402,7 +402,6 @@ OTHER_NAMES = {
     "hr": ("none", "hits"),
 }
 # Metrics of several right answers, which reports of that kind have alone: those of the usual names.
-ANSWER_NAMES: tuple[str, ...]
 ANSWER_NAMES = ("map", "r_precision", "dcg", "recall", "precision", "success", "f1", "auc")
 # Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
@@ -417,13 +416,13 @@ TITLES = {
     ("z", "hits"): "zH",
 }
 RANK_KEYS = Grammar(
+    "task",
     METRICS,
     fields=(
         Field("side", default=ALL_SIDES),
         Field("kind", default=DEFAULT_KIND, words=tuple(KINDS)),
         Field("adjustment", default=NO_ADJUSTMENT, words=tuple(ADJUSTMENTS)),
     ),
-    metric_form="metric[@k][:p]",
     titles=TITLES,
     synonyms={title.lower(): meaning for meaning, title in TITLES.items()}
     | {
@@ -450,10 +449,52 @@ RANK_KEYS = Grammar(
     rows=("side", "kind"),
     row_kinds=tuple(KINDS),
 )
+_NO_RANK = "a query has several right answers, and so no rank; reports of ranks have mr"
+# Other names of the metrics of queries: in trec_eval, pytrec_eval, ranx, ir_measures and papers, in
+# RecBole, PyTorch Geometric and pytorch-metric-learning.
+_OTHER_ANSWER_NAMES = {
+    "mrr": "recip_rank rr mean_reciprocal_rank",
+    "map": "map_cut ap",
+    "map_at_r": "mean_average_precision_at_r",
+    "ndcg": "ndcg_cut",
+    "r_precision": "rprec",
+    "precision": "p",
+    "recall": "r",
+    "success": "hit_rate h hr hit hit_ratio",
+}
+ANSWER_KEYS = Grammar(
+    "query",
+    ANSWER_METRICS,
+    fields=(
+        Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
+        Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
+    ),
+    synonyms={
+        name: (NO_ADJUSTMENT, metric)
+        for metric, names in _OTHER_ANSWER_NAMES.items()
+        for name in names.split()
+    },
+    refused={
+        "hits": "did you mean success@k? In ranx hits are a number, not a share",
+        "sampled_recall": "did you mean sampled_hits@k:n?",
+    }
+    | dict.fromkeys(("mr", "mean_rank"), _NO_RANK),
+    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
+    listed=(
+        *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
+        *("recall@10", "recall@100", "precision@10", "success@10"),
+    ),
+    few=("mrr", "map", "ndcg@10", "recall@10"),
+    listed_kinds=(*ORDER_KINDS, "chance", "index"),
+    tie_kinds=ORDER_KINDS,
+    rows=("kind", "adjustment"),
+    row_kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
+)
+GRAMMARS = {"task": RANK_KEYS, "query": ANSWER_KEYS}
 
 
-def parse(key: str) -> Key:
-    """Read a key.
+def parse(key: str, unit: str = "task") -> Key:
+    """Read a key of a report on tasks, or on queries with several right answers.
 
     Parameters
     ----------
@@ -462,6 +503,8 @@ def parse(key: str) -> Key:
         Any word may be a side: the report knows which sides there are. The metric is read in any
         case and under other names, too: "MRR", "H@10", "hr@10", "mean_rank", "hits_at_10",
         "inverse_harmonic_mean_rank".
+    unit : {"task", "query"}
+        What the report is on.
 
     Returns
     -------
@@ -475,20 +518,26 @@ def parse(key: str) -> Key:
 
     Examples
     --------
-    >>> parse("tail.hits@10")
-    Key(metric='hits', parameter=10, adjustment='none', kind='realistic', side='tail', macro=False)
+    >>> key = parse("tail.hits@10")
+    >>> key.metric, key.parameter, key.adjustment, key.kind, key.side
+    ('hits', 10, 'none', 'realistic', 'tail')
     >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
     ('tail.index.hits@10', 'index.mr')
+    >>> parse("macro.expected.NDCG_cut_10", "query").title
+    'macro.nDCG@10'
     """
     if not isinstance(key, str):
-        return RANK_KEYS.parse(key, Key)  # type: ignore[unreachable]  # a KeyError
-    return _read_key(key)
+        raise UnknownKeyError("key", "", "a str", type(key).__name__)
+    return _read_key(key, unit)
 
 
 @lru_cache(4096)
-def _read_key(key: str) -> Key:
-    parsed = RANK_KEYS.parse(key, Key)
-    if parsed.adjustment != NO_ADJUSTMENT and parsed.row.chance is None:
+def _read_key(key: str, unit: str) -> Key:
+    parsed = GRAMMARS[unit].parse(key)
+    if parsed.adjustment in LEVELS and parsed.kind != EXPECTED_KIND:
+        fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
+    is_adjusted = parsed.adjustment != NO_ADJUSTMENT
+    if unit == "task" and is_adjusted and parsed.row.chance is None:
         fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
     if parsed.macro and parsed.adjustment == "z":
         why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
@@ -518,8 +567,8 @@ def increasing(key: str | Key) -> bool | None:
     >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
     (False, True, True, None)
     """
-    parsed = _as_key(key)
-    more_is_better: bool | None = parsed.row.increasing
+    parsed = key if isinstance(key, Key) else parse(key)
+    more_is_better = parsed.row.increasing
     if parsed.adjustment == "index" and more_is_better is not None:  # An index of 1 is perfect.
         return True
     return more_is_better
@@ -533,12 +582,8 @@ def table_name(key: str | Key) -> str:
     >>> print(table_name("mrr"), table_name("tail.mr"), table_name("std"), sep=", ")
     MRR ↑, tail.MR ↓, std
     """
-    parsed = _as_key(key)
+    parsed = key if isinstance(key, Key) else parse(key)
     return parsed.title + ARROWS[increasing(parsed)]
-
-
-def _as_key(key: str | Key) -> Key:
-    return key if isinstance(key, Key) else parse(key)
 
 
 def quote(word: str) -> str:

@@ -14,8 +14,8 @@ from . import averages, chance_model, sampled_hits, ties
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from .averages import Sample
     from .chance_model import Tasks
-    from .kinds import Sample
     from .ties import Parameter, RankFunction
 
     ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
 BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013)'
 
-JARVELIN = "Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """What keys and tables know of a metric.
+class Metric:
+    """A row of the tables of metrics: of ranks, or of queries with several right answers.
+
+    Of ranks it is g(mean(f(r))): f(r), r or 1 / r where all ranks are r. Of queries it is the mean
+    of their values.
 
     Attributes
     ----------
@@ -51,36 +52,6 @@ class Row:
         What documents and tests put for the parameter, with its mark.
     increasing : bool or None
         Whether higher is better; None where neither higher nor lower is better.
-    """
-
-    name: str
-    title: str = ""
-    description: str
-    parameter: str = ""
-    examples: tuple[str, ...] = ("",)
-    increasing: bool | None = None
-
-    @property
-    def mark(self) -> str:
-        """What stands before the parameter: "@", ":", or nothing where there is none."""
-        return self.parameter.strip("[]")[:1]
-
-    @property
-    def needed(self) -> str:
-        """What a key must have after the name: empty where the parameter may be left out."""
-        if self.parameter.startswith("["):
-            return ""
-        return self.parameter
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric(Row):
-    """A row of the table of metrics, g(mean(f(r))): f(r), r or 1 / r where all ranks are r.
-
-    Attributes
-    ----------
-    name, title, description, parameter, examples, increasing
-        Its names, its parameter ("@k", ":p", "@k:n", with examples), and whether higher is better.
     transform : RankFunction
         f of the rank, the number of candidates and the parameter, and its mean over a tie.
     mean : callable
@@ -100,8 +71,21 @@ class Metric(Row):
         The value where every rank is 1.
     source : str
         Where the metric comes from.
+    of_queries : str
+        For a metric of queries, the name of the function of `answer_metrics` that computes the
+        value of each from its ties; empty for one of ranks.
+    by_answers : bool
+        Whether a mean weights each query with its number of right answers.
+    of_gains : bool
+        Whether it is about all answers with a gain, whatever the level from which on one is right.
     """
 
+    name: str
+    title: str = ""
+    description: str
+    parameter: str = ""
+    examples: tuple[str, ...] = ("",)
+    increasing: bool | None = None
     transform: RankFunction = ties.IDENTITY
     mean: Mean = averages.arithmetic
     inverse: Callable[[float], float] = float  # By default it changes nothing.
@@ -110,11 +94,24 @@ class Metric(Row):
     model: str = ""
     optimum: float = 1.0
     source: str = HOYT
+    of_queries: str = ""
+    by_answers: bool = False
+    of_gains: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What stands before the parameter: "@", ":", or nothing where there is none."""
+        return self.parameter.strip("[]")[:1]
+
+    @property
+    def needed(self) -> str:
+        """What a key must have after the name: empty where the parameter may be left out."""
+        return "" if self.parameter.startswith("[") else self.parameter
 
     @property
     def is_mean(self) -> bool:
         """Whether the metric is itself a mean of f(r)."""
-        return self.mean is averages.arithmetic and self.inverse is float
+        return not self.of_queries and self.mean is averages.arithmetic and self.inverse is float
 
     @cached_property
     def single(self) -> SingleModel | None:
@@ -200,7 +197,7 @@ _ROWS = (
         transform=ties.up_to_cutoff(ties.DISCOUNT),
         increasing=True,
         moments="discount_moments_within",
-        source=JARVELIN,
+        source="Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)",
     ),
     Metric(
         name="hmr",
@@ -296,6 +293,58 @@ _ROWS = (
     ),
 )
 METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
+
+# -- queries with several right answers ------------------------------------------------------------
+
+_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
+_EXAMPLES["@k:n"] = ("@1:3", "@3:20")
+_TREC = "trec_eval"
+_RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
+_MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
+_CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
+_MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
+_HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
+_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
+_ZHU = METRICS["sampled_hits"].source
+# The title, the parameter, the description, the function of `answer_metrics`, and the source.
+_ROWS_OF_QUERIES = (
+    ("MRR", "[@k]", "mean reciprocal rank", "reciprocal_rank", _TREC),
+    ("MAP", "[@k]", "mean average precision", "average_precision", _TREC),
+    ("MAP-min", "@k", "mean average precision over min(k, R)", "capped_precision", _RECBOLE),
+    ("MAP-at-R", "", "mean average precision at R", "precision_at_r", _MUSGRAVE),
+    ("R-Precision", "", "precision at R", "r_precision", _TREC),
+    ("nDCG", "[@k]", "normalised discounted cumulative gain", "discounted_gain", _TREC),
+    ("DCG", "[@k]", "discounted cumulative gain", "discounted_gain", _TREC),
+    ("ERR", "@k", "expected reciprocal rank", "expected_reciprocal_rank", _CHAPELLE),
+    ("RBP", ":p", "rank-biased precision", "rank_biased_precision", _MOFFAT),
+    ("Recall", "@k", "recall at k", "recall", _TREC),
+    ("Precision", "@k", "precision at k", "precision", _TREC),
+    ("F1", "@k", "harmonic mean of precision and recall at k", "f1", "PyTorch Geometric"),
+    ("Success", "@k", "success at k", "success", _TREC),
+    ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", "sampled_success", _ZHU),
+    ("AUC", "", "area under the ROC curve", "pairs_in_order", _HANLEY),
+    ("GAUC", "", "area under the ROC curve, by right answers", "pairs_in_order", _ZHOU),
+)
+
+
+def _metric_of_queries(row: tuple[str, str, str, str, str]) -> Metric:
+    """Return the metric of a row; its name is its title in small letters."""
+    title, parameter, description, function, source = row
+    return Metric(
+        name=title.lower().replace("-", "_"),
+        title=title,
+        description=description,
+        parameter=parameter,
+        examples=_EXAMPLES[parameter],
+        increasing=True,
+        source=source,
+        of_queries=function,
+        by_answers=title == "GAUC",
+        of_gains=title in ("nDCG", "DCG", "ERR"),
+    )
+
+
+ANSWER_METRICS = {row.name: row for row in map(_metric_of_queries, _ROWS_OF_QUERIES)}
 
 
 def listed_metrics() -> list[str]:

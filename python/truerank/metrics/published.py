@@ -1,4 +1,4 @@
-"""Published numbers, adjusted for chance without the models that they come from."""
+"""What chance gives, and published numbers adjusted for it, without models and ranks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,92 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputValueError
-from ..inputs.checks import has_dimensions, integer
+from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
+from .averages import Sample
 from .chance_model import Tasks, compress
 from .keys import ADJUSTED, Key, fail, parse, parse_alone
-from .kinds import Sample
-from .metric_table import METRICS
-from .values import adjusted, compute, grouped_tasks, moments_of_tasks
+from .values import adjusted, compute, moments_of_tasks
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy.typing as npt
+
+
+@public("truerank")
+def chance(
+    metric: str,
+    candidates: int | npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
+    weights: npt.ArrayLike | None = None,
+) -> tuple[float, float]:
+    """Return the mean and variance of a metric where each rank is uniform on 1..N, independently.
+
+    They are exact up to rounding, without simulation. With the normalised weights w of the tasks:
+
+    - mr: sum w (N + 1) / 2 and sum w^2 (N^2 - 1) / 12;
+    - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
+    - hits@k: sum w p and sum w^2 p (1 - p), with p = min(k / N, 1);
+    - any other mean of f(r): sum w E f and sum w^2 Var f, by sums of f over the ranks 1..N;
+    - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
+    - imr, hmr, power_mean:p (-4 <= p <= 10 with |p| >= 0.05; p = 0, inf and -inf have formulas of
+      their own): an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
+    - median, imedian: from the order statistics.
+
+    The literature prints the variance of the mean rank with 1/n for 1/n^2, and a continuous
+    approximation of H_N / N.
+
+    Parameters
+    ----------
+    metric : str
+        A key without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
+    candidates : array_like of int, shape (n,), a pair (values, multiplicities), or int
+        The number of candidates of every task, the true one included, each >= 1; or the distinct
+        numbers and how many tasks have each. A tuple of two sequences is such a pair. An int is the
+        number of candidates of one task.
+    weights : array_like of float, shape of candidates or values, optional
+        The weights of the tasks: finite, >= 0, not all 0. Only their ratios matter.
+
+    Returns
+    -------
+    mean, variance : float
+        (nan, nan) without tasks. Exactly (1, 0) where every N is 1, and for hits@k with k >= N.
+
+    Raises
+    ------
+    KeyError
+        For an unknown metric, one that has no chance model (std, variance, mad, count; the median
+        with unequal weights), and for a key with side, kind or adjustment.
+    TypeError, ValueError
+        For invalid candidates or weights.
+
+    Notes
+    -----
+    The cost grows with the number of distinct N, not with the number of tasks. Ties do not matter:
+    the model has none.
+
+    Examples
+    --------
+    >>> chance("mr", [3, 3])
+    (2.0, 0.3333333333333333)
+    >>> round(chance("mrr", 40943)[0], 9)
+    0.000273482
+    >>> mean, variance = chance("hits@1", ([10, 20], [100, 100]))
+    >>> round(mean, 12), round(variance, 12)
+    (0.075, 0.00034375)
+    """
+    key = parse_alone(metric)
+    return moments_of_tasks(key, grouped_tasks(candidates, weights))
+
+
+def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
+    """Group equal tasks; those of one call have a weight above 0, or there are none."""
+    if is_integer(candidates):  # A single number is that of one task.
+        candidates = [candidates]
+    tasks = compress(candidates, weights)
+    if weights is not None and not tasks.count and np.size(weights):
+        expected = "at least one task with a weight above 0"
+        raise InputValueError("weights", expected=expected, got="none")
+    return tasks
 
 
 @public("truerank.metrics")
@@ -82,9 +157,9 @@ def adjust(
     metric: str,
     value: float,
     *,
-    candidates: ArrayLike | tuple[ArrayLike, ArrayLike],
+    candidates: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
     tasks: int | None = None,
-    weights: ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
 ) -> Adjusted:
     """Adjust a published number for chance, without the model or its ranks.
 
@@ -184,7 +259,7 @@ def _count_tasks(candidates: Any, tasks: int | None) -> int:
 
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
-    metric = METRICS[key.metric]
+    metric = key.row
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)
     # Equal weights become whole numbers.

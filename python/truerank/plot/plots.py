@@ -13,10 +13,16 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
-from ..metrics.averages import arithmetic, rescale_weights
+from ..metrics.averages import (
+    DEFAULT_KIND,
+    EXPECTED_KIND,
+    KINDS,
+    Sample,
+    arithmetic,
+    rescale_weights,
+)
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.keys import MACRO, increasing
-from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND, KINDS, Sample
 from ..metrics.ties import HIT
 from ..naming import format_count, public
 from ..reporting.report_table import COUNTED, label_text

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
+from ..metrics.averages import DEFAULT_KIND
 from ..metrics.keys import UNPOOLED_SIDE
-from ..metrics.kinds import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table

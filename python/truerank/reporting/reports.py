@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -12,8 +12,8 @@ import numpy as np
 from .. import inference, metrics, reporting, tables
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.keys import ALL_SIDES, MACRO, RANK_KEYS, Key, Sides, parse, quote, sides_of
-from ..metrics.kinds import Sample, sample_of, take
+from ..metrics.averages import Sample, sample_of, take
+from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, Sides, parse, quote, sides_of
 from ..metrics.values import compute, kept_moments
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
@@ -279,12 +279,11 @@ class Report(Mapping[str, float], AsTable):
     @property
     def grammar(self) -> Grammar:
         """What keys are made of, and which of them are listed and shown."""
-        return RANK_KEYS if self.unit == "task" else metrics.answer_metrics.ANSWER_KEYS
+        return GRAMMARS[self.unit]
 
-    @property
-    def read_key(self) -> Callable[[str], Key]:
-        """What reads a key; an unknown one is a KeyError."""
-        return parse if self.unit == "task" else metrics.answer_metrics.read_key
+    def read_key(self, key: str) -> Key:
+        """Read a key; an unknown one is a KeyError."""
+        return parse(key, self.unit)
 
     @overload
     def __getitem__(self, key: str, /) -> float: ...
@@ -303,8 +302,7 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        read_key = parse if self.unit == "task" else self.read_key
-        return self._value(read_key(key))
+        return self._value(parse(key, self.unit))
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UnknownKeyError
+from ..metrics.averages import DEFAULT_KIND, Sample, sample_of
+from ..metrics.contributions import moments_within, order_of_groups, values_within
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RANK_KEYS, Grammar, Key
-from ..metrics.kinds import DEFAULT_KIND, Sample, sample_of
-from ..metrics.metric_table import ADJUSTMENTS, METRICS
-from ..metrics.values import moments_within, order_of_groups, values_within
+from ..metrics.metric_table import ADJUSTMENTS
 from ..naming import format_count, percent, public
 from ..ranks.counts import ties_of
 
@@ -235,7 +235,7 @@ class Groups(Mapping[Hashable, "Report"]):
         sample = whole._sample(key.side, key.kind)
         mask = whole._sides.mask(key.side)
         codes = codes if mask is None else codes[mask]
-        metric = METRICS[key.metric]
+        metric = key.row
         values = values_within(metric, sample, codes, len(self), key.parameter)
         if key.adjustment == NO_ADJUSTMENT:
             return values

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import retrieval as oracle
-from truerank.metrics.answer_ties import (
+from truerank.metrics.answer_metrics import (
     discount_sums,
     first_reciprocals,
     hit_chances,
