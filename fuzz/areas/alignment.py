@@ -10,7 +10,7 @@ TESTS = ("alignment",)
 FAULTS = [
     Fault(
         "an off-by-one in a filter",
-        "python/truerank/alignment/aligned_pairs.py",
+        "python/truerank/alignment/task.py",
         "is_free[known[:, j]] = False",
         "is_free[known[1:, j]] = False",
     ),

@@ -17,9 +17,6 @@ TESTED_BY = {
     "alignment/test_both_directions.py": """
         alignment/local_scaling
     """,
-    "alignment/test_named_pairs.py": """
-        alignment/aligned_pairs
-    """,
     "cli/test_evaluate.py": """
         cli/options cli/output
     """,

@@ -17,7 +17,7 @@ from ..inputs.checks import positive_integer
 from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
-from .aligned_pairs import as_ids
+from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -216,3 +216,29 @@ def mean_of_top(best: Array) -> FloatArray:
         total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
     return total
+
+
+def as_ids(name: str, value: Any, size: int) -> IntArray:
+    """Check ids of one graph, and return them ascending and distinct; None stands for all.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    value : array_like of int, shape (n,), or None
+    size : int
+        The number of entities of the graph.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else, and ids out of range.
+
+    Examples
+    --------
+    >>> as_ids("candidates", [3, 1, 3], 4)
+    array([1, 3])
+    """
+    if value is None:
+        return np.arange(size)
+    return Vocabulary(size, None).set_of(name, value)

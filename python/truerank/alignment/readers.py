@@ -1,4 +1,4 @@
-"""Readers of data sets: the layouts of DBP15k and OpenEA, and the data that they give.
+"""Readers of pairs: splits in any form; the layouts of DBP15k and OpenEA, and their data.
 
 DBP15k, as JAPE and GCN-Align use it, has ids, which are unique over both graphs; OpenEA has names
 instead of ids, and folds of the aligned pairs.
@@ -15,19 +15,26 @@ import numpy as np
 
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import first_rows, row_keys
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import integer
 from ..naming import printable, public
-from ..records.columns import FACTS, Door
+from ..records.columns import FACTS, PAIRS, Door
 from ..records.elements import is_id, is_integer_text
-from ..records.id_tables import IdTable, TableReader, distinct_labels, encode_columns
-from .aligned_pairs import GRAPHS
+from ..records.id_tables import (
+    IdTable,
+    SplitTables,
+    TableReader,
+    distinct_labels,
+    encode_columns,
+    read_tables,
+)
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
 
     _Column = tuple[IdTable, str]  # A table and a role of it.
 
+GRAPHS = ("left", "right")  # They are also the columns of a pair.
 OPENEA_FOLDS = "721_5fold"
 _ALL = ""  # This stands for the name of a split where a file has all pairs.
 # The reader looks for DBP15k's files of pairs in this order.
@@ -38,6 +45,39 @@ _PAIR_FILES = (
 )
 _PAIR = tuple(f"{graph} entity" for graph in GRAPHS)
 _DIGITS = 18  # Numbers of this length fit into int64.
+
+
+def read_pair_splits(
+    splits: Mapping[str, tuple[str, Any]],
+    entities: Sequence[Any],
+    columns: Any = None,
+    header: bool | None = None,
+) -> SplitTables:
+    """Read splits of an alignment.
+
+    Parameters
+    ----------
+    splits : dict of str to (str, object)
+        By name: the title of the split in messages, and its pairs: an array of ints of
+        shape (m, 2), rows, columns, a frame, or the path of a .npy file or of tab-separated text.
+    entities : (left, right)
+        The number of entities of each graph, or their labels in order or as a mapping to ids.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "left" and "right".
+    header : bool, optional
+        Whether the first line of a file names its columns.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For anything but pairs, ids out of range, unknown labels, and entities of another type.
+    """
+    orders = dict(zip(GRAPHS, entities, strict=True))
+    for name, order in orders.items():
+        if order is None:
+            expected = "the number of entities, or their labels"
+            raise InputTypeError(name, expected=expected, got="None")
+    return read_tables(splits, PAIRS, orders, columns=columns, header=header)
 
 
 @public("truerank.alignment")

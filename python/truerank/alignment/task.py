@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import _core
+from ..arrays.row_keys import distinct, without
 from ..counting.driver import TileCount, host_place, open_in_turn
 from ..counting.job import prepare_job
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
-from ..errors import InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import read_only
-from ..inputs.checks import Axis, by_position, is_integer, positive_integer
+from ..inputs.checks import Axis, by_position, choice, is_integer, positive_integer
 from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
     PLAIN,
@@ -38,10 +39,11 @@ from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
+from ..tasks.candidates import name_of_sets
 from ..tasks.evaluation import evaluate, join_sides
 from ..tasks.side import Side, make_side
-from .aligned_pairs import DIRECTIONS, GRAPHS, as_candidates, as_ids, read_pair_splits
-from .local_scaling import with_means
+from .local_scaling import as_ids, with_means
+from .readers import GRAPHS, read_pair_splits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,11 +55,13 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..records.id_tables import SplitTables
     from ..records.vocabularies import Names
-    from .aligned_pairs import Candidates
+
+    Candidates = tuple[IntArray, IntArray]
 
 
 # The roles of the query and of the answer of each side, in the order of the tasks.
 SIDES = {"left_to_right": ("left", "right"), "right_to_left": ("right", "left")}
+CANDIDATE_NAMES = ("all", "test", "unaligned")
 SAME_VECTORS = (
     "left and right are the same vectors: pairs are rows of each, and every entity is most similar "
     "to itself; if one matrix has both graphs, pass each graph's rows"
@@ -424,6 +428,78 @@ class Task(tasks.Task):
         return f"Task({pairs} of {entities}; {self.protocol})"
 
 
+def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str, Candidates | None]:
+    """Check the argument `candidates`, and list the candidates.
+
+    Parameters
+    ----------
+    value : {"all", "test", "unaligned"}, or mapping
+        The candidates; of each side, if a mapping.
+    splits : SplitTables
+        The evaluated split, which comes first, and the known ones.
+    test : ndarray of int64, shape (n, 2)
+        The pairs that are ranked.
+
+    Returns
+    -------
+    name : str
+        "all", "test", "unaligned", or "selection of N x M (digest)".
+    ids : (left ids, right ids), or None
+        The candidates, ascending; None for all entities.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
+        lists that lack an entity of the test.
+    """
+    test_entities = distinct(test[:, 0]), distinct(test[:, 1])
+    if isinstance(value, str):
+        choice("candidates", value, CANDIDATE_NAMES)
+        if value == "all":
+            return value, None
+        if value == "test":
+            return value, test_entities
+        return value, _list_unaligned(splits, test_entities)
+    forward, backward = SIDES
+    expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {forward} and {backward} by side"
+    if not isinstance(value, Mapping):
+        raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
+    if set(value) != {forward, backward}:
+        got = ", ".join(map(repr, value))
+        raise InputValueError("candidates", expected=expected, got=got)
+    lists = []
+    graphs = splits.vocabularies.values()
+    # Ranked from right to left are left entities, and the other way round.
+    for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
+        title = f"candidates: {side}"
+        ids = graph.set_of(title, value[side])
+        missing = without(test_entities[j], ids)
+        if len(missing):
+            share = f"{len(missing):,} of {len(test_entities[j]):,}"
+            first = graph.label_of(int(missing[0]))
+            problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
+            raise InputValueError(title, problem)
+        lists.append(ids)
+    left_ids, right_ids = lists
+    return name_of_sets([left_ids, right_ids]), (left_ids, right_ids)
+
+
+def _list_unaligned(splits: SplitTables, test_entities: Candidates) -> Candidates:
+    """Return the entities of each graph that no known pair has, and those of the test."""
+    if not splits.known:
+        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+        raise InputValueError("candidates", f"{problem}; give known=")
+    known = splits.rows[splits.tested :]
+    lists = []
+    for j, graph in enumerate(splits.vocabularies.values()):
+        is_free = np.ones(graph.size, dtype=bool)
+        is_free[known[:, j]] = False
+        is_free[test_entities[j]] = True  # Entities of the test always stay.
+        lists.append(np.flatnonzero(is_free))
+    return lists[0], lists[1]
+
+
 def _are_alike(vectors: Embeddings) -> bool:
     """Whether both graphs have the same vectors: some thousand rows of them at most are read."""
     height, width = vectors.shape
@@ -511,7 +587,7 @@ def rank_both(
     TypeError, ValueError, OSError
         As `rank_embeddings` and `rank` do.
     """
-    forward, backward = (sides[direction] for direction in DIRECTIONS)
+    forward, backward = (sides[direction] for direction in SIDES)
     if not isinstance(similarities, Embeddings):
         if io is None:
             io = similarities.io
