@@ -128,7 +128,7 @@ TESTED_BY = {
     "tasks/test_candidates.py": """
     """,
     "tasks/test_task.py": """
-        tasks/batches tasks/evaluation tasks/score_evaluation
+        tasks/evaluation tasks/score_evaluation
         tasks/side
     """,
     "test_errors.py": """

@@ -32,8 +32,7 @@ from ..records.id_tables import IdTable, name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
-from ..tasks.batches import rank_batches
-from ..tasks.evaluation import join_sides, split_progress
+from ..tasks.evaluation import join_sides, rank_batches, split_progress
 from ..tasks.side import Side, selection_of_tasks
 
 import_extra("pykeen", "truerank.adapters.pykeen")

@@ -38,9 +38,8 @@ from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
 from ..tasks import task as tasks
-from ..tasks.batches import check_score_shape
 from ..tasks.candidates import name_of_sets
-from ..tasks.evaluation import evaluate, join_sides
+from ..tasks.evaluation import check_score_shape, evaluate, join_sides
 from ..tasks.side import Side, make_side
 from .local_scaling import as_ids, with_means
 from .readers import GRAPHS, read_pair_splits

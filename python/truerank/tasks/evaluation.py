@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from ..arrays.row_keys import (
-    are_among,
-    codes_of,
-    distinct,
-    distinct_rows,
-    first_equals,
-    row_keys,
-    search_sorted,
-)
-from ..counting.driver import count_source
+from .. import devices
+from ..arrays.row_keys import distinct, first_equals, search_sorted
+from ..counting.driver import count_source, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.lists import CandidateLists, as_lists, rank_open_lists
+from ..counting.ranking import rank
+from ..counting.row_blocks import rank_row_blocks
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.checks import NUMBERED, Axis, by_position, flag
+from ..inputs.checks import NUMBERED, Axis, by_position, flag, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
     LISTED,
@@ -35,25 +31,28 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import indptr_of, join_ranges
+from ..naming import import_extra
 from ..ranks.joining import join_ranks
 from ..stores import Store, read_scores, shape_of
-from .batches import check_score_shape, rank_batches
-from .side import TaskLists, core_selection
+from ..stores.on_device import copy_to_device
+from .candidates import candidates_of_lists
+from .side import core_selection, selection_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core import Scores
     from ..arrays.types import IntArray
     from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
-    from ..records.vocabularies import Vocabulary
     from .side import Side
     from .task import Task
 
     BySide = Mapping[str, Any]
     Flags = npt.NDArray[np.bool_]
 
+# The float32 scores of a batch take so much memory, and two batches are in memory at a time.
+BATCH_BYTES = 64 << 20
 # Rows of so many bytes are compared at a time, because they stay in a cache.
 _CHUNK_BYTES = 4 << 20
 _TILE_BYTES = 64 << 20
@@ -525,126 +524,126 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     return mismatched
 
 
-def candidates_of_lists(
-    lists: CandidateLists, rows: IntArray, side: Side, vocabulary: Vocabulary
-) -> tuple[TaskLists, IntArray]:
-    """Split what is listed into candidates and others, without a loop over queries.
+# -- batches of queries: a model scores one while the previous one is counted ----------------------
+
+
+def rank_batches(
+    scorer: Callable[[Any], Any],
+    side: Side,
+    report_progress: Callable[[int], object] = lambda queries: None,
+    **options: Unpack[BatchOptions],
+) -> Ranks:
+    """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
+
+    The callable gets every distinct query once, in order. A batch is counted on a thread of its own
+    while the next one is scored. Errors name the batch, as in
+    "scores: queries 64 to 127".
 
     Parameters
     ----------
-    lists : CandidateLists
-    rows : ndarray of int64, shape (n,)
-        The list of each task.
+    scorer : callable
+        Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
+        that `rank` takes. The scores must not change afterwards; if they are read-only, the same
+        array may be returned for all batches.
     side : Side
-        The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
-    vocabulary : Vocabulary
-        Of the candidates, for messages.
+        The tasks.
+    report_progress : callable
+        Called with the number of queries that are done.
+    **options
+        As in `rank`, but for `progress`. And `batch_size`, the number of queries in a batch: by
+        default as many as have 64 MB of float32 scores; `device`, where queries become tensors of
+        torch.
 
     Returns
     -------
-    TaskLists
-        What is left out of the lists: the filter, and what is listed and no candidate.
-    ndarray of int64, shape (n,)
-        The number of candidates of each task that the filter leaves, its target included.
+    Ranks
+        In the order of the tasks.
 
     Raises
     ------
-    InputValueError
-        For an entity that is no candidate of its query, unless it is filtered or a right answer.
+    TypeError, ValueError
+        As `rank` does; for scores of another shape, and for scores that reuse the memory of the
+        previous batch.
 
     Examples
     --------
-    >>> from truerank.counting.lists import as_lists
-    >>> from truerank.records.vocabularies import Vocabulary
     >>> from truerank.tasks.side import Side
-    >>> one = np.zeros(1, np.int64)
-    >>> side = Side("tail", 9, one[:, None], one, one + 2, one, candidates=np.array([2, 5, 7]))
-    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side, Vocabulary(9, None))[1]
-    array([3])
+    >>> queries, rows, targets = np.array([[0], [1]]), np.array([1, 0, 1]), np.array([2, 2, 0])
+    >>> side = Side("tail", 3, queries, rows, targets, np.arange(3))
+    >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
+    array([3, 1, 1])
     """
-    size = side.n_candidates
-    filters = _as_task_lists(side.filter, len(side))
-    candidates = _as_task_lists(side.candidates, len(side))
-    filter_keys = _keys(filters, size)
-    candidate_keys = _keys(candidates, size)
-    # Tasks often share their combination of a list, candidates, a filter and a query.
-    combinations = codes_of(rows, candidates.lists, filters.lists, side.rows)
-    first = combinations.first()
-    of_candidates = candidates.lists[first] * size
-    of_filter = filters.lists[first] * size
+    height, columns = len(side.query_ids), side.n_candidates
+    others = dict(options)
+    size = others.pop("batch_size", None)
+    if size is None:
+        size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    size = integer("batch_size", size, least=1)
+    as_input = _as_input_on(others.pop("device", None))
+    rules = cast("RuleOptions", others | {"progress": None})
+    report_progress(0)
+    if not height:
+        rules["dtype"] = None
+        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
+    ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
+    starts = range(0, height, size)
+    row_of_task = side.rows[ordered]
+    filter: Any = side.filter
+    kept_filter = cache(lambda: devices.KeptLists(*filter))  # A device has it once.
+    read = read_rules(rules)
 
-    # The entries of each combination's list; ids out of range are refused where they are ranked.
-    number, places = _places(lists.indptr, rows[first])
-    ids = lists.ids[places].astype(np.int64)
-    is_within = (ids >= 0) & (ids < size)
-    number, places, ids = number[is_within], places[is_within], ids[is_within]
-    is_candidate = are_among(of_candidates[number] + ids, candidate_keys)
-    is_filtered = are_among(of_filter[number] + ids, filter_keys)
-    is_right = are_among(side.rows[first][number] * size + ids, side.rows * size + side.targets)
-    is_wrong = ~(is_candidate | is_filtered | is_right)
-    if is_wrong.any():
-        _refuse_others(lists, places, is_wrong, vocabulary)
+    def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
+        for start in starts:
+            queries = side.query_ids[start : start + size].copy()
+            scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+            check_score_shape(shape_of(scores), (len(queries), columns), "query")
+            first, last = np.searchsorted(row_of_task, [start, start + size])
+            tasks = ordered[first:last]
+            if filter is not None and is_counted_in_order(scores, read):
+                filter_lists = kept_filter().of_tasks(tasks)
+            else:
+                filter_lists = selection_of_tasks(filter, tasks)
+            arguments = {
+                "targets": side.targets[tasks],
+                "rows": side.rows[tasks] - start,
+                "filter": filter_lists,
+                "candidates": selection_of_tasks(side.candidates, tasks),
+            }
+            yield scores, arguments
 
-    # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_number, filter_places = _places(filters.indptr, filters.lists[first])
-    filtered = distinct_rows([filter_number, filters.indices[filter_places].astype(np.int64)])
-    filter_number, filter_ids = filtered
-    is_other = ~is_candidate & ~is_filtered
-    all_numbers = np.append(filter_number, number[is_other])
-    all_ids = np.append(filter_ids, ids[is_other])
-    order = np.argsort(row_keys([all_numbers, all_ids]), kind="stable")
-    indptr = indptr_of(np.bincount(all_numbers, minlength=len(first)))
-    left_out = TaskLists(indptr, all_ids[order], combinations.codes)
+    def name(number: int, argument: str) -> str:
+        """Return the name of an argument with the queries of its batch, for messages."""
+        start = starts[number]
+        last = min(start + size, height) - 1
+        batch = f"scores: query {start}"
+        if last > start:
+            batch = f"scores: queries {start} to {last}"
+        if argument == "scores":
+            return batch
+        return f"{batch}: {argument}"
 
-    # A filtered target is a candidate all the same.
-    are_both = are_among(of_candidates[filter_number] + filter_ids, candidate_keys)
-    both = np.bincount(filter_number[are_both], minlength=len(first))
-    sizes = np.diff(candidates.indptr)[candidates.lists[first]] - both
-    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
-    return left_out, sizes[combinations.codes] + is_target_filtered
+    def report_batches(done: int) -> None:
+        report_progress(min(done * size, height))
 
-
-def _as_task_lists(selection: Any, tasks: int) -> TaskLists:
-    """Return a selection as lists, also if it is one list for all tasks, or none."""
-    if isinstance(selection, TaskLists):
-        return selection
-    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
-    return TaskLists(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
-
-
-def _keys(task_lists: TaskLists, size: int) -> IntArray:
-    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
-
-    Examples
-    --------
-    >>> _keys(TaskLists(np.array([0, 1, 3]), np.array([5, 2, 5]), np.array([0, 1])), 10)
-    array([ 5, 12, 15])
-    """
-    numbers = np.repeat(np.arange(len(task_lists.indptr) - 1), np.diff(task_lists.indptr))
-    keys: IntArray = numbers * size + task_lists.indices
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
-    return keys
+    ranks = rank_row_blocks(batches(), name, report_batches, **rules)
+    return ranks[np.argsort(ordered, kind="stable")]
 
 
-def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the entries of chosen lists: the number of each one's choice, and its place."""
-    starts = indptr[chosen]
-    lengths = indptr[chosen + 1] - starts
-    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
+def _as_input_on(device: Any) -> Callable[[IntArray], Any]:
+    """Return what makes of an array what a callable wants: the array, or a tensor on a device."""
+    if device is None:
+        return lambda values: values
+    torch = import_extra("torch", "device=")
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = f"{device!r} ({error})"
+        raise InputValueError("device", expected="a device of torch", got=got) from None
+    return lambda values: copy_to_device(values, device)
 
 
-def _refuse_others(
-    lists: CandidateLists, places: IntArray, is_wrong: Any, vocabulary: Vocabulary
-) -> None:
-    """Refuse what is no candidate of any task that reads its list."""
-    read_times = np.bincount(places, minlength=len(lists.ids))
-    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
-    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
-    if not len(others):
-        return
-    row, position = lists.place(int(others[0]))
-    label = vocabulary.label_of(int(lists.ids[others[0]]))
-    expected = "candidates of the query of each list"
-    got = f"{label!r} in list {row}, at position {position}"
-    raise InputValueError("ids", expected=expected, got=got)
+def check_score_shape(got: object, shape: tuple[int, int], noun: str) -> None:
+    """Check that scores have a row for each query and a column for each candidate."""
+    if got != shape:
+        each = f"a row for each {noun} and a column for each candidate"
+        raise InputValueError("scores", expected=f"scores of shape {shape}, {each}", got=got)
