@@ -110,9 +110,6 @@ TESTED_BY = {
     "retrieval/test_grades.py": """
         metrics/answers
     """,
-    "retrieval/test_names.py": """
-        retrieval/lists
-    """,
     "retrieval/test_shapes.py": """
         retrieval/sets
     """,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -14,11 +13,12 @@ from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
+from ..inputs.selection import indptr_of, join_ranges
 from ..metrics.answers import GAINS, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.counts import check_level
 from ..ranks.protocol import Protocol
-from ..records.elements import read_elements
+from ..records.elements import first_names, read_elements
 from ..records.list_files import read_lists
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
@@ -26,13 +26,13 @@ from ..reporting import Report
 from ..reporting.audit import Finding
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
-from .lists import ListUse, lists_in_order
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..counting.lists import CandidateLists
+    from ..records.elements import Names as ListedNames
     from ..records.lists import NamedLists
     from ..records.vocabularies import Names
     from ..tasks.side import Side
@@ -423,7 +423,8 @@ class Task(SidedTask):
         """
         check_misses(misses, self.protocol)
         dtype = options.get("dtype")
-        use = None
+        missing: ListedNames = ()
+        unused: ListedNames = ()
         files: tuple[str, ...] = ()
         title = "ids"
         if isinstance(ids, TopK):  # Its ids are positions.
@@ -432,16 +433,22 @@ class Task(SidedTask):
             lists = as_lists(ids.ids, ids.scores, dtype)
         else:
             named = read_lists("ids", ids, columns)
-            lists, use = self._lists_by_query(named, dtype)
+            lists, missing, unused = self._lists_by_query(named, dtype)
             files = (named.source,) if named.source else ()
             title = named.title
             self._warn_of_names(named, lists, options.get("order"))
         with argument_names(ids=title):
             report = self._evaluate("lists", lists, options, "ids", misses=misses, files=files)
         findings = []
-        if use is not None:
-            use.warn(title)
-            findings += use.findings()
+        if missing:
+            _warn_of_missing(title, len(self.answers.query_ids), missing, unused)
+            queries = format_count(len(missing), "query", "queries")
+            words = f"{queries} with right answers without a list, as {first_names(missing)}"
+            findings.append(Finding("missing lists", len(missing), words))
+        if unused:
+            number = format_count(len(unused), "list")
+            words = f"{number} of queries without right answers, as {first_names(unused)}"
+            findings.append(Finding("unused lists", len(unused), words))
         lengths: Any = np.diff(lists.indptr)
         if self.protocol.candidates == ALL:
             longest = int(lengths.max(initial=0))
@@ -456,31 +463,76 @@ class Task(SidedTask):
         report._of_lists = findings
         return report
 
-    def _lists_by_query(self, named: NamedLists, dtype: Any) -> tuple[CandidateLists, ListUse]:
-        """Return named lists in the order of the rows of this task, or of this part of one."""
-        if self.names["query"].words is not None and len(named):
-            first = named.queries[:1]
-            # Positions mean something only where somebody gave the order.
-            if not isinstance(first[0], str):
-                self.names["query"].ids_of("ids", first)
-                self._check_order_of_queries("ids")
+    def _lists_by_query(
+        self, named: NamedLists, dtype: Any
+    ) -> tuple[CandidateLists, ListedNames, ListedNames]:
+        """Return named lists in the order of the rows of this task, or of this part of one.
+
+        And the queries with right answers that have no list, and those of lists that are not used.
+        """
+        queries = self.names["query"]
+        query_ids = self._ids_of_listed_queries(named)
         asked = self.answers.query_ids[:, 0]
         order = np.arange(self.height)
-        asked_in_other_parts = np.zeros(0, np.int64)
-        if self._asked_by_whole is not None:
+        is_left_over = np.ones(len(named), np.bool_)
+        if self._asked_by_whole is not None:  # It has each query once, in ascending order.
             order = self.test_rows
-            of_whole = self._asked_by_whole  # It has each query once, in ascending order.
-            asked_in_other_parts = of_whole[~are_among(of_whole, asked)]
-        return lists_in_order(
-            named,
-            self.names["query"],
-            order=order,
-            asked=asked,
-            all_known=self._all_queries_known,
-            ids_of_names=partial(self._ids_of_names, named.title),
-            asked_in_other_parts=asked_in_other_parts,
-            dtype=dtype,
+            is_left_over = ~are_among(query_ids, self._asked_by_whole)
+        is_asked = np.zeros(queries.size, np.bool_)
+        is_asked[asked] = True
+        is_used = (query_ids >= 0) & is_asked[query_ids]
+        # An empty list, behind all others, stands for missing ones.
+        list_of_query = np.full(queries.size, len(named))
+        list_of_query[query_ids[is_used]] = np.flatnonzero(is_used)
+        missing = asked[list_of_query[asked] == len(named)]
+        unused = np.flatnonzero(~is_used & is_left_over)
+        rows = list_of_query[order]
+        lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
+        entries = join_ranges(named.indptr[rows], lengths)
+        indptr = indptr_of(lengths)
+        ids = indptr, self._ids_in_use(named, entries)
+        scores = None if named.scores is None else (indptr, named.scores[entries])
+        with argument_names(ids=named.title):
+            lists = as_lists(ids, scores, dtype)
+        return (
+            lists._replace(score_at=lambda i: named.score_at(entries[i])),
+            tuple(map(queries.label_of, missing.tolist())),
+            tuple(map(named.queries.__getitem__, unused.tolist())),
         )
+
+    def _ids_of_listed_queries(self, named: NamedLists) -> IntArray:
+        """Return the query of each list; -1 for one that the task lacks, which may be an error."""
+        title = named.title
+        is_text = bool(named.path)
+        queries = self.names["query"]
+        # Positions mean something only where somebody gave the order.
+        if queries.words is not None and len(named) and not isinstance(named.queries[0], str):
+            queries.ids_of("ids", named.queries[:1])
+            self._check_order_of_queries("ids")
+        if self._all_queries_known:  # Others are an error, and no list is left over.
+            query_ids = queries.ids_of(title, named.queries, is_text=is_text)
+        else:
+            elements = read_elements(title, named.queries, "queries")
+            query_ids = queries.find(title, elements, is_text=is_text)
+        asked = self.answers.query_ids[:, 0]
+        if len(named) and len(asked) and not (query_ids >= 0).any():
+            first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
+            problem = f"no query in common: right answers are of {first_asked}, "
+            first_listed = ", ".join(map(repr, named.queries[:3]))
+            raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
+        return query_ids
+
+    def _ids_in_use(self, named: NamedLists, entries: IntArray) -> IntArray:
+        """Return the ids of some entries of lists; only the names that these have must be known."""
+        numbers = named.ids[entries]
+        used = np.flatnonzero(np.bincount(numbers))
+        names = named.names
+        if len(used) < len(names):
+            names = tuple(map(named.names.__getitem__, used.tolist()))
+        id_of_number: IntArray = np.zeros(len(named.names), np.int64)
+        id_of_number[used] = self._ids_of_names(named.title, names, bool(named.path))
+        ids: IntArray = id_of_number[numbers]
+        return ids
 
     def _warn_of_names(self, named: NamedLists, lists: CandidateLists, order: str | None) -> None:
         """Warn where no list has a right answer, and where ranks contradict the scores."""
@@ -570,6 +622,24 @@ def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
     check_number_of_names(entities.size, known + new)
     ids[is_new] = known + np.arange(new)
     return ids
+
+
+def _warn_of_missing(argument: str, asked: int, missing: ListedNames, unused: ListedNames) -> None:
+    """Warn of queries without a list, and of unused lists whose names look like theirs."""
+    text = (
+        f"{len(missing):,} of {asked:,} queries with right answers have no list "
+        f"({first_names(missing)}), and count as if theirs were empty"
+    )
+    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
+    pairs = []
+    for name in missing:
+        other = unused_of_bare.get(str(name).strip().casefold())
+        if other is not None:
+            pairs.append(f"{other!r} for {name!r}")
+    if pairs:
+        text += "; there are lists of names that differ only in blanks or case: "
+        text += ", ".join(pairs[:3])
+    warn_user(f"{argument}: {text}")
 
 
 def _short_lists(longest: int, candidates: int) -> list[Finding]:
