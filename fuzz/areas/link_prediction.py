@@ -14,8 +14,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/tasks/side.py",
-        "distinct_in_place(codes[:end])",
-        "distinct_in_place(codes[: end - 1])",
+        "distinct_in_place(codes)",
+        "distinct_in_place(codes[:-1])",
     ),
     Fault(
         "a check left out",

@@ -151,6 +151,7 @@ def make_sides(
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][kept]
+    units = labels_of_codes(kept)
     relation_labels = splits.vocabularies["relation"].labels(relations)
     labels_of_triples = {
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
@@ -182,7 +183,7 @@ def make_sides(
             "relation": relation_labels,
             "queries": labels_of_codes(side.rows),
             "targets": labels_of_codes(side.targets),
-            "unit": labels_of_codes(kept),
+            "unit": units,
             **labels_of_triples,
             "degree": degree_buckets(degrees),
         }
