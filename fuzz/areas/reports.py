@@ -20,7 +20,7 @@ FAULTS = [
     ),
     Fault(
         "an off-by-one in the groups",
-        "python/truerank/metrics/values.py",
+        "python/truerank/metrics/contributions.py",
         "np.split(order, bounds[1:])",
         "np.split(order, bounds[1:] - (groups > 2))",
     ),
