@@ -135,8 +135,8 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/counting/counter.py",
-        "return ((1 << len(numbers)) - 1) << numbers.start",
-        "return ((1 << len(numbers)) - 1) << numbers.start >> 1",
+        "block_columns = ((1 << len(numbers)) - 1) << first",
+        "block_columns = ((1 << len(numbers)) - 1) << first >> 1",
     ),
     Fault(
         "a checked size left out",

@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "the columns of a line in another order",
         "python/truerank/records/text.py",
-        "form = _core.RowForm(rows.width, order, needed,",
-        "form = _core.RowForm(rows.width, order[::-1], needed,",
+        "rows = _core.RowForm(form.width, order, door.needed,",
+        "rows = _core.RowForm(form.width, order[::-1], door.needed,",
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",

@@ -24,9 +24,9 @@ MOST = {
     "public names": 69,  # of functions and classes, which @public decorates
     "options": 90,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 154,
-    "named tuples": 37,
-    "modules": 144,
+    "classes": 150,
+    "named tuples": 36,
+    "modules": 139,
 }
 PUBLIC_MODULES = (
     "link_prediction",
