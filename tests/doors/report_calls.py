@@ -41,6 +41,7 @@ def report_calls(folder: Path) -> list[Call]:
         Call("Report.group_tasks", report.group_tasks, {}),
         Call("Report.group_values", report.group_values, {"key": "mrr"}),
         Call("Report.interval", report.interval, {"metric": "mrr"}),
+        Call("Report.read_key", report.read_key, {"key": "mrr"}),
         Call("Report.to_dict", report.to_dict, {}),
         *table_calls("Report", report, folder),
     ]
