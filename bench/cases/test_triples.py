@@ -52,7 +52,7 @@ def test_task(compare: Compare, sizes: Sizes) -> None:
     for side, (known, target) in SIDES.items():
         tasks = task.sides[side]
         np.testing.assert_array_equal(tasks.targets, test[:, target])
-        indptr, indices = tasks.filter
+        indptr, indices = tasks.filter[:2]
         for k in range(0, len(test), max(1, len(test) // 500)):
             query = tasks.rows[k]
             expected = answers[side][test[k, known], test[k, 1]]
@@ -118,8 +118,8 @@ def rank_at_random(task: tr.link_prediction.Task) -> tr.Ranks:
     ranks = []
     for side in task.sides.values():
         above = (side.labels["unit"].codes * 7919 + side.targets) % 1000
-        counts = tr.Ranks(above, np.ones_like(above), side.columns)
-        ranks.append(side.labelled(counts))
+        counts = tr.Ranks(above, np.ones_like(above), side.n_candidates)
+        ranks.append(counts.with_labels(**side.labels))
     return tr.concatenate(ranks)._with(origins=(task._origin,))  # as those of `evaluate` have
 
 
