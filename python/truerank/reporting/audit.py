@@ -75,7 +75,7 @@ THRESHOLDS = {
 
 
 @public("truerank.reporting")
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Finding:
     """A line of an audit: something that makes a number suspect.
 

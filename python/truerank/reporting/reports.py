@@ -555,16 +555,6 @@ class Report(Mapping[str, float], AsTable):
         group._values = {}
         return group
 
-    def _column(self, key: Key) -> list[float]:
-        """Return the value of a key in each group."""
-        column: list[float] = self.groups.values_of(key).tolist()
-        return column
-
-    def _group_sizes(self, side: str) -> list[int]:
-        """Return the number of tasks of a side in each group."""
-        sizes: list[int] = self.groups.sizes(side).tolist()
-        return sizes
-
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of tasks of a side in each group; of retrieval that of queries.
 

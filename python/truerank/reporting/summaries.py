@@ -364,11 +364,11 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
         for key in columns:
             parsed = report.read_key(key)
             if not parsed.macro:
-                values[key] = report._column(parsed)
+                values[key] = report.groups.values_of(parsed).tolist()
         content["groups"] = {
             "by": report.by,
             "labels": list(report._labels),
-            "tasks": {side: report._group_sizes(side) for side in report._sides.counts},
+            "tasks": {side: report.groups.sizes(side).tolist() for side in report._sides.counts},
             "metrics": values,
         }
     if report.unit == "query":
