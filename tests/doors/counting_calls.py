@@ -106,7 +106,7 @@ def ranks_calls(folder: Path) -> list[Call]:
         Call("Ranks.with_protocol", lambda split: ranks.with_protocol(split=split), {"split": "x"}),
         Call("Protocol", tr.Protocol, {}),
         Call("Protocol.differences", protocol.differences, {"other": tr.Protocol(split="valid")}),
-        Call("Protocol.joined", protocol.joined, {"other": protocol, "name": "parts"}),
+        Call("Protocol.joined", protocol.joined, {"other": protocol}),
         Call("concatenate", tr.concatenate, {"parts": [ranks[:2], ranks[2:]]}),
         Call("load", tr.load, {"path": folder / "ranks.npz"}),
     ]

@@ -281,6 +281,7 @@ def test_no_tasks_make_an_empty_report() -> None:
         facts=[],
         test_rows=nothing,
         height=0,
+        findings=(),
     )
     assert len(evaluate(task, "a callable", {"tail": never}, {})) == 0
     assert len(evaluate(task, "a callable", {"tail": never}, {"nan": "omit"})) == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import distinct, first_equals, row_keys
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.selection import indptr_of
 from ..naming import public
@@ -142,7 +142,8 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
     for i, part in enumerate(parts):
         if part.protocol is protocol:  # Blocks of one count share it.
             continue
-        joined = protocol.joined(part.protocol, f"parts: number {i}")
+        with argument_names(other=f"parts: number {i}"):
+            joined = protocol.joined(part.protocol)
         if len(part):
             protocol = joined
     return protocol

@@ -169,11 +169,11 @@ class Protocol:
             if self._comparable(name) != other._comparable(name)
         ]
 
-    def joined(self, other: Protocol, name: str = "other") -> Protocol:
+    def joined(self, other: Protocol) -> Protocol:
         """Return the protocol of ranks that are joined over tasks.
 
         The comparable fields are this one's. A provenance field in which the two differ becomes
-        "mixed", and `files` lists the files of both. `name` is what the error calls the other.
+        "mixed", and `files` lists the files of both.
 
         Raises
         ------
@@ -185,10 +185,10 @@ class Protocol:
         >>> Protocol(dtype="float32").joined(Protocol(dtype="float16")).dtype
         'mixed'
         """
-        instance("name", name, str)
         differences = self.differences(other)
         if differences:
-            raise InputValueError(name, f"counted under another protocol: {'; '.join(differences)}")
+            problem = f"counted under another protocol: {'; '.join(differences)}"
+            raise InputValueError("other", problem)
         if vars(self) == vars(other):
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]

@@ -47,7 +47,7 @@ class Task:
         The rows of the test that are ranked, which are its units; those of a part in its own order.
     height : int
         How many rows the test has, as it was given.
-    findings : iterable of (str, int, str), optional
+    findings : iterable of (str, int, str)
         What `audit` returns, as the parts of each `Finding`.
     """
 
@@ -73,7 +73,7 @@ class Task:
         facts: Iterable[tuple[IntArray, Any]],
         test_rows: IntArray,
         height: int,
-        findings: Iterable[FindingParts] = (),
+        findings: Iterable[FindingParts],
     ) -> None:
         self.sides = dict(sides)
         self.roles = dict(roles)
