@@ -80,13 +80,13 @@ FAULTS = [
     ),
     Fault(
         "the size that a .npy header declares left unchecked",
-        "python/truerank/arrays/npy_files.py",
+        "python/truerank/arrays/input_files.py",
         "parse_npy_header(content[:MAX_HEADER_BYTES], len(content))",
         "parse_npy_header(content[:MAX_HEADER_BYTES], 1 << 999)",
     ),
     Fault(
         "the size that members of an .npz declare left unchecked",
-        "python/truerank/arrays/npy_files.py",
+        "python/truerank/arrays/input_files.py",
         "declared = sum(info.compress_size for info in entries.values())",
         "declared = 0",
     ),
@@ -104,7 +104,7 @@ FAULTS = [
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",
-        "python/truerank/arrays/npy_files.py",
+        "python/truerank/arrays/input_files.py",
         "if codes.max() > sys.maxunicode:",
         "if False:",
     ),

@@ -45,8 +45,8 @@ if _typing.TYPE_CHECKING:
     from .metrics.published import adjust as adjust
     from .ranks import Protocol as Protocol
     from .ranks import Ranks as Ranks
-    from .ranks import load as load
     from .ranks.joining import concatenate as concatenate
+    from .ranks.storage import load as load
     from .records.list_files import read_qrels as read_qrels
     from .records.list_files import read_run as read_run
     from .reporting import Report as Report
@@ -70,8 +70,9 @@ else:  # or a type checker would accept any name
         ".inputs.progress_listeners": ("Progress",),
         ".metrics": ("chance",),
         ".metrics.published": ("adjust",),
-        ".ranks": ("Protocol", "Ranks", "load"),
+        ".ranks": ("Protocol", "Ranks"),
         ".ranks.joining": ("concatenate",),
+        ".ranks.storage": ("load",),
         ".reporting": ("Report", "report", "table"),
         ".retrieval.trec_runs": ("write_run",),
         ".stores": ("open_scores",),

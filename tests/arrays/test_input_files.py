@@ -78,11 +78,10 @@ def test_folders(name: str, opened: Callable[[str], Any]) -> None:
 OPENING = {"open", "os.open", "np.load", "np.loadtxt", "np.genfromtxt", "np.memmap", "np.fromfile"}
 OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
 PLACES = {
-    "arrays/input_files.py": {"open"},
-    "arrays/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
+    "arrays/input_files.py": {"open", "zipfile.ZipFile"},
     "stores/opening.py": {"zipfile.ZipFile", "open"},  # /proc/self/maps
     "stores/store.py": {"np.memmap"},
-    "arrays/writing.py": {"open", "os.open"},
+    "arrays/saved_files.py": {"open", "os.open"},
     **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
     "page/__init__.py": {".read_text"},
 }

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as npst
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from support.store_files import npy
-from truerank.arrays.npy_files import decode_npy, parse_npy_header, read_npy, read_npz
+from truerank.arrays.input_files import decode_npy, parse_npy_header, read_npy, read_npz
 
 pytestmark = pytest.mark.python_only
 MAGIC = b"\x93NUMPY"

@@ -82,7 +82,7 @@ TESTED_BY = {
         plot/drawing
     """,
     "ranks/test_ranks.py": """
-        ranks/container ranks/counts ranks/joining
+        ranks/container ranks/joining
     """,
     "ranks/test_user_labels.py": """
         ranks/labels

@@ -92,7 +92,7 @@ def test_what_was_there_stays_where_a_form_fails(
     def full_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("truerank.arrays.writing.os.fsync", full_disk)
+    monkeypatch.setattr("truerank.arrays.saved_files.os.fsync", full_disk)
     refusal(OSError, "No space left", tr.table(models(), ["mr"]).save, path)
     assert path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["table.md"]

@@ -1,1 +1,1 @@
-"""Integers made unique, sorted, gathered and looked up; files of arrays; files replaced."""
+"""Integers made unique, sorted, gathered and looked up; files that are read and saved."""

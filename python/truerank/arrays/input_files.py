@@ -13,13 +13,33 @@ blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns.
 from __future__ import annotations
 
 import errno
+import io
+import math
 import os
+import re
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..errors import InputError, InputTypeError, InputValueError
+
+if TYPE_CHECKING:
+    import mmap
+    import zipfile
+
+    import numpy.typing as npt
+
+# A header is looked for in so many bytes. It may declare that it is 4 GB long.
+MAX_HEADER_BYTES = 1 << 14
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): np.lib.format.read_array_header_2_0,  # Only the encoding of fields' names differs.
+}
 
 
 def path_name(argument: str, path: object, expected: str = "a path") -> str:
@@ -104,3 +124,183 @@ def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # The disk is at fault; a damaged offset gives EINVAL.
         raise InputValueError(argument, f"{problem}{error}", place=place) from error
+
+
+class NpyHeader(NamedTuple):
+    """What the header of a `.npy` file says, and where it ends."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+    start: int  # The numbers begin at this byte.
+
+
+def is_npy(path: str) -> bool:
+    """Return whether a file has an array, by its name."""
+    return path.lower().endswith(".npy")
+
+
+def parse_npy_header(head: bytes, size: int) -> NpyHeader:
+    """Parse the header of a `.npy` file, of any format that numpy writes.
+
+    Only a pickle brings back objects, which may run any code. Arrays in arrays numpy writes as one
+    array, and reads in another shape where there are no rows.
+
+    Parameters
+    ----------
+    head : bytes
+        The first `MAX_HEADER_BYTES` of the file, or all if it has fewer.
+    size : int
+        How many bytes the file has.
+
+    Raises
+    ------
+    ValueError
+        For anything but plain numbers or text that are all within the file; it says what is wrong.
+    """
+    stream = io.BytesIO(head[:MAX_HEADER_BYTES])
+    try:
+        read = _READERS[np.lib.format.read_magic(stream)]
+        header = NpyHeader(*read(stream), stream.tell())
+    except Exception as error:  # Python's parser and numpy's dtypes raise many kinds.
+        words = re.sub(r" object at \w+", "", str(error))[:200]
+        raise ValueError(f"expected a .npy file, the header is broken: {words}") from None
+    shape, _, dtype, start = header
+    if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
+        raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
+    if dtype.hasobject or dtype.subdtype or not dtype.itemsize:
+        raise ValueError(f"expected plain numbers or text, got dtype {dtype}")
+    end = start + math.prod(shape) * dtype.itemsize
+    if size < end:
+        described = f"the header says {shape} {dtype}, from byte {start:,}"
+        raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
+    return header
+
+
+def read_npy(
+    argument: str, path: str | bytes | os.PathLike[str], *, mapped: bool = False
+) -> npt.NDArray[Any]:
+    """Read a `.npy` file of numbers or text.
+
+    Parameters
+    ----------
+    argument : str
+        The argument that names the file, for messages.
+    path : path-like
+        The file.
+    mapped : bool
+        Whether to map it, read-only; then only its header is read.
+
+    Raises
+    ------
+    ValueError
+        If it is not a regular file, is no `.npy` file, is damaged or has objects.
+    OSError
+        As the system raises it.
+    """
+    import mmap
+
+    name = os.fsdecode(path)
+    with open_input(argument, name) as file, report_damage(argument, name):
+        content: bytes | mmap.mmap
+        if mapped:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        else:
+            content = file.read()
+        array = decode_npy(content)
+        if mapped and array.size:
+            return array
+        return np.array(array)  # The copy is aligned.
+
+
+def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
+    """View the array of a `.npy` file that is in memory or mapped.
+
+    Raises
+    ------
+    ValueError
+        For damaged bytes, for objects, and for text that Python cannot make a str of; it says what
+        is wrong.
+    """
+    shape, by_columns, dtype, start = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
+    order: Any = "F" if by_columns else "C"
+    array: npt.NDArray[Any] = np.ndarray(shape, dtype, content, start, order=order)
+    if dtype.kind == "U" and array.size:
+        codes: Any = array.reshape(-1).astype(dtype.newbyteorder("=")).view(np.uint32)
+        if codes.max() > sys.maxunicode:
+            raise ValueError(f"expected text, got a character of code {codes.max():,}")
+    return array
+
+
+def read_npz(
+    argument: str,
+    path: str | bytes | os.PathLike[str],
+    names: Collection[str] | None = None,
+    *,
+    what: str = "an .npz file",
+    compressed: bool = True,
+) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
+    """Read arrays of an `.npz` file.
+
+    Parameters
+    ----------
+    argument, path
+        As in `read_npy`.
+    names : collection of str, optional
+        The arrays to read, as far as there are such. Default: all.
+    what : str, optional
+        What is expected, for the message that the file is no archive.
+    compressed : bool
+        Whether arrays may be compressed. If not, none takes more memory than its file has bytes.
+
+    Returns
+    -------
+    list of str
+        The names of all arrays in the file.
+    dict of str to ndarray
+        Those that were read.
+
+    Raises
+    ------
+    ValueError, OSError
+        As in `read_npy`.
+    """
+    import zipfile
+
+    name = os.fsdecode(path)
+    arrays = {}
+    with (
+        open_input(argument, name) as file,
+        report_damage(argument, name, f"not {what}, or damaged: "),
+        zipfile.ZipFile(file) as archive,
+    ):
+        entries = npz_entries(archive)
+        for key, info in entries.items():
+            is_plain = info.compress_type == zipfile.ZIP_STORED
+            if not compressed and not (is_plain and info.file_size == info.compress_size):
+                problem = "is compressed, as numpy.savez writes none"
+                raise ValueError(f"the member {key[:80]!r} {problem}")
+        for key, info in entries.items():
+            if names is None or key in names:
+                with report_damage(argument, f"{name}: {info.filename}"):
+                    arrays[key] = np.array(decode_npy(archive.read(info)))
+    return list(entries), arrays
+
+
+def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of an archive by name, without ".npy".
+
+    Raises
+    ------
+    ValueError
+        If two have one name, or if they declare more bytes than the file has: zipfile would take
+        memory for these before it reads.
+    """
+    entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if len(entries) < len(archive.infolist()):
+        raise ValueError("two members have one name")
+    size = os.fstat(archive.fp.fileno()).st_size  # type: ignore[union-attr]
+    declared = sum(info.compress_size for info in entries.values())
+    if declared > size:
+        raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
+    return entries

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..alignment import Task, read_dbp15k, read_openea
 from ..alignment.readers import find_file, read_pair_splits
-from ..arrays.npy_files import is_npy
+from ..arrays.input_files import is_npy
 from ..arrays.row_keys import are_among, row_keys
 from ..errors import InputValueError
 from ..naming import format_count

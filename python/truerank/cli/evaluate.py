@@ -11,10 +11,9 @@ import click
 import numpy as np
 
 from .. import Ranks, load, rank, report
-from ..arrays.input_files import open_input
-from ..arrays.npy_files import read_npz
+from ..arrays.input_files import open_input, read_npz
+from ..arrays.saved_files import HEADER
 from ..errors import InputValueError
-from ..ranks.storage import HEADER
 from ..stores.store import ShardStore
 from .options import (
     COUNTING,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..arrays.npy_files import is_npy
+from ..arrays.input_files import is_npy
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from click.shell_completion import CompletionItem
 
-from ..arrays.npy_files import is_npy, read_npy, read_npz
+from ..arrays.input_files import is_npy, read_npy, read_npz
 from ..errors import InputValueError
 from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable

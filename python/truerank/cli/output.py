@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import Ranks, Report, report
-from ..arrays.writing import replace_file, writable_place
+from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputValueError
 from ..inference.intervals import why_no_interval
 from ..inputs.progress_listeners import as_listener, size_text

@@ -12,9 +12,9 @@ import click
 import numpy as np
 
 from .. import RankCounter, concatenate, load, report
-from ..arrays.input_files import report_damage
-from ..arrays.npy_files import read_npz
+from ..arrays.input_files import read_npz, report_damage
 from ..arrays.row_keys import distinct
+from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
 from ..counting.counter import first_of
 from ..errors import InputError, InputValueError
@@ -22,7 +22,7 @@ from ..inference import compare
 from ..metrics.contributions import UNIT, describe_units, unit_codes
 from ..naming import format_count
 from ..page import save as save_page
-from ..ranks import storage
+from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..retrieval import Task
 from .options import (
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .. import Ranks
     from ..arrays.types import IntArray
 
-KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
+KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 
 # -- several models --------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ def merge(given: Given) -> None:
     paths = given.pop("parts", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
-    if kind_of_parts(paths) == storage.KIND:
+    if kind_of_parts(paths) == KIND:
         ranks = joined_ranks(paths, given.pop("repeats", "refuse"))
     else:
         refuse(take(given, "repeats"), "counters")
@@ -226,11 +226,11 @@ def kind_of_parts(paths: Sequence[str]) -> str:
 
 def archive_kind(argument: str, path: str) -> str:
     """Return what an archive of truerank says it holds, as "truerank.ranks"; empty for others."""
-    _, arrays = read_npz(argument, path, (storage.HEADER,), compressed=False)
-    if storage.HEADER not in arrays:
+    _, arrays = read_npz(argument, path, (HEADER,), compressed=False)
+    if HEADER not in arrays:
         return ""
     with report_damage(argument, path, "damaged header: "):
-        kind = json.loads(arrays[storage.HEADER].tobytes())["kind"]
+        kind = json.loads(arrays[HEADER].tobytes())["kind"]
     return str(kind)
 
 

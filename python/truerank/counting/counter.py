@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core
 from .._core import Selection
 from ..arrays.row_keys import look_up
+from ..arrays.saved_files import open_archive, write_archive
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_shape, forbidden_nan, integer
@@ -23,7 +24,6 @@ from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import public
-from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .driver import begin_on_device, count_source
 from .job import NO_COLUMN, prepare_job, sha256_of
@@ -33,9 +33,9 @@ from .sources import source_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
-    from ..ranks.storage import Members
     from .driver import SourceCounts
     from .job import Job
 

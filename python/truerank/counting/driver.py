@@ -31,13 +31,12 @@ import numpy as np
 
 from .. import devices
 from .._core import Fault
-from ..arrays.writing import writable_place
+from ..arrays.saved_files import open_archive, writable_place, write_archive
 from ..devices.backends import is_read_in_order
 from ..devices.score_sources import PartOfTasks
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import integer
-from ..ranks.counts import COUNTS
-from ..ranks.storage import open_archive, write_archive
+from ..ranks.container import COUNTS
 from ..stores import Tile, shape_of
 from .job import Job, prepare_job
 from .partial_counts import PartialCounts, TrueScores, saved_counts

@@ -13,8 +13,7 @@ from ..errors import InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
-from ..ranks.container import Ranks
-from ..ranks.counts import Audit
+from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from ..inputs.scores import as_scores
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
-    from ..ranks.storage import Members
 
     Flags = npt.NDArray[np.bool_]
 

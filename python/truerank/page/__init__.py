@@ -20,7 +20,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..arrays.writing import replace_file
+from ..arrays.saved_files import replace_file
 from ..inference.comparing import compare, gather_notes, why_incomparable
 from ..inputs.checks import confidence, instance, several, unique_keys
 from ..metrics.contributions import UNIT

@@ -1,8 +1,7 @@
 """Ranks: the counts of tasks, their labels and protocol, and how they are saved and loaded."""
 
-from .container import Ranks, load
-from .counts import Audit
+from .container import Audit, Ranks
 from .labels import Labels
 from .protocol import Origin, Protocol
 
-__all__ = ["Audit", "Labels", "Origin", "Protocol", "Ranks", "load"]
+__all__ = ["Audit", "Labels", "Origin", "Protocol", "Ranks"]

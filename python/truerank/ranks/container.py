@@ -7,40 +7,27 @@ report, and the file format of saved ranks: once a version is released, all late
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.array_likes import checked_weights
-from ..inputs.checks import distinct_names, integer, optional_mapping
+from ..inputs.array_likes import as_array, checked_weights, integers
+from ..inputs.checks import (
+    check_length,
+    check_shape,
+    distinct_names,
+    integer,
+    is_iterable,
+    number,
+    optional_mapping,
+)
 from ..naming import import_extra, printable, public
-from .counts import (
-    COUNTS,
-    Audit,
-    check_level,
-    checked_answers,
-    checked_audit,
-    checked_counts,
-    checked_index,
-    checked_listed,
-    nonzero_weights,
-    ties_of,
-)
-from .labels import LABELS, Immutable, Labels, named_labels
+from .labels import LABELS, Immutable, Labels, checked_index, named_labels
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
-from .storage import (
-    FIELDS,
-    KIND,
-    MEMBERS,
-    checked_fields,
-    open_archive,
-    read_origins,
-    read_protocol,
-    write_archive,
-)
 
 if TYPE_CHECKING:
     import os
@@ -50,8 +37,36 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from .labels import LabelsLike
 
+KIND = "truerank.ranks"  # of a file
+COUNTS = ("above", "tied", "candidates")
+MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 # Each is an attribute of Ranks.
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")
+
+
+@public("truerank.ranks")
+class Audit(NamedTuple):
+    """What a count with `audit=True` found in each task: read-only int64 arrays of shape (n,).
+
+    Attributes
+    ----------
+    nan, inf : ndarray
+        The number of candidates whose score is NaN, or infinite.
+    at_best : ndarray
+        The number of candidates that share the best score of the task.
+    differing : ndarray
+        The number of blocks in which the true candidate had another score than its true score (see
+        `RankCounter`); 0 if all scores were counted at once.
+    mismatched : ndarray
+        1 if this was checked and the task's row of scores or vectors differs in a bit from the
+        first one of the same query; else 0.
+    """
+
+    nan: IntArray
+    inf: IntArray
+    at_best: IntArray
+    differing: IntArray = None  # type: ignore[assignment]  # Ranks replace it by zeros, as the next
+    mismatched: IntArray = None  # type: ignore[assignment]
 
 
 @public("truerank")
@@ -210,23 +225,23 @@ class Ranks(Immutable):
 
     def _with(
         self,
-        arrays: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
+        arrays: Mapping[str, npt.NDArray[Any] | None] = MappingProxyType({}),
         *,
         labels: Mapping[str, Labels] | None = None,
         protocol: Protocol | None = None,
         origins: tuple[Origin, ...] | None = None,
     ) -> Ranks:
-        """Return the same ranks with arrays of our own, or with something else replaced.
+        """Return these ranks with what is given in the place of theirs, which is not checked.
 
-        Labels are those of a task of ours: nothing is checked, and all others are left out.
+        Arrays replace those of their names, and None leaves one out; labels replace all labels.
         """
-        if origins is None:
-            origins = self.origins
-        if labels is None:
-            labels = self._labels
-        all_arrays = {**self._arrays, **arrays}
-        protocol = protocol or self.protocol
-        return Ranks._of(all_arrays, dict(labels), protocol, origins)
+        changed = {**self._arrays, **arrays}
+        return Ranks._of(
+            {name: array for name, array in changed.items() if array is not None},
+            dict(self._labels if labels is None else labels),
+            self.protocol if protocol is None else protocol,
+            self.origins if origins is None else origins,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of, (self._arrays, self._labels, self.protocol, self.origins)
@@ -353,7 +368,7 @@ class Ranks(Immutable):
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         labels = {name: each[where] for name, each in self._labels.items()}
-        return Ranks._of(arrays, labels, self.protocol, self.origins)
+        return self._with(arrays, labels=labels)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
@@ -374,10 +389,8 @@ class Ranks(Immutable):
             parts.append(f"{np.count_nonzero(ties > 1):,} tied")
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
-            if most > fewest:
-                parts.append(f"{fewest:,} to {most:,} candidates")
-            else:
-                parts.append(f"{fewest:,} candidates")
+            numbers = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+            parts.append(f"{numbers} candidates")
         if self.side is not None and self.side.vocabulary is not None:
             sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
             if sides:
@@ -429,7 +442,7 @@ class Ranks(Immutable):
             origins = ()
         elif "queries" in labels:
             origins = tuple(origin._replace(queries=0) for origin in origins)
-        return Ranks._of(self._arrays, all_labels, self.protocol, origins)
+        return self._with(labels=all_labels, origins=origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -440,9 +453,8 @@ class Ranks(Immutable):
         array([1., 3.])
         """
         if weights is not None:
-            return self._with({"weights": nonzero_weights(weights, len(self))})
-        arrays = {name: array for name, array in self._arrays.items() if name != "weights"}
-        return Ranks._of(arrays, self._labels, self.protocol, self.origins)
+            weights = nonzero_weights(weights, len(self))
+        return self._with({"weights": weights})
 
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
@@ -477,7 +489,7 @@ class Ranks(Immutable):
 
         The file appears whole or not at all: it is written under a temporary name in the same
         folder, synced and moved to its place. A link is followed, and a file that is replaced
-        leaves its mode to the new one (see `truerank.arrays.writing`). Equal ranks give
+        leaves its mode to the new one (see `truerank.arrays.saved_files`). Equal ranks give
         equal bytes.
 
         Raises
@@ -503,6 +515,8 @@ class Ranks(Immutable):
             "origins": self.origins,
         }
         codes = {f"labels.{name}": labels.codes for name, labels in self._labels.items()}
+        from ..arrays.saved_files import write_archive
+
         write_archive(path, KIND, header, self._arrays | codes)
 
     def to_pandas(self) -> Any:
@@ -540,55 +554,138 @@ class Ranks(Immutable):
         return frame({name: np.array(value) for name, value in columns.items()})
 
 
-@public("truerank")
-def load(path: str | os.PathLike[str]) -> Ranks:
-    """Read ranks that `Ranks.save` wrote.
+# -- checks --------------------------------------------------------------------------------------
 
-    Nothing in the file is executed, and no size that it declares is trusted. A CRC of each array
-    protects against damage, not against deception.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    Ranks
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If the file is truncated, damaged, of another kind, or of a newer format. The error names
-        the file.
+def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, IntArray]:
+    """Check the three counts of every task against one another; return them as int64, by name.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
-    ...     load(f"{folder}/ranks.npz")
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    >>> checked_counts([3], [2], 10)
+    {'above': array([3]), 'tied': array([2]), 'candidates': array([10])}
     """
-    with open_archive("path", path, KIND, MEMBERS) as (header, members):
-        types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
-        checked_fields("header", header, types)
-        arguments: dict[str, Any] = {"protocol": read_protocol(header["protocol"]), "labels": {}}
-        for name, vocabulary in header["labels"].items():
-            arguments["labels"][name] = (members.pop(f"labels.{name}"), vocabulary)
-        for name in COUNTS:
-            arguments[name] = members.pop(name)
-        for name in ("listed", "audit"):
-            arguments[name] = members.pop(name, None)
-        weights = members.pop("weights", None)
-        fields = {name: members.pop(name) for name in FIELDS if name in members}
-        if members:
-            raise ValueError(f"expected no member {min(members)[:80]!r}")
-        ranks = Ranks(**arguments)
-        arrays = checked_answers(fields, len(ranks))
-        if weights is not None:
-            # A slice of weighted ranks may have only weights of 0, and is saved as it is.
-            arrays["weights"] = checked_weights(weights, length=len(ranks))
-        return ranks._with(arrays, origins=read_origins(header["origins"], ranks.unit))
+    above = _counts("above", above, None, 0)
+    n = len(above)
+    tied = _counts("tied", tied, n, 1)  # The true candidate ties with itself.
+    if not isinstance(candidates, list | tuple | range) and np.ndim(candidates) == 0:
+        one = as_array(candidates, "candidates").reshape(1)
+        candidates = np.repeat(integers("candidates", one), n)
+    candidates = _counts("candidates", candidates, n, 1)
+    if (candidates > MOST_CANDIDATES).any():
+        i = int((candidates > MOST_CANDIDATES).argmax())
+        expected = "at most 2**52, up to which every rank is a float64"
+        raise InputValueError(
+            "candidates", expected=expected, got=f"{candidates[i]} at position {i}"
+        )
+    wrong = tied > candidates - above  # A sum could overflow.
+    if wrong.any():
+        i = int(wrong.argmax())
+        got = f"{candidates[i]} for above {above[i]} and tied {tied[i]} at position {i}"
+        raise InputValueError("candidates", expected=">= above + tied", got=got)
+    return {"above": above, "tied": tied, "candidates": candidates}
+
+
+def checked_audit(value: object, length: int) -> IntArray:
+    """Check the counts of an audit, three to five arrays; return them as one, a row for each.
+
+    Examples
+    --------
+    >>> checked_audit([[0, 0], [0, 2], [1, 1]], 2).tolist()
+    [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
+    """
+    check_length("audit", value)
+    parts: list[Any] = list(value) if is_iterable(value) else []
+    if not 3 <= len(parts) <= len(Audit._fields):
+        raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
+    audit = np.zeros((len(Audit._fields), length), np.int64)
+    for row, name, counts in zip(audit, Audit._fields, parts, strict=False):
+        if counts is not None or name not in Audit._field_defaults:
+            row[:] = _counts(f"audit.{name}", counts, length, 0)
+        if row.sum(dtype=np.float64) >= 2**63:  # A report adds them up.
+            raise InputValueError(f"audit.{name}", expected="integers whose sum is below 2**63")
+    return audit
+
+
+def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
+    """Check which tasks have their target in their list.
+
+    Examples
+    --------
+    >>> checked_listed([True, False], 2)
+    array([ True, False])
+    """
+    array = as_array(value, "listed", "booleans")
+    if array.dtype != np.bool_ and array.size:
+        raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
+    check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")
+    return array.astype(bool)
+
+
+def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
+    """Check what queries say of their tasks: gains, right answers, and queries without any.
+
+    Examples
+    --------
+    >>> checked_answers({"gains": [3, 1], "answers": [2, 2]}, 2)
+    {'gains': array([3., 1.]), 'answers': array([2, 2])}
+    """
+    checked: dict[str, npt.NDArray[Any]] = {}
+    for name, values in arrays.items():
+        if name == "gains":
+            checked[name] = checked_weights(values, length=length, name=name)
+        else:
+            checked[name] = _counts(name, values, length, int(name == "answers"))
+    return checked
+
+
+def check_level(level: object, gains: FloatArray | None) -> float:
+    """Check a relevance level: a finite number above 0, which one of the gains reaches.
+
+    Examples
+    --------
+    >>> check_level(2, np.array([1.0, 3.0]))
+    2.0
+    """
+    value = number("relevance_level", level)
+    if not 0 < value < math.inf:
+        expected = "a finite number above 0"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    highest = 1.0 if gains is None else gains.max(initial=0)
+    # An empty part has no gains to compare with.
+    if highest < value and (gains is None or len(gains)):
+        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    return value
+
+
+def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
+    """Return how many candidates tie with each true one, itself included: 1 for a miss.
+
+    A target that its list misses is bounded by all that is not listed, which are no ties.
+
+    Examples
+    --------
+    >>> ties_of(np.array([1, 90, 3]), np.array([True, False, True])).tolist()
+    [1, 1, 3]
+    """
+    if listed is None:
+        return tied
+    return np.where(listed, tied, 1)
+
+
+def nonzero_weights(value: object, length: int) -> FloatArray:
+    """Check the weights of tasks, not all of which may be 0, as `checked_weights` does."""
+    array = checked_weights(value, length=length)
+    if length and not array.any():
+        raise InputValueError("weights", expected="at least one above 0", got="only 0")
+    return array
+
+
+def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:
+    array = integers(name, value, length=length)
+    wrong = array < least
+    if wrong.any():
+        got = f"{array[wrong][0]} at position {wrong.argmax()}"
+        raise InputValueError(name, expected=f"integers >= {least}", got=got)
+    return array

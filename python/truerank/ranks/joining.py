@@ -12,8 +12,7 @@ from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .container import Ranks
-from .counts import COUNTS, DEFAULTS
+from .container import COUNTS, Ranks
 from .labels import Labels, describe_task, join_labels
 from .protocol import Origin
 
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
+# Tasks may have these arrays. Those of parts that do not say theirs have these values where they
+# are joined with others that do.
+DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0}
 
 
 @public("truerank")

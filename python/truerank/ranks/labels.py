@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import occurrences_of
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import integers
+from ..inputs.array_likes import as_array, index_array, integers
 from ..inputs.checks import (
     by_position,
     check_length,
@@ -21,7 +21,6 @@ from ..inputs.checks import (
     is_iterable,
 )
 from ..naming import printable, public
-from .counts import checked_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -337,6 +336,21 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     vocabulary = tuple(code_of_name) if has_names else None
     return Labels._trusted(np.concatenate(codes), vocabulary)
+
+
+def checked_index(index: object) -> slice | npt.NDArray[Any]:
+    """Check an index of tasks, and return it as a slice, a mask or an array of positions."""
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, str):
+        raise InputTypeError("index", f"ranks have no metrics: truerank.report(ranks)[{index!r}]")
+    array = as_array(index, "index", "a slice, mask, integers or an int")
+    if isinstance(index, tuple) or array.ndim > 1:
+        got = "a tuple" if isinstance(index, tuple) else f"shape {array.shape}"
+        raise InputTypeError("index", expected="a slice, mask, integers or an int", got=got)
+    if array.dtype == np.bool_ and array.ndim:
+        return array
+    return index_array("index", index).reshape(-1)
 
 
 def describe_task(labels: Mapping[str, Labels], i: int) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from .. import _core
-from ..arrays.npy_files import is_npy, read_npy
+from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import occurrences_of
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag, is_frame, kind_of

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import path_name
-from ..arrays.npy_files import is_npy
+from ..arrays.input_files import is_npy, path_name
 from ..errors import InputTypeError, InputValueError
 from ..naming import format_count, public
 from .columns import JUDGEMENTS, LISTS, Door, check_columns, find_roles, name_of_column

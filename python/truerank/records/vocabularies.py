@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from .. import _core
-from ..arrays.npy_files import is_npy, read_npy
+from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..counting.lists import CandidateLists, as_lists
 from ..errors import InputTypeError, InputValueError

@@ -16,7 +16,7 @@ from ..metrics.contributions import moments_within, order_of_groups, values_with
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RANK_KEYS, Grammar, Key
 from ..metrics.metric_table import ADJUSTMENTS
 from ..naming import format_count, percent, public
-from ..ranks.counts import ties_of
+from ..ranks.container import ties_of
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray

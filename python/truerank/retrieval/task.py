@@ -16,7 +16,7 @@ from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..inputs.selection import indptr_of, join_ranges
 from ..metrics.answers import GAINS, check_misses, counted_gains
 from ..naming import format_count, percent, public
-from ..ranks.counts import check_level
+from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
 from ..records.elements import first_names, read_elements
 from ..records.list_files import read_lists

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.writing import replace_text
+from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, as_lists
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError

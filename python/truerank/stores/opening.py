@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 
 from .._core import Scores
-from ..arrays.input_files import open_input, report_damage
-from ..arrays.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
+from ..arrays.input_files import (
+    MAX_HEADER_BYTES,
+    NpyHeader,
+    npz_entries,
+    open_input,
+    parse_npy_header,
+    report_damage,
+)
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode

@@ -17,8 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from .._core import FileScores, Scores
-from ..arrays.input_files import open_input, report_damage
-from ..arrays.npy_files import NpyHeader
+from ..arrays.input_files import NpyHeader, open_input, report_damage
 from ..errors import InputTypeError, InputValueError
 from ..naming import printable, public
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import tables
-from ..arrays.writing import replace_file, writable_place
+from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, public, terminal_text
@@ -180,7 +180,7 @@ class AsTable(ABC):
         The ending, in any case, is that of a method: .txt (`to_text`), .md (`to_markdown`), .tex
         (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (`to_html`). The file appears
         whole or not at all, exactly at `path`, and one that is there is replaced (see
-        `truerank.arrays.writing`). Text is UTF-8.
+        `truerank.arrays.saved_files`). Text is UTF-8.
 
         Parameters
         ----------

@@ -17,14 +17,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import stat
-from collections.abc import Iterator
-from typing import IO, cast
+from collections.abc import Collection, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from ..errors import InputValueError
-from .input_files import path_name
+from .input_files import path_name, read_npz, report_damage
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Members = dict[str, npt.NDArray[Any]]
+
+HEADER = "truerank"  # Every archive of truerank has this member.
+_FORMAT = 2  # This version knows one format of each kind.
+_READABLE = "a file of truerank, as `save` writes it"
 _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 with what is added
 
 
@@ -113,3 +124,82 @@ def writable_place(
     if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
     return place, status
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], members: Members
+) -> None:
+    """Write a header and members to a file, exactly at `path`: whole or not at all.
+
+    Equal content gives equal bytes. Raises as `replace_file` does.
+    """
+    whole_header = dict(header, kind=kind, format=_FORMAT)
+    text = json.dumps(whole_header, sort_keys=True)
+    all_members = {HEADER: np.frombuffer(text.encode(), np.uint8)}
+    for name in sorted(members):
+        all_members[name] = members[name]
+    with replace_file(path) as file:
+        np.savez(file, **all_members)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def open_archive(
+    argument: str, path: str | os.PathLike[str], kind: str, known: Collection[str]
+) -> Iterator[tuple[dict[str, Any], Members]]:
+    """Read the header and the members of a file; errors of the block name the file.
+
+    `known` are the names of members that a file of its kind may have, or what stands before the dot
+    in these. Nothing but the header is read of a file that has others.
+
+    Raises
+    ------
+    ValueError
+        If the file is truncated, damaged, compressed, of another kind or format, and for a
+        ValueError, a TypeError and a missing member (KeyError) in the block.
+    """
+    name = path_name(argument, path)
+    names, head = read_npz(argument, name, (HEADER,), what=_READABLE, compressed=False)
+    try:
+        if HEADER not in head:
+            raise ValueError(f"not a file of truerank: it has no member {HEADER!r}")
+        with report_damage("damaged header"):
+            header = json.loads(head[HEADER].tobytes())
+        checked_fields("header", header, {"kind": (str,), "format": (int,)})
+        if header["kind"] != kind:
+            raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
+        if header["format"] != _FORMAT:
+            raise ValueError(
+                f"written by another truerank, format {header['format']}; this version reads "
+                f"format {_FORMAT}"
+            )
+        names.remove(HEADER)
+        unknown = [member for member in names if member.partition(".")[0] not in known]
+        if unknown:
+            raise ValueError(f"expected no member {unknown[0][:80]!r}")
+        yield header, read_npz(argument, name, names, what=_READABLE, compressed=False)[1]
+    except KeyError as error:
+        raise InputValueError(argument, f"damaged: no member {error}", place=name) from error
+    except (ValueError, TypeError) as error:
+        raise InputValueError(argument, str(error), place=name) from error
+
+
+def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> Any:
+    """Check that a value of JSON is an object with fields of these types; it may have others.
+
+    Examples
+    --------
+    >>> checked_fields("header", {"kind": 3}, {"kind": (str,)})
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: damaged: header.kind: expected str, got int
+    """
+    if not isinstance(value, dict) or not types.keys() <= value.keys():
+        expected = f"an object of {', '.join(types)}"
+        raise InputValueError("damaged", expected=expected, place=place)
+    for name, allowed in types.items():
+        if type(value[name]) not in allowed:
+            expected = " or ".join(kind.__name__ for kind in allowed)
+            got = type(value[name]).__name__
+            place = f"{place}.{name}"
+            raise InputValueError("damaged", expected=expected, got=got, place=place)
+    return value

@@ -18,7 +18,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.arrays import writing
+from truerank.arrays import saved_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
 
@@ -71,7 +71,7 @@ def test_a_new_file_follows_the_umask(mask: int, tmp_path: Path) -> None:
 
 def test_nobody_else_reads_the_temporary_file(target: Path) -> None:
     target.chmod(0o600)
-    with writing.replace_file(target) as file:
+    with saved_files.replace_file(target) as file:
         (temporary,) = set(target.parent.iterdir()) - {target}
         assert mode(temporary) == 0o600
         file.write(b"new")
@@ -172,7 +172,7 @@ def test_an_error_leaves_the_old_file_and_no_other(
     name: str, error: BaseException, target: Path
 ) -> None:
     def write_half() -> None:
-        with writing.replace_file(target.with_name(name)) as file:
+        with saved_files.replace_file(target.with_name(name)) as file:
             file.write(b"half")
             raise error
 
@@ -195,9 +195,9 @@ def test_a_failing_call_of_the_system_leaves_the_old_file_and_no_other(
 
 KILLED = """
 import os, signal, sys
-from truerank.arrays import writing
+from truerank.arrays import saved_files
 
-with writing.replace_file(sys.argv[1]) as file:
+with saved_files.replace_file(sys.argv[1]) as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -215,9 +215,9 @@ def test_a_killed_process_leaves_the_old_file_and_a_hidden_one(target: Path) -> 
 
 
 def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:
-    with writing.replace_file(target) as first:
+    with saved_files.replace_file(target) as first:
         first.write(b"first")
-        with writing.replace_file(target) as second:
+        with saved_files.replace_file(target) as second:
             second.write(b"second")
         assert target.read_bytes() == b"second"
     assert target.read_bytes() == b"first"
