@@ -45,7 +45,7 @@ def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: s
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/metrics/chance_model/means.py",
+        "python/truerank/metrics/chance_model.py",
         "float((shares * (tasks.weights * variance)).sum())",
         "float((shares * variance).sum())",
     ),
@@ -58,7 +58,7 @@ FAULTS = [
     Fault(
         "an off-by-one in a cutoff",
         "python/truerank/metrics/keys.py",
-        r're.compile(r"(?!.{1000})0*[1-9][0-9]*"),',
-        r're.compile(r"(?!.{999})0*[1-9][0-9]*"),',
+        r'_WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*")',
+        r'_WHOLE = re.compile(r"(?!.{999})0*[1-9][0-9]*")',
     ),
 ]

@@ -30,7 +30,6 @@ from truerank.metrics.keys import (
     table_name,
 )
 from truerank.metrics.metric_table import ADJUSTMENTS, ANSWER_METRICS
-from truerank.metrics.sampled_hits import DrawnCutoff
 
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
     "ranks": (RANK_KEYS, parse),
@@ -107,7 +106,7 @@ def keys(draw: st.DrawFn, grammar: Grammar) -> Key:
     numbers: dict[str, st.SearchStrategy[Any]] = {
         "@k": cutoffs,
         ":p": st.floats(allow_nan=False).map(lambda p: p + 0.0),
-        "@k:n": st.builds(DrawnCutoff, cutoffs, cutoffs),
+        "@k:n": st.tuples(cutoffs, cutoffs),
     }
     parameter = draw(optional | numbers.get(row.parameter.strip("[]"), st.nothing()))
     found = {

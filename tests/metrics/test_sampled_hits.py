@@ -15,7 +15,7 @@ import truerank as tr
 from oracles import metrics as oracle
 from support.query_reports import query_report
 from truerank.metrics.chance_model import sampled_hit_moments
-from truerank.metrics.sampled_hits import DrawnCutoff, mean_hit_share
+from truerank.metrics.ties import mean_drawn_hit_share
 
 KINDS = ("optimistic", "realistic", "pessimistic", "expected")
 
@@ -70,8 +70,10 @@ def test_negatives_that_are_drawn_and_ranked() -> None:
 def test_long_ties_have_a_closed_form(above: int, tied: int, below: int, k: int) -> None:
     size = above + tied + below
     for negatives in (1, 50, size - 2, 2 * size):
-        cutoff = DrawnCutoff(k, negatives)
-        found = mean_hit_share(np.array([above + 1.0]), np.array([tied]), np.array([size]), cutoff)
+        cutoff = (k, negatives)
+        found = mean_drawn_hit_share(
+            np.array([above + 1.0]), np.array([tied]), np.array([size]), cutoff
+        )
         positions = range(above + 1, above + tied + 1)
         each = [float(oracle.drawn_middle(r - 1, 1, size, cutoff)) for r in positions]
         assert found[0] == pytest.approx(math.fsum(each) / tied, rel=1e-11, abs=1e-13)
@@ -113,9 +115,9 @@ def test_with_replacement_it_is_the_number_of_nbfnet() -> None:
 @pytest.mark.parametrize("size", [4096, 5000, 14_541])
 def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
     ranks = tr.Ranks(np.arange(size), np.ones(size, int), np.full(size, size))
-    for cutoff in (DrawnCutoff(10, 50), DrawnCutoff(1, 500), DrawnCutoff(3, size - 2)):
+    for cutoff in ((10, 50), (1, 500), (3, size - 2)):
         (mean,), (variance,) = sampled_hit_moments(np.array([size]), cutoff)
-        key = f"sampled_hits@{cutoff}"
+        key = f"sampled_hits@{cutoff[0]}:{cutoff[1]}"
         hits = tr.report(ranks)[key]
         assert hits == pytest.approx(mean, rel=1e-12)
         each = [tr.report(ranks[[i]])[key] for i in range(0, size, 1000)]

@@ -63,10 +63,8 @@ TESTED_BY = {
     "link_prediction/test_triples.py": """
         records/split_audit
     """,
-    "metrics/chance_model/test_moments.py": """
-        metrics/chance_model/means metrics/chance_model/nodes
-        metrics/chance_model/order_statistics metrics/chance_model/tasks
-        metrics/chance_model/transforms
+    "metrics/test_chance_model.py": """
+        metrics/order_statistics metrics/transforms
     """,
     "metrics/test_groups.py": """
         ranks/grouping

@@ -9,7 +9,10 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from ..errors import UnknownKeyError as UnknownKeyError
     from . import answers as answers
+    from . import chance_model as chance_model
     from . import contributions as contributions
+    from . import order_statistics as order_statistics
+    from . import transforms as transforms
     from .metric_table import METRICS as METRICS
     from .published import Adjusted as Adjusted
     from .published import chance as chance
@@ -19,8 +22,11 @@ else:  # A type checker that read this would accept any name.
         {
             "..errors": ("UnknownKeyError",),
             ".answers": (),
+            ".chance_model": (),
             ".contributions": (),
             ".metric_table": ("METRICS",),
+            ".order_statistics": (),
             ".published": ("Adjusted", "chance"),
+            ".transforms": (),
         },
     )

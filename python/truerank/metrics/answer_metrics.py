@@ -17,8 +17,7 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from .keys import fail
-from .sampled_hits import DrawnCutoff, Draws
-from .ties import mean_power
+from .ties import Draws, mean_power
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -137,23 +136,24 @@ def success(ties: Ties, k: int) -> FloatArray:
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
 
-def sampled_success(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
+def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     """How likely fewer than k of n drawn other candidates are above a query's first right answer.
 
     Let i of those above its tie be drawn, and T of the w that tie: one of its r right answers is
     among the first k - i places of T + r in random order.
     """
+    k = min(cutoff[0], BEYOND)
     first = ties.starts
     others = (ties.candidates - ties.answers).astype(np.float64)
-    drawn = np.minimum(others, min(cutoff.negatives, BEYOND))
+    drawn = np.minimum(others, min(cutoff[1], BEYOND))
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)
     of_above = Draws(np.minimum(ties.above[first], others), others, drawn)
     found = np.zeros(len(first))
-    for count, shares in of_above.shares(min(cutoff.k, BEYOND) - 1):
+    for count, shares in of_above.shares(k - 1):
         left = np.clip(drawn - count, 0, others - of_above.marked)
         of_tie = Draws(wrong, np.maximum(others - of_above.marked, wrong), left)
-        room = (min(cutoff.k, BEYOND) - count).astype(np.int64)
+        room = (k - count).astype(np.int64)
         for tied, tied_shares in of_tie.shares(np.inf):
             chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
             found += shares * tied_shares * chances

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias
@@ -20,7 +20,6 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.rules import suggest
 from .averages import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from .metric_table import ADJUSTMENTS, ANSWER_METRICS, METRICS, Metric, listed_metrics
-from .sampled_hits import read_drawn_cutoff
 from .ties import Parameter
 
 if TYPE_CHECKING:
@@ -138,36 +137,9 @@ class Field:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ParameterForm:
-    """What follows a mark: its name in messages, what is expected, and how it is read."""
-
-    name: str
-    expected: str
-    pattern: re.Pattern[str]
-    read: Callable[[str], Parameter]
-
-
-PARAMETERS = {
-    "@": ParameterForm(
-        "'@k'",
-        "k must be a whole number >= 1",
-        re.compile(r"(?!.{1000})0*[1-9][0-9]*"),  # Python reads no integers of 4,301 digits.
-        int,
-    ),
-    ":": ParameterForm(
-        "':' parameter",
-        "p must be a real number, inf or -inf",
-        re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE),
-        lambda text: float(text) + 0,  # Adding 0 makes a minus zero a plain one.
-    ),
-    "@k:n": ParameterForm(
-        "'@k:n'",
-        "k and n must be whole numbers >= 1",
-        re.compile(r"(?!.{1000})0*[1-9][0-9]*:0*[1-9][0-9]*"),
-        read_drawn_cutoff,
-    ),
-}
+_WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*")  # Python reads no integers of 4,301 digits.
+_REAL = re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
+_TWO_WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*:0*[1-9][0-9]*")
 _PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
 
 # What the name of a metric means, as the adjustment and the metric: ("index", "mr") for "amri".
@@ -283,7 +255,10 @@ class Grammar:
         metric = title or key.metric
         mark = self.metrics[key.metric].mark
         if mark == ":" or key.parameter:
-            metric += mark + str(key.parameter).removesuffix(".0")
+            parameter = key.parameter
+            if isinstance(parameter, tuple):
+                parameter = ":".join(map(str, parameter))
+            metric += mark + str(parameter).removesuffix(".0")
         words.append(metric)
         return ".".join(words)
 
@@ -313,17 +288,28 @@ class Grammar:
         row = self.metrics[meaning[1]]
         name = self._short_name(meaning)
         if mark not in row.parameter:
-            why = f"{name} takes no {PARAMETERS[mark].name}"
+            parameter = "'@k'" if mark == "@" else "':' parameter"
+            why = f"{name} takes no {parameter}"
             if name + mark in self.refused:
                 why += f"; {self.refused[name + mark]}"
             fail(key, why)
-        form = PARAMETERS.get(row.parameter, PARAMETERS[row.mark])
-        if not form.pattern.fullmatch(text):
-            got = quote(text)[1:-1] or "none"
-            if len(text) >= 1000:
-                got = f"one of {len(text):,} characters"
-            fail(key, f"{name}{row.parameter.strip('[]')}: {form.expected}, got {got}")
-        return form.read(text)
+        if row.parameter == ":p":
+            expected = "p must be a real number, inf or -inf"
+            if _REAL.fullmatch(text):
+                return float(text) + 0  # Adding 0 makes a minus zero a plain one.
+        elif row.parameter == "@k:n":
+            expected = "k and n must be whole numbers >= 1"
+            if _TWO_WHOLE.fullmatch(text):
+                k, negatives = text.split(":")
+                return int(k), int(negatives)
+        else:
+            expected = "k must be a whole number >= 1"
+            if _WHOLE.fullmatch(text):
+                return int(text)
+        got = quote(text)[1:-1] or "none"
+        if len(text) >= 1000:
+            got = f"one of {len(text):,} characters"
+        fail(key, f"{name}{row.parameter.strip('[]')}: {expected}, got {got}")
 
     def _read_fields(self, key: str, words: list[str], meaning: Meaning) -> dict[str, Any]:
         """Give each word before the metric to the next field that it fits."""

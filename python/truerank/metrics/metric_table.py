@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from . import averages, chance_model, sampled_hits, ties
+from .. import metrics
+from . import averages, ties
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -61,12 +62,12 @@ class Metric:
     listed : tuple of str or None
         With which parameters reports list it, and tables show it for "all"; those of the examples
         where it is None.
-    moments : str
-        For a mean of f(r) with a closed form, the name of the function of `chance_model` that has
-        the mean and the variance of f(r) under chance; without one they are derived from f.
-    model : str
-        For what is no mean of f(r), the name of its function in `chance_model`; empty where chance
-        is not known. The model is loaded with the first key that needs it.
+    moments : callable, optional
+        For a mean of f(r) with a closed form, returns the mean and the variance of f(r) under
+        chance; without it they are derived from f.
+    model : callable, optional
+        For what is no mean of f(r), its chance model; None where chance is not known. Modules of
+        models are loaded with the first key that needs them.
     optimum : float
         The value where every rank is 1.
     source : str
@@ -90,8 +91,8 @@ class Metric:
     mean: Mean = averages.arithmetic
     inverse: Callable[[float], float] = float  # By default it changes nothing.
     listed: tuple[str, ...] | None = None
-    moments: str = ""
-    model: str = ""
+    moments: SingleModel | None = None
+    model: ChanceModel | None = None
     optimum: float = 1.0
     source: str = HOYT
     of_queries: str = ""
@@ -122,20 +123,14 @@ class Metric:
         """
         if not self.is_mean:
             return None
-        if not self.moments:
-            return chance_model.moments_from(self.transform, self.name)
-        moments: SingleModel = getattr(chance_model, self.moments)
-        return moments
+        return self.moments or metrics.chance_model.moments_from(self.transform, self.name)
 
     @cached_property
     def chance(self) -> ChanceModel | None:
         """Returns mean and variance of the metric under the chance model; None without one."""
         if self.single is not None:
-            return chance_model.mean_model(self.single)
-        if not self.model:
-            return None
-        model: ChanceModel = getattr(chance_model, self.model)
-        return model
+            return metrics.chance_model.mean_model(self.single)
+        return self.model
 
 
 def _reciprocal(x: float) -> float:
@@ -148,7 +143,7 @@ _ROWS = (
         title="MR",
         description="mean rank",
         increasing=False,
-        moments="rank_moments",
+        moments=lambda sizes, k: metrics.chance_model.rank_moments(sizes, k),
         source=BORDES,
     ),
     Metric(
@@ -160,7 +155,7 @@ _ROWS = (
         listed=("",),
         transform=ties.up_to_cutoff(ties.RECIPROCAL),
         increasing=True,
-        moments="reciprocal_moments_within",
+        moments=lambda sizes, k: metrics.chance_model.reciprocal_moments_within(sizes, k),
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
     Metric(
@@ -172,7 +167,7 @@ _ROWS = (
         listed=("@1", "@3", "@5", "@10"),
         transform=ties.HIT,
         increasing=True,
-        moments="hit_moments",
+        moments=lambda sizes, k: metrics.chance_model.hit_moments(sizes, k),
         source=BORDES,
     ),
     Metric(
@@ -182,9 +177,9 @@ _ROWS = (
         parameter="@k:n",
         examples=("@1:3", "@3:20"),
         listed=(),
-        transform=sampled_hits.SAMPLED_HIT,
+        transform=ties.SAMPLED_HIT,
         increasing=True,
-        moments="sampled_hit_moments",
+        moments=lambda sizes, k: metrics.chance_model.sampled_hit_moments(sizes, k),
         source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
     ),
     Metric(
@@ -196,7 +191,7 @@ _ROWS = (
         listed=(),
         transform=ties.up_to_cutoff(ties.DISCOUNT),
         increasing=True,
-        moments="discount_moments_within",
+        moments=lambda sizes, k: metrics.chance_model.discount_moments_within(sizes, k),
         source="Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)",
     ),
     Metric(
@@ -206,7 +201,7 @@ _ROWS = (
         transform=ties.RECIPROCAL,
         inverse=_reciprocal,
         increasing=False,
-        model="harmonic",
+        model=lambda tasks, p: metrics.transforms.harmonic(tasks, p),
     ),
     Metric(
         name="imr",
@@ -214,7 +209,7 @@ _ROWS = (
         description="inverse mean rank",
         inverse=_reciprocal,
         increasing=True,
-        model="inverse_mean",
+        model=lambda tasks, p: metrics.transforms.inverse_mean(tasks, p),
         listed=(),
     ),
     Metric(
@@ -224,7 +219,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=math.exp,
         increasing=False,
-        model="geometric",
+        model=lambda tasks, p: metrics.transforms.geometric(tasks, p),
     ),
     Metric(
         name="igmr",
@@ -233,7 +228,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=lambda mean: math.exp(-mean),
         increasing=True,
-        model="inverse_geometric",
+        model=lambda tasks, p: metrics.transforms.inverse_geometric(tasks, p),
         listed=(),
     ),
     Metric(
@@ -241,7 +236,7 @@ _ROWS = (
         description="median rank",
         mean=averages.median,
         increasing=False,
-        model="median",
+        model=lambda tasks, p: metrics.order_statistics.median(tasks, p),
     ),
     Metric(
         name="imedian",
@@ -249,7 +244,7 @@ _ROWS = (
         mean=averages.median,
         inverse=_reciprocal,
         increasing=True,
-        model="inverse_median",
+        model=lambda tasks, p: metrics.order_statistics.inverse_median(tasks, p),
         listed=(),
     ),
     Metric(
@@ -260,7 +255,7 @@ _ROWS = (
         transform=ties.POWER,
         mean=averages.power,
         increasing=False,
-        model="power_mean",
+        model=lambda tasks, p: metrics.transforms.power_mean(tasks, p),
         listed=(),
     ),
     Metric(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from .. import metrics
 from ..errors import UnknownKeyError
-from . import chance_model
 from .keys import NO_ADJUSTMENT, Key
 from .metric_table import ADJUSTMENTS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
-    return moments_of_tasks(key, chance_model.compress(candidates, weights))
+    return moments_of_tasks(key, metrics.chance_model.compress(candidates, weights))
 
 
 def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:

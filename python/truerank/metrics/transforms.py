@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...errors import UnknownKeyError
-from .means import mean_rank, reciprocal_rank
-from .nodes import rank_nodes, stand_ins
+from ..errors import UnknownKeyError
+from .chance_model import (
+    ChanceModel,
+    Moments,
+    Tasks,
+    mean_rank,
+    model,
+    rank_nodes,
+    reciprocal_rank,
+    stand_ins,
+)
 from .order_statistics import order_moments
-from .tasks import ChanceModel, Moments, Tasks, model
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from ..arrays.types import FloatArray, IntArray
+    from .chance_model import AnyArray
 
-    from ...arrays.types import FloatArray, IntArray
-
-    AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
     Transform: TypeAlias = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
 
 

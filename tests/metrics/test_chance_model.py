@@ -22,8 +22,8 @@ from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
 from truerank.metrics import METRICS, UnknownKeyError
-from truerank.metrics.chance_model.order_statistics import invert
-from truerank.metrics.keys import parse
+from truerank.metrics.keys import Key, parse
+from truerank.metrics.order_statistics import invert
 
 # those of medians have tests of their own
 MODELS = [name for name, row in METRICS.items() if row.chance and "median" not in name]
@@ -45,12 +45,7 @@ CASES += [("power_mean", p) for p in POWERS + NAMED_POWERS]
 def model(
     metric: str, parameter: float, candidates: Any, weights: Any = None
 ) -> tuple[float, float]:
-    row = METRICS[metric]
-    mark = row.mark
-    key = metric
-    if parameter or row.needed:
-        key += f"{mark}{parameter}"
-    return chance(key, candidates, weights)
+    return chance(str(Key(metric, parameter)), candidates, weights)
 
 
 def values(metric: str, parameter: Any, ranks: Any, weights: Any, sizes: list[int]) -> Any:

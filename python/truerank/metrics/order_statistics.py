@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputValueError, UnknownKeyError
-from .nodes import run_nodes, stand_ins
-from .tasks import Moments, Tasks, model
+from ..errors import InputValueError, UnknownKeyError
+from .chance_model import Moments, Tasks, model, run_nodes, stand_ins
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays.types import FloatArray, IntArray
-    from .nodes import AnyArray
+    from ..arrays.types import FloatArray, IntArray
+    from .chance_model import AnyArray
 
 
 @model
