@@ -17,7 +17,7 @@ FAULTS = [
     Fault(
         "a wrong tie rule",
         "python/truerank/alignment/matching.py",
-        "(scores == current_scores) & (left < holders[right])",
-        "(scores == current_scores) & (left > holders[right])",
+        "(scores == scores_of_matches) & (queries < queries_of_matches)",
+        "(scores == scores_of_matches) & (queries > queries_of_matches)",
     ),
 ]

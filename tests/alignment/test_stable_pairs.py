@@ -14,7 +14,7 @@ import truerank as tr
 from alignment.test_matching import check
 from strategies.score_matrices import Array
 from truerank.alignment import infer, matching
-from truerank.alignment.matching import Similarities, StableMatching, open_similarities
+from truerank.alignment.matching import ProposalLists, Similarities
 
 
 def hubby(n: int, m: int) -> tuple[Array, Array]:
@@ -36,37 +36,31 @@ def test_hubs(n: int, m: int, k: int, threads: int | None, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_are_cut(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds at most 2 k entries for each proposing entity."""
     rng = np.random.default_rng(seed)
     n = 50
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
     scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
-    sizes = []
-    add_lists = StableMatching.add_lists
-
-    def record(self: Any, *arguments: Any) -> None:
-        add_lists(self, *arguments)
-        sizes.append(len(self.ids))
-
     monkeypatch.setattr(matching, "PREFERENCES", 2)
-    monkeypatch.setattr(StableMatching, "add_lists", record)
+    sizes = record_sizes(monkeypatch)
     check(infer(scores, None, method="stable"), "stable", scores)
     assert len(sizes) > 2
     assert max(sizes) <= 2 * 2 * n
 
 
-def test_a_list_that_is_cut_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list was complete before it was cut, and is not any more."""
-    monkeypatch.setattr(matching, "PREFERENCES", 1)
-    scores = np.tile(np.arange(6.0), (4, 1))
-    stable = StableMatching(open_similarities(scores, None))
-    stable.add_lists(np.arange(4), stable.source.top_k(6))
-    assert stable.complete.all()
-    stable.compact()
-    assert stable.ids.tolist() == [5, 5, 5, 5]
-    assert not stable.complete.any()
-    assert stable.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
+def record_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list of how many entries are in memory after each search."""
+    sizes = []
+    add = ProposalLists.add
+
+    def record(lists: Any, *arguments: Any) -> Any:
+        rows = add(lists, *arguments)
+        sizes.append(len(lists.ids))
+        return rows
+
+    monkeypatch.setattr(ProposalLists, "add", record)
+    return sizes
 
 
 AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -119,28 +113,21 @@ def test_work_is_a_small_multiple_of_all_pairs(
     sides = AGREEING[name](n)
     searches = []
     rounds = []
-    sizes = []
     top_k = Similarities.top_k
-    accepts = StableMatching.accepts
-    add_lists = StableMatching.add_lists
+    take = ProposalLists.take
 
-    def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
-        count = n if rows is None else len(rows)
-        searches.append(count)
-        return top_k(source, width, rows, current)
+    def record_top_k(source: Any, width: int, rows: Array, matches: Any) -> Any:
+        searches.append(len(rows))
+        return top_k(source, width, rows, matches)
 
-    def record_accepts(stable: Any, left: Array, *arguments: Any) -> Any:
-        rounds.append(len(left))
-        return accepts(stable, left, *arguments)
-
-    def record_lists(stable: Any, *arguments: Any) -> None:
-        add_lists(stable, *arguments)
-        sizes.append(len(stable.ids))
+    def record_round(lists: Any, queries: Array) -> Any:
+        rounds.append(len(queries))
+        return take(lists, queries)
 
     monkeypatch.setattr(matching, "PREFERENCES", k)
     monkeypatch.setattr(Similarities, "top_k", record_top_k)
-    monkeypatch.setattr(StableMatching, "accepts", record_accepts)
-    monkeypatch.setattr(StableMatching, "add_lists", record_lists)
+    monkeypatch.setattr(ProposalLists, "take", record_round)
+    sizes = record_sizes(monkeypatch)
     pairs, _ = infer(*sums(*sides), method="stable", similarity="dot")
     orders = [np.argsort(-side, kind="stable") for side in sides]
     expected = np.stack(orders, axis=1)

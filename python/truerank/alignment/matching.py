@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from .._core import Scores
-from ..arrays.row_keys import codes_of, distinct, search_sorted
+from ..arrays.row_keys import distinct, search_sorted, without
 from ..embeddings.scoring import TopK, topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputValueError, argument_names
@@ -26,6 +27,7 @@ from ..inputs.checks import (
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, Rules, SimilarityOptions, read_rules, with_options
 from ..inputs.scores import default_arithmetic, widen_bfloat16
+from ..inputs.selection import join_ranges
 from ..naming import public
 from ..stores import in_one_array, read_scores
 from .local_scaling import with_means
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 DEFAULT_SIMILARITY = "cosine"
-PREFERENCES = 32  # So many of each entity are in memory at a time, while pairs become stable.
+PREFERENCES = 32  # So many of each entity stay in memory, while pairs become stable.
 BATCH_SHARE = 4  # If a pass does not match one in 4 free entities, batches propose.
-NOBODY = -1  # It holds free entities. No query is below it, so that a score of -inf is no offer.
+NOBODY = -1  # The match of free entities. No query is below it: a score of -inf is no offer.
 _BLOCK_CELLS = 1 << 22  # So many scores are in memory at a time.
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 _SCALE_BEFORE = (
@@ -153,7 +155,7 @@ def infer(
     [[0, 1], [1, 0]]
     """
     choice("method", method, METHODS)
-    least = None
+    least = -np.inf
     if threshold is not None:
         least = number("threshold", threshold)
         if np.isnan(least):
@@ -161,39 +163,181 @@ def infer(
     rules = read_rules(options, SimilarityOptions, infer)
     source = open_similarities(left, right, similarity, csls, rules, 1 + (method != "greedy"))
     # One-to-one matchings are made from the smaller side.
-    is_turned = method in ("stable", "optimal") and source.shape[0] > source.shape[1]
-    left_ids, right_ids, scores = _find_pairs(source.turned() if is_turned else source, method)
-    source.progress.finish()
-    if is_turned:
-        left_ids, right_ids = right_ids, left_ids
-    order = np.argsort(left_ids)  # No left entity is in two pairs.
-    pairs = np.stack([left_ids[order], right_ids[order]], axis=1)
-    scores = scores[order]
-    if least is not None:
-        reaches = scores.astype(np.float64) >= least
-        pairs = pairs[reaches]
-        scores = scores[reaches]
-    return pairs, scores
-
-
-def _find_pairs(source: Similarities, method: MatchingMethod) -> ScoredPairs:
-    """Return pairs in any order, as the queries find them."""
+    if method in ("stable", "optimal") and source.shape[0] > source.shape[1]:
+        source = source.turned()
     if 0 in source.shape:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, source.dtype)
-    if method == "stable":
-        return StableMatching(source).match()
-    if method == "optimal":
-        return optimal_pairs(source)
+        queries = entities = np.zeros(0, np.int64)
+        scores = np.zeros(0, source.dtype)
+    elif method == "greedy":
+        queries, entities, scores = greedy_pairs(source)
+    elif method == "mutual":
+        queries, entities, scores = mutual_pairs(source)
+    elif method == "stable":
+        queries, entities, scores = stable_pairs(source)
+    else:
+        queries, entities, scores = optimal_pairs(source)
+    source.progress.finish()
+    if source.is_turned:
+        queries, entities = entities, queries
+    order = np.argsort(queries)  # No left entity is in two pairs.
+    order = order[scores[order].astype(np.float64) >= least]
+    return np.stack([queries[order], entities[order]], axis=1), scores[order]
+
+
+def greedy_pairs(source: Similarities) -> ScoredPairs:
+    """Return each query with its most similar entity."""
     best = source.top_k(1)
     queries = np.flatnonzero(best.scores[:, 0] > -np.inf)
-    entities = best.ids[queries, 0]
-    scores = best.scores[queries, 0]
-    if method == "greedy":
-        return queries, entities, scores
-    chosen = distinct(entities)  # No other entity can be in a pair.
-    partners = source.turned().top_k(1, chosen).ids[:, 0]
-    is_mutual = partners[search_sorted(chosen, entities)] == queries
+    return queries, best.ids[queries, 0], best.scores[queries, 0]
+
+
+def mutual_pairs(source: Similarities) -> ScoredPairs:
+    """Return the pairs in which each is the most similar one of the other."""
+    queries, entities, scores = greedy_pairs(source)
+    rows = distinct(entities)  # No other entity can be in a pair.
+    partners = source.turned().top_k(1, rows).ids[:, 0]
+    is_mutual = partners[search_sorted(rows, entities)] == queries
     return queries[is_mutual], entities[is_mutual], scores[is_mutual]
+
+
+def stable_pairs(source: Similarities) -> ScoredPairs:
+    """Return the stable matching, without the matrix of scores.
+
+    Both sides prefer higher scores, and of equal ones the lower id of the other side. Everybody
+    prefers no partner to a score of NaN or -inf. There are at least as many entities as queries,
+    which propose.
+
+    Notes
+    -----
+    The method is deferred acceptance (Gale and Shapley, College admissions and the stability of
+    marriage, 1962): every free query proposes to the best entity that it has not asked yet, and
+    every entity keeps its best proposal. The result does not depend on the order of proposals, so
+    all free queries propose at once.
+
+    Here it does not depend on the proposing side either. Both sides use the same scores: ordered by
+    score, then left id, then right id, all pairs form one sequence that agrees with the preferences
+    of everybody. There is one stable matching, which takes pairs along that sequence whenever both
+    are free. So the smaller side proposes, as it is refused less often.
+
+    An entity only changes its partner for a better one, so whoever is refused once is refused for
+    ever, and a new list has only entities that would still accept. In a pass, free queries get
+    lists, the longer the fewer they are, and propose until these are used up. Of what is left of
+    each list so much is kept as all lists of the first pass have; so memory stays the same, and
+    there are few passes.
+
+    If preferences agree (all scores are equal, or everybody has one order), a pass matches at most
+    as many queries as a list is long. So after a pass that leaves more than three quarters of them
+    free, one batch at a time proposes, with lists as long as the batch is large, which suffice even
+    if the whole batch has the same preferences. After batches for a quarter of the free queries,
+    all get new lists again. For equal or agreeing scores, all pairs are considered about five times
+    at most. Batches begin with the highest scores of last proposals, equal ones with the lowest
+    ids: if preferences agree, these are the queries that nothing displaces later.
+
+    Examples
+    --------
+    >>> stable_pairs(open_similarities([[0.9, 0.8], [0.9, 0.1]], None))
+    (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
+    """
+    n_queries, n_entities = source.shape
+    lists = ProposalLists(n_queries, source.dtype)
+    most_entries = n_queries * PREFERENCES  # of the new lists of a pass
+    batch_size = max(isqrt(most_entries), most_entries // n_entities)
+    left_for_batches = 0
+    matches = np.full(n_entities, -np.inf, source.dtype), np.full(n_entities, NOBODY)
+    free = np.arange(n_queries)
+    while len(free):
+        rows = free
+        is_batch = left_for_batches > 0 and len(free) > batch_size
+        if is_batch:
+            order = np.lexsort((free, -lists.last_scores[free]))
+            rows = np.sort(free[order[:batch_size]])
+            left_for_batches -= batch_size
+        width = min(n_entities, max(PREFERENCES, most_entries // len(rows)))
+        proposing = lists.add(rows, source.top_k(width, rows, matches))
+        still_free = np.append(without(free, rows), propose(proposing, lists, matches))
+        if not is_batch:
+            left_for_batches = 0
+            if (len(free) - len(still_free)) * BATCH_SHARE < len(free):
+                left_for_batches = -(-len(still_free) // BATCH_SHARE)
+        free = np.sort(still_free)
+    scores, queries = matches
+    entities = np.flatnonzero(queries != NOBODY)
+    return queries[entities], entities, scores[entities]
+
+
+class ProposalLists:
+    """The entities to which each query proposes next, best first, and the score of its last one."""
+
+    def __init__(self, n_queries: int, dtype: np.dtype[Any]) -> None:
+        # The list of a query lies from its begin to its end in those of all.
+        self.ids = np.zeros(0, np.int64)
+        self.scores = np.zeros(0, dtype)
+        self.begins: IntArray = np.zeros(n_queries, np.int64)
+        self.ends: IntArray = np.zeros(n_queries, np.int64)
+        self.last_scores = np.full(n_queries, -np.inf, dtype)
+
+    def add(self, rows: IntArray, best: TopK) -> IntArray:
+        """Add lists of queries that have none, cut those of others, and return who got one.
+
+        Whoever gets an empty list has nobody left to ask.
+        """
+        lengths = np.minimum(self.ends - self.begins, PREFERENCES)
+        entries = join_ranges(self.begins, lengths)
+        is_entry = best.ids >= 0
+        new_lengths: IntArray = is_entry.sum(axis=1)
+        self.ids = np.concatenate([self.ids[entries], best.ids[is_entry]])
+        self.scores = np.concatenate([self.scores[entries], best.scores[is_entry]])
+        self.begins = np.cumsum(lengths) - lengths
+        self.begins[rows] = len(entries) + np.cumsum(new_lengths) - new_lengths
+        lengths[rows] = new_lengths
+        self.ends = self.begins + lengths
+        return rows[new_lengths > 0]
+
+    def take(self, queries: IntArray) -> tuple[IntArray, Array]:
+        """Take the next entity of each list, and return them with their scores."""
+        entries = self.begins[queries]
+        self.begins[queries] += 1
+        self.last_scores[queries] = self.scores[entries]
+        return self.ids[entries], self.scores[entries]
+
+
+def propose(queries: IntArray, lists: ProposalLists, matches: tuple[Array, IntArray]) -> IntArray:
+    """Let queries propose, all at once, until lists are used up; return those without a match.
+
+    `matches` are the score and the query of each entity's match, which are changed.
+    """
+    scores_of_matches, queries_of_matches = matches
+    waiting = [queries[:0]]
+    while len(queries):
+        has_more = lists.begins[queries] < lists.ends[queries]
+        waiting.append(queries[~has_more])
+        queries = queries[has_more]
+        entities, scores = lists.take(queries)
+        # The best proposal to each entity comes first.
+        order = np.lexsort((queries, -scores, entities))
+        queries = queries[order]
+        entities = entities[order]
+        scores = scores[order]
+        wins = are_preferred(
+            scores, queries, scores_of_matches[entities], queries_of_matches[entities]
+        )
+        wins[1:] &= entities[1:] != entities[:-1]
+        refused = queries[~wins]
+        entities = entities[wins]
+        displaced = queries_of_matches[entities]
+        scores_of_matches[entities] = scores[wins]
+        queries_of_matches[entities] = queries[wins]
+        queries = np.concatenate([refused, displaced[displaced != NOBODY]])
+    return np.concatenate(waiting)
+
+
+def are_preferred(
+    scores: Array, queries: IntArray, scores_of_matches: Array, queries_of_matches: IntArray
+) -> npt.NDArray[np.bool_]:
+    """Return whether entities prefer some queries to their matches: of equal scores, the lower."""
+    is_preferred: npt.NDArray[np.bool_] = scores > scores_of_matches
+    is_preferred |= (scores == scores_of_matches) & (queries < queries_of_matches)
+    return is_preferred
 
 
 def optimal_pairs(source: Similarities) -> ScoredPairs:
@@ -235,12 +379,13 @@ def optimal_pairs(source: Similarities) -> ScoredPairs:
     return row, column, (-costs[row, column]).astype(source.dtype)
 
 
+@dataclass(frozen=True)
 class Similarities:
     """The scores of the queries of one graph and the entities of the other, in either direction.
 
     By the rule, a NaN is an error or no candidate.
 
-    Parameters
+    Attributes
     ----------
     scores : Embeddings or Scores
         Embeddings, whose scores are computed when they are needed, or a matrix.
@@ -250,33 +395,33 @@ class Similarities:
         Whether queries are right entities.
     """
 
-    def __init__(
-        self,
-        scores: Embeddings | Scores,
-        rules: Rules,
-        progress: PassProgress,
-        is_turned: bool = False,
-    ) -> None:
-        self.scores = scores
-        self.rules = rules
-        self.progress = progress
-        self.is_turned = is_turned
-        if isinstance(scores, Embeddings):
-            self.shape = scores.shape
-            self.dtype = np.dtype(scores.dtype)
-        else:
-            height, width = scores.array.shape
-            self.shape = height, width
-            self.dtype = _wide_dtype(scores.dtype)
+    scores: Embeddings | Scores
+    rules: Rules
+    progress: PassProgress
+    is_turned: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of queries and of entities."""
+        if isinstance(self.scores, Embeddings):
+            return self.scores.shape
+        return self.scores.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of all scores: float32 or float64."""
+        if isinstance(self.scores, Embeddings):
+            return np.dtype(self.scores.dtype)
+        return _wide_dtype(self.scores.dtype)
 
     def turned(self) -> Similarities:
         """Return the other direction, in which the entities are the queries."""
-        turned: Embeddings | Scores
+        scores: Embeddings | Scores
         if isinstance(self.scores, Embeddings):
-            turned = self.scores.turned()
+            scores = self.scores.turned()
         else:
-            turned = self.scores.with_array(self.scores.array.T)
-        return Similarities(turned, self.rules, self.progress, not self.is_turned)
+            scores = self.scores.with_array(self.scores.array.T)
+        return replace(self, scores=scores, is_turned=not self.is_turned)
 
     def place(self, query: int, entity: int) -> str:
         """Write where a score is: left entities are rows."""
@@ -296,12 +441,12 @@ class Similarities:
         height = max(1, _BLOCK_CELLS // max(1, width))
         for start in range(0, len(rows), height):
             some = rows[start : start + height]
-            block = self.block(some)
+            with self.progress.watching(len(some) * width * self.dtype.itemsize):
+                block = self.block(some)
             if self.rules.nan == "raise" and np.isnan(block).any():
                 i, j = np.argwhere(np.isnan(block))[0]
                 raise forbidden_nan("scores", f"a score at {self.place(some[i], j)}", "raise")
             yield slice(start, start + len(some)), block
-            self.progress.add(len(some) * width * self.dtype.itemsize)
 
     def block(self, rows: IntArray) -> Array:
         """Return the scores of some queries and all entities as a new array."""
@@ -316,27 +461,24 @@ class Similarities:
             return array.astype(self.dtype)
 
     def top_k(
-        self, k: int, rows: IntArray | None = None, current: tuple[Array, IntArray] | None = None
+        self, k: int, rows: IntArray | None = None, matches: tuple[Array, IntArray] | None = None
     ) -> TopK:
         """Return the k best entities of some queries (default: all).
 
-        With the current matches of all entities, only those that prefer the query to theirs: of
-        equal scores, the lower id.
+        With the scores and the queries of all entities' matches, only entities that prefer the
+        query to theirs: of equal scores, the lower id.
         """
         if rows is None:
             rows = np.arange(self.shape[0])
         if isinstance(self.scores, Embeddings):
             with self.progress.watching(len(rows) * self.shape[1] * self.dtype.itemsize) as watch:
                 return topk_open_embeddings(
-                    self.scores, k, self.rules, rows=rows, current_matches=current, watch=watch
+                    self.scores, k, self.rules, rows=rows, current_matches=matches, watch=watch
                 )
         best = _empty_top_k(len(rows), k, self.dtype)
         for where, block in self.blocks(rows):
-            if current is not None:
-                scores, queries = current
-                is_lower = rows[where, None] < queries
-                accepts = (block > scores) | ((block == scores) & is_lower)
-                block[~accepts] = np.nan
+            if matches is not None:
+                block[~are_preferred(block, rows[where, None], *matches)] = np.nan
             top = top_k_of_rows(block, k)
             best.ids[where] = top.ids
             best.scores[where] = top.scores
@@ -352,37 +494,31 @@ class PassProgress:
     def __init__(
         self, progress: bool | Callable[[Progress], object] | None, size: int, passes: int
     ) -> None:
-        self._listener = as_listener(progress)
-        self._start = time.monotonic()
-        self._size_of_pass = max(1, size)
-        self._done = 0
-        self._total = passes * size
-        self.add(0)
-
-    def add(self, size: int) -> None:
-        """Report so many bytes more."""
-        self._done += size
-        self._tell(self._done)
+        self.listener = as_listener(progress)
+        self.start = time.monotonic()
+        self.size_of_pass = max(1, size)
+        self.done = 0
+        self.total = passes * size
+        self.tell(0)
 
     @contextmanager
     def watching(self, size: int) -> Iterator[Watch]:
         """Give a watch for a block of code that makes so many bytes."""
-        yield lambda done, total: self._tell(self._done + size * done // total)
-        self.add(size)
+        yield lambda done, total: self.tell(self.done + size * done // total)
+        self.done += size
+        self.tell(self.done)
+
+    def tell(self, done: int) -> None:
+        """Report what is done, but for what may be the end."""
+        while done > self.total:
+            self.total += self.size_of_pass
+        if self.listener is not None and done < self.total:
+            self.listener(Progress(done, self.total, time.monotonic() - self.start))
 
     def finish(self) -> None:
         """Report that no more scores are needed."""
-        self._tell_listener(self._done, self._done)
-
-    def _tell(self, done: int) -> None:
-        while done > self._total:
-            self._total += self._size_of_pass
-        if done < self._total:  # `finish` alone tells what may be the end.
-            self._tell_listener(done, self._total)
-
-    def _tell_listener(self, done: int, total: int) -> None:
-        if self._listener is not None:
-            self._listener(Progress(done, total, time.monotonic() - self._start))
+        if self.listener is not None:
+            self.listener(Progress(self.done, self.done, time.monotonic() - self.start))
 
 
 def top_k_of_rows(scores: Array, k: int) -> TopK:
@@ -415,10 +551,10 @@ def top_k_of_rows(scores: Array, k: int) -> TopK:
     order = np.lexsort((-value, row))
     row = row[order]
     place_in_row = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]
-    kept = place_in_row < k
-    best_of_row = order[kept]
-    best.ids[row[kept], place_in_row[kept]] = column[best_of_row]
-    best.scores[row[kept], place_in_row[kept]] = value[best_of_row]
+    is_best = place_in_row < k
+    places = row[is_best], place_in_row[is_best]
+    best.ids[places] = column[order[is_best]]
+    best.scores[places] = value[order[is_best]]
     return best
 
 
@@ -486,168 +622,3 @@ def open_similarities(
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     size = matrix.array.size * _wide_dtype(matrix.dtype).itemsize
     return Similarities(matrix, rules, PassProgress(rules.progress, size, passes))
-
-
-class StableMatching:
-    """The stable matching of left and right entities, without the matrix of their scores.
-
-    Both sides prefer higher scores, and of equal ones the lower id of the other side. Every entity
-    prefers no partner to a score of NaN or -inf. There are at least as many right entities as left
-    ones, which propose; their preferences are ranges of one pool.
-
-    Parameters
-    ----------
-    source : Similarities
-
-    Notes
-    -----
-    The method is deferred acceptance (Gale and Shapley, College admissions and the stability of
-    marriage, 1962): every free entity proposes to the best one that it has not asked yet, and every
-    entity keeps its best proposal. The result does not depend on the order of proposals, so all
-    free entities propose at once.
-
-    Here it does not depend on the proposing side either. Both sides use the same scores: ordered by
-    score, then left id, then right id, all pairs form one sequence that agrees with the preferences
-    of every entity. There is one stable matching, which takes pairs along that sequence whenever
-    both entities are free. So the smaller side proposes, as it is refused less often.
-
-    An entity only changes its partner for a better one, so whoever is refused once is refused for
-    ever. When a list is used up, its continuation therefore has only entities that would still
-    accept. Usually fewer and fewer entities need one, so continuations grow: memory stays the same,
-    and there are few passes.
-
-    If preferences agree (all scores are equal, or all entities have one order), a pass matches at
-    most as many entities as a list is long. So after a pass that leaves more than three quarters of
-    them free, one batch at a time proposes, with lists as long as the batch is large, which suffice
-    even if the whole batch has the same preferences. After batches for a quarter of the free
-    entities, all get new lists again. For equal or agreeing scores, all pairs are considered about
-    five times at most. Batches begin with the highest scores of last proposals, equal ones with the
-    lowest ids: if preferences agree, these are the entities that nothing displaces later.
-
-    Examples
-    --------
-    >>> StableMatching(open_similarities([[0.9, 0.8], [0.9, 0.1]], None)).match()
-    (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
-    """
-
-    def __init__(self, source: Similarities) -> None:
-        left, right = source.shape
-        self.source = source
-        self.pool_size = left * PREFERENCES
-        # The score and the holder of each right entity's match.
-        self.current = np.full(right, -np.inf, source.dtype), np.full(right, NOBODY)
-        # The rest of each left entity's list is from its next entry to the list's end.
-        self.next_entries, self.list_ends = np.zeros((2, left), np.int64)
-        # If a list is complete, no entity that it lacks would accept.
-        self.complete = np.zeros(left, bool)
-        # These are the scores of the last proposals.
-        self.last_scores = np.full(left, -np.inf, source.dtype)
-        self.owners, self.ids = np.zeros((2, 0), np.int64)
-        self.scores = np.empty(0, source.dtype)
-
-    def match(self) -> ScoredPairs:
-        """Propose until no free entity has anyone left to ask."""
-        free_before_pass = 0
-        free = np.arange(self.source.shape[0])
-        while len(free):
-            if free_before_pass and (free_before_pass - len(free)) * BATCH_SHARE < free_before_pass:
-                free = self.propose_in_batches(free)
-            free_before_pass = len(free)
-            free = self.propose(free)
-        held_scores, holders = self.current
-        matched = np.flatnonzero(holders != NOBODY)
-        return holders[matched], matched, held_scores[matched]
-
-    def propose(self, rows: IntArray) -> IntArray:
-        """Get new lists for some free entities, let them propose, and return those still free."""
-        if not len(rows):
-            return rows
-        width = min(self.source.shape[1], max(PREFERENCES, self.pool_size // len(rows)))
-        self.compact()
-        self.add_lists(rows, self.source.top_k(width, rows, self.current))
-        return self.propose_in_rounds(rows)
-
-    def propose_in_batches(self, free: IntArray) -> IntArray:
-        """Let a quarter of the free entities propose, in batches, and return those still free."""
-        # Lists of this length fit into the pool, and suffice for a batch of this size.
-        size = max(isqrt(self.pool_size), self.pool_size // self.source.shape[1])
-        quota = -(-len(free) // BATCH_SHARE)
-        while quota > 0 and len(free) > size:
-            order = np.lexsort((free, -self.last_scores[free]))
-            batch = np.sort(free[order[:size]])
-            others = free[order[size:]]
-            free = distinct(np.append(others, self.propose(batch)))
-            quota -= size
-        return free
-
-    def add_lists(self, rows: IntArray, best: TopK) -> None:
-        """Add new lists to the pool."""
-        is_entry = best.ids >= 0
-        counts = is_entry.sum(axis=1)
-        width = is_entry.shape[1]
-        self.complete[rows] = (counts < width) | (width >= self.source.shape[1])
-        self.list_ends[rows] = len(self.ids) + np.cumsum(counts)
-        self.next_entries[rows] = self.list_ends[rows] - counts
-        self.owners = np.concatenate([self.owners, np.repeat(rows, counts)])
-        self.ids = np.concatenate([self.ids, best.ids[is_entry]])
-        self.scores = np.concatenate([self.scores, best.scores[is_entry]])
-
-    def compact(self) -> None:
-        """Drop from the pool entries that were used or would be refused; cut long lists."""
-        lists = int(np.count_nonzero(self.next_entries < self.list_ends))
-        unused = np.arange(len(self.ids)) >= self.next_entries[self.owners]
-        self.keep(unused & self.accepts(self.owners, self.ids, self.scores))
-        if len(self.ids) > self.pool_size:
-            each = max(1, self.pool_size // lists)
-            self.complete &= self.list_ends - self.next_entries <= each
-            self.keep(np.arange(len(self.ids)) < self.next_entries[self.owners] + each)
-
-    def keep(self, kept: npt.NDArray[np.bool_]) -> None:
-        """Keep some entries of the pool, in the order of their owners."""
-        order = np.flatnonzero(kept)
-        order = order[np.argsort(self.owners[order], kind="stable")]
-        self.owners = self.owners[order]
-        self.ids = self.ids[order]
-        self.scores = self.scores[order]
-        counts = np.bincount(self.owners, minlength=len(self.next_entries))
-        self.list_ends = np.cumsum(counts)
-        self.next_entries = self.list_ends - counts
-
-    def accepts(self, left: IntArray, right: IntArray, scores: Array) -> npt.NDArray[np.bool_]:
-        """Return whether right entities prefer left ones to their current partners."""
-        held_scores, holders = self.current
-        current_scores = held_scores[right]
-        result: npt.NDArray[np.bool_] = scores > current_scores
-        result |= (scores == current_scores) & (left < holders[right])
-        return result
-
-    def propose_in_rounds(self, free: IntArray) -> IntArray:
-        """Let all propose at once until their lists are used up, and return those still free."""
-        current_scores, holders = self.current
-        waiting = [free[:0]]
-        while len(free):
-            more = self.next_entries[free] < self.list_ends[free]
-            waiting.append(free[~more & ~self.complete[free]])
-            left = free[more]
-            place = self.next_entries[left]
-            self.next_entries[left] += 1
-            right = self.ids[place]
-            scores = self.scores[place]
-            self.last_scores[left] = scores
-            accepted = self.accepts(left, right, scores)
-            refused = left[~accepted]
-            left = left[accepted]
-            right = right[accepted]
-            scores = scores[accepted]
-            # The best proposal to each right entity comes first.
-            order = np.lexsort((left, -scores, right))
-            left = left[order]
-            proposed_to = codes_of(right[order])
-            won = proposed_to.distinct
-            first = proposed_to.first()
-            displaced = holders[won]
-            current_scores[won] = scores[order][first]
-            holders[won] = left[first]
-            displaced = displaced[displaced != NOBODY]
-            free = np.concatenate([refused, np.delete(left, first), displaced])
-        return np.sort(np.concatenate(waiting))
