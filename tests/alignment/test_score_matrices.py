@@ -23,7 +23,7 @@ from support.problems import LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task
 from truerank.inputs import progress_listeners
-from truerank.inputs.scores import as_scores
+from truerank.inputs.array_likes import as_scores
 from truerank.stores import Tile
 from truerank.stores.store import ArrayStore
 

@@ -18,7 +18,7 @@ from truerank import _core
 from truerank.alignment import CSLS
 from truerank.compat.interpreter import as_floats, count
 from truerank.compat.presets import EXACT
-from truerank.inputs.scores import as_scores, default_arithmetic
+from truerank.inputs.array_likes import as_scores, default_arithmetic
 
 # Where the C library keeps the register of vector arithmetic in its fenv_t, and the bits to set.
 REGISTERS = {"x86_64": (28, 0x8040), "aarch64": (0, 1 << 24)}

@@ -36,7 +36,7 @@ def test_arrays_of_the_cpu(kind: str) -> None:
 
 def test_nothing_is_copied() -> None:
     array = jax.numpy.zeros((9, 40), np.float32)
-    from truerank.inputs.scores import as_scores
+    from truerank.inputs.array_likes import as_scores
 
     assert as_scores(array).array.ctypes.data == array.unsafe_buffer_pointer()
 

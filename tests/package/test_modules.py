@@ -51,9 +51,6 @@ TESTED_BY = {
     "embeddings/test_scores.py": """
         embeddings/scoring
     """,
-    "inputs/test_array_likes.py": """
-        inputs/scores
-    """,
     "inputs/test_selections.py": """
         inputs/selection
     """,

@@ -41,9 +41,9 @@ from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
 from ..embeddings.vectors import Embeddings, VectorSource
 from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_scores, named_dtype, widen_bfloat16
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
-from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
 from ..inputs.selection import indptr_of, selection_arrays
 from ..naming import import_extra
 from ..stores import Tile, read_scores, shape_of

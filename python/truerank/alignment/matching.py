@@ -16,6 +16,7 @@ from ..arrays.row_keys import distinct, search_sorted, without
 from ..embeddings.scoring import TopK, topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputValueError, argument_names
+from ..inputs.array_likes import default_arithmetic, widen_bfloat16
 from ..inputs.checks import (
     check_shape,
     choice,
@@ -26,7 +27,6 @@ from ..inputs.checks import (
 )
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, Rules, SimilarityOptions, read_rules, with_options
-from ..inputs.scores import default_arithmetic, widen_bfloat16
 from ..inputs.selection import join_ranges
 from ..naming import public
 from ..stores import in_one_array, read_scores

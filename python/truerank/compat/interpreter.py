@@ -18,7 +18,7 @@ import numpy as np
 from .._core import Scores
 from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
-from ..inputs.scores import default_arithmetic, widen_bfloat16
+from ..inputs.array_likes import default_arithmetic, widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..naming import public
 from ..ranks.container import Ranks
@@ -58,7 +58,7 @@ def as_floats(scores: Scores, order: str) -> Values:
 
     Examples
     --------
-    >>> from truerank.inputs.scores import as_scores
+    >>> from truerank.inputs.array_likes import as_scores
     >>> as_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
     array([-1., -2.], dtype=float32)
     """

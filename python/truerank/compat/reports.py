@@ -13,9 +13,9 @@ from ..arrays.row_keys import distinct
 from ..counting.job import prepare_job
 from ..counting.lists import rank_against
 from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
+from ..inputs.array_likes import as_scores
 from ..inputs.checks import instance, unique_keys
 from ..inputs.rules import Rules
-from ..inputs.scores import as_scores
 from ..metrics.keys import table_name
 from ..naming import public
 from ..reporting import Report

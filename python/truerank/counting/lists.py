@@ -10,11 +10,10 @@ import numpy as np
 
 from .. import _core
 from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.array_likes import array_shape, as_array, native_indices
+from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
-from ..inputs.scores import as_scores, refuse_rounded
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import public
 from ..ranks.container import Ranks

@@ -14,8 +14,8 @@ import numpy as np
 
 from .._core import Scores
 from ..errors import InputValueError, argument_names
+from ..inputs.array_likes import as_scores
 from ..inputs.checks import check_shape, check_size, forbidden_nan
-from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -21,7 +21,16 @@ from ..counting.job import prepare_job, sha256_of
 from ..counting.sources import facts_of
 from ..devices.backends import scores_vectors
 from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.array_likes import as_array, is_tensor
+from ..inputs.array_likes import (
+    FLOATS,
+    PARTS,
+    as_array,
+    as_scores,
+    default_arithmetic,
+    dtype_name,
+    is_tensor,
+    widen_bfloat16,
+)
 from ..inputs.checks import (
     NUMBERED,
     Axis,
@@ -32,9 +41,8 @@ from ..inputs.checks import (
     is_number,
     positive_integer,
 )
-from ..inputs.progress_listeners import listener_of, reporter_to
+from ..inputs.progress_listeners import listener_of
 from ..inputs.rules import LAYOUTS, Similarity
-from ..inputs.scores import FLOATS, PARTS, as_scores, default_arithmetic, dtype_name, widen_bfloat16
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.on_device import DeviceStore
@@ -335,8 +343,12 @@ class Embeddings:
         block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
             tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
-            progress = reporter_to(watch, self.nbytes)
-            return count_source(tiled, job, report_progress=progress, checkpoint=checkpoint)
+
+            def report(done: int, resumed: int) -> None:
+                if watch is not None:
+                    watch(done, self.nbytes, resumed)
+
+            return count_source(tiled, job, report_progress=report, checkpoint=checkpoint)
         if block is not None or watch is not None:
             job = replace(job, block=block_size, listener=listener_of(watch))
         return count_source(VectorSource(self, job.rules.num_threads), job)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
@@ -153,35 +153,6 @@ def instance(name: str, value: object, kind: type[T], expected: str = "") -> T:
     if not isinstance(value, kind):
         raise InputTypeError(name, expected=expected or kind.__name__, got=type(value).__name__)
     return value
-
-
-def mapping(name: str, value: object, expected: str) -> Mapping[Any, Any]:
-    """Check that a value is a mapping.
-
-    Examples
-    --------
-    >>> mapping("answers", ["d3"], "a mapping of queries to answers")
-    Traceback (most recent call last):
-    ...
-    truerank.errors.InputTypeError: answers: expected a mapping of queries to answers, got \
-list
-    """
-    if not isinstance(value, Mapping):
-        raise InputTypeError(name, expected=expected, got=type(value).__name__)
-    return value
-
-
-def optional_mapping(name: str, value: object, expected: str) -> Mapping[Any, Any]:
-    """Check that a value is a mapping or None, which is an empty one.
-
-    Examples
-    --------
-    >>> optional_mapping("labels", None, "a mapping of names to labels")
-    {}
-    """
-    if value is None:
-        return {}
-    return mapping(name, value, expected)
 
 
 def check_size(name: str, entries: int) -> None:

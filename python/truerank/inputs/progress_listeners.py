@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,7 +69,8 @@ class BoundedPairs(NamedTuple):
 
 
 @public("truerank")
-class Progress(NamedTuple):
+@dataclass(frozen=True)
+class Progress:
     """How far a call has come.
 
     Attributes
@@ -171,7 +173,7 @@ def as_listener(progress: object) -> Listener | None:
     if progress is None or progress is False:
         return None
     if progress is True:
-        return Bar()
+        return bar()
     if not callable(progress):
         got = type(progress).__name__
         raise InputTypeError("progress", expected="a callable or a bool", got=got)
@@ -202,28 +204,28 @@ def reporter(
     return report
 
 
-class Bar:
-    """A bar that appears with the first report of a count, and ends when all is done.
+def bar() -> Listener:
+    """Make a bar that appears with the first report of a count, and ends when all is done.
 
     It stays where it was if the count ends early, and a later count draws a new one.
     """
+    tqdm = import_extra("tqdm", "progress=True", "progress").tqdm
+    drawn: list[Any] = []
 
-    def __init__(self) -> None:
-        self._tqdm = import_extra("tqdm", "progress=True", "progress").tqdm
-        self._bar: Any = None
-
-    def __call__(self, progress: Progress) -> None:
-        """Draw a report."""
-        if self._bar is None:
+    def draw(progress: Progress) -> None:
+        if not drawn:
             unit = {"unit": "B", "unit_scale": True}
             if progress.unit != BYTES:
                 unit = {"unit": f" {progress.unit}"}
-            self._bar = self._tqdm(initial=progress.done, desc="truerank", **unit)
-        self._bar.total = progress.total or None
-        self._bar.update(progress.done - self._bar.n)
+            drawn.append(tqdm(initial=progress.done, desc="truerank", **unit))
+        (current,) = drawn
+        current.total = progress.total or None
+        current.update(progress.done - current.n)
         if progress.done >= progress.total and (progress.total or not progress.done):
-            self._bar.close()
-            self._bar = None
+            current.close()
+            drawn.clear()
+
+    return draw
 
 
 def listener_of(watch: Watch | None) -> _core.Listener | None:
@@ -248,11 +250,6 @@ def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Wat
     size = sizes[number]
     whole = sum(sizes)
     return lambda done, total: watch(before + size * done // total, whole)
-
-
-def reporter_to(watch: Watch | None, total: int) -> Callable[..., object]:
-    """Return what `count_tiles` calls with how many of the bytes of the scores are done."""
-    return lambda done, resumed: watch and watch(done, total, resumed)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from ..inputs.checks import (
     integer,
     is_iterable,
     number,
-    optional_mapping,
 )
 from ..naming import import_extra, printable, public
 from .labels import LABELS, Immutable, Labels, checked_index, named_labels
@@ -194,7 +193,10 @@ class Ranks(Immutable):
         if listed is not None:
             arrays["listed"] = checked_listed(listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        others = optional_mapping("labels", labels, "a mapping of names to labels")
+        others: Any = {} if labels is None else labels
+        if not isinstance(others, Mapping):
+            expected = "a mapping of names to labels"
+            raise InputTypeError("labels", expected=expected, got=type(others).__name__)
         distinct_names("labels", others)
         for name, value in by_name.items():
             if value is not None and name in others:

@@ -18,9 +18,8 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import codes_of, distinct
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.array_likes import as_array, read_only
+from ..inputs.array_likes import as_array, read_only, refuse_rounded
 from ..inputs.checks import is_number, is_sparse, without_index
-from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
 from .columns import (
     JUDGEMENTS,

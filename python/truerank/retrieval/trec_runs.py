@@ -12,8 +12,8 @@ from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, as_lists
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import widen_bfloat16
 from ..inputs.checks import distinct_names
-from ..inputs.scores import widen_bfloat16
 from ..naming import public
 from ..records.elements import checked_names
 from ..records.list_files import read_lists

@@ -14,9 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.array_likes import dense_tensor, device_of, is_tensor, tensor_array
+from ..inputs.array_likes import (
+    as_scores,
+    check_dimensions,
+    dense_tensor,
+    device_of,
+    is_tensor,
+    tensor_array,
+)
 from ..inputs.checks import choice
-from ..inputs.scores import as_scores, check_dimensions
 from .store import Array, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.

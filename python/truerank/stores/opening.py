@@ -25,9 +25,9 @@ from ..arrays.input_files import (
     report_damage,
 )
 from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
-from ..inputs.scores import DTYPES, as_scores, check_dimensions, dtype_name
 from ..naming import public
 from .on_device import counts_as_on_device, device_store
 from .store import ArrayStore, BinaryFile, FileStore, ShardStore, Store, Tile
