@@ -90,7 +90,7 @@ PLAIN: dict[str, Callable[[], Any]] = {
     "integers and floats that round": lambda: [[(1 << 53) + 1, 2.0**53], [1, 2]],
     "an object": lambda: object(),
     "a class": lambda: _Anything,
-    "a function": lambda: len,
+    "a function": lambda: repr,  # takes a Progress, too
     "a module": lambda: math,
     "an object with attributes": lambda: SimpleNamespace(shape=3, dtype="int64"),
 }
