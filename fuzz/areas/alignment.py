@@ -11,8 +11,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/alignment/task.py",
-        "is_free[known[:, j]] = False",
-        "is_free[known[1:, j]] = False",
+        "known = splits.rows[splits.tested :]",
+        "known = splits.rows[splits.tested + 1 :]",
     ),
     Fault(
         "a wrong tie rule",

@@ -110,22 +110,25 @@ def csls_means(
     block_size = 0 if block is None else positive_integer("block", block)
     with argument_names(queries="left", entities="right"):
         pairs = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
-    both: Any = (None, None) if candidates is None else candidates
-    if not isinstance(both, (tuple, list)) or len(both) != 2:
-        got = type(both).__name__
+    if candidates is None:
+        candidates = None, None
+    if not isinstance(candidates, (tuple, list)) or len(candidates) != 2:
+        got = type(candidates).__name__
         raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
-    left_size, right_size = pairs.shape
-    left_ids = as_ids("candidates[0]", both[0], left_size)
-    right_ids = as_ids("candidates[1]", both[1], right_size)
+    among = []
+    for i, size in enumerate(pairs.shape):
+        ids = np.arange(size)
+        if candidates[i] is not None:
+            ids = Vocabulary(size, None).set_of(f"candidates[{i}]", candidates[i])
+        among.append(ids)
     with watching(rules.progress, pairs.nbytes) as watch:
-        among = left_ids, right_ids
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, block_size, watch)
 
 
 def means_of_vectors(
     pairs: Embeddings,
     k: int,
-    among: tuple[IntArray, IntArray],
+    among: Sequence[IntArray],
     rules: Rules,
     block: int = 0,
     watch: Watch | None = None,
@@ -134,36 +137,42 @@ def means_of_vectors(
     left_ids, right_ids = among
     if not len(left_ids) or not len(right_ids):
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
+    means: Sequence[Array]
     if pairs.on_device:
         means = _means_on_device(pairs, k, among, rules, watch)
-        return _means_of_all(means, among, pairs.shape, pairs.dtype, k)
-    grid = _core.Grid(pairs.core(), left_ids, right_ids)
-    left_means, right_means, fault = _core.mean_topk(
-        grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
-    )
-    if fault is not None:
-        raise fault_error(fault, rules.nan, left_ids)
-    return _means_of_all((left_means, right_means), among, pairs.shape, pairs.dtype, k)
+    else:
+        grid = _core.Grid(pairs.core(), left_ids, right_ids)
+        *means, fault = _core.mean_topk(
+            grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
+        )
+        if fault is not None:
+            raise fault_error(fault, rules.nan, left_ids)
+    means_of_all = []
+    for size, ids, means_of_some in zip(pairs.shape, among, means, strict=True):
+        means_of_side = np.full(size, np.nan, pairs.dtype)  # NaN of those that take no part
+        with np.errstate(over="ignore"):
+            means_of_side[ids] = means_of_some
+        means_of_all.append(means_of_side)
+    left_means, right_means = means_of_all
+    return CSLS(left_means, right_means, k)
 
 
 def _means_on_device(
     pairs: Embeddings,
     k: int,
-    among: tuple[IntArray, IntArray],
+    among: Sequence[IntArray],
     rules: Rules,
     watch: Watch | None,
 ) -> list[Array]:
     """Return the means of the entities that take part, with a pass over all scores a side."""
     if rules.nan != "raise":
         rules = replace(rules, nan="omit")  # What is no score is in no mean.
-    left_ids, right_ids = among
-    passes = ((pairs, left_ids, right_ids), (pairs.turned(), right_ids, left_ids))
-    sizes = [pairs.nbytes] * len(passes)
+    sizes = [pairs.nbytes] * 2
     means: list[Array] = []
-    for i, (vectors, ids, others) in enumerate(passes):
-        candidates = others if len(others) < vectors.shape[1] else None
+    for i, (ids, others) in enumerate((among, among[::-1])):
+        candidates = others if len(others) < pairs.shape[1] else None
         best = topk_open_embeddings(
-            vectors,
+            pairs,
             min(k, len(others)),
             rules,
             rows=ids,
@@ -171,25 +180,14 @@ def _means_on_device(
             watch=watch_of_part(watch, sizes, i),
         )
         means.append(mean_of_top(best.scores))
+        pairs = pairs.turned()
     return means
-
-
-def _means_of_all(
-    means: Sequence[Array], among: Sequence[IntArray], shape: Sequence[int], dtype: Any, k: int
-) -> CSLS:
-    """Return the means of all entities in a dtype; NaN for those that take no part."""
-    means_of_sides = [np.full(size, np.nan, dtype) for size in shape]
-    with np.errstate(over="ignore"):
-        for means_of_side, ids, known_means in zip(means_of_sides, among, means, strict=True):
-            means_of_side[ids] = known_means
-    left_means, right_means = means_of_sides
-    return CSLS(left_means, right_means, k)
 
 
 def with_means(
     vectors: Embeddings,
     csls: int | CSLS | None,
-    among: tuple[IntArray, IntArray] | None,
+    among: Sequence[IntArray] | None,
     rules: Rules,
     watch: Watch | None = None,
 ) -> Embeddings:
@@ -197,9 +195,9 @@ def with_means(
     if csls is None or isinstance(csls, CSLS):
         return vectors.with_csls(csls)
     k = positive_integer("csls", csls)
-    left_size, right_size = vectors.shape
-    ids = among or (np.arange(left_size), np.arange(right_size))
-    return vectors.with_csls(means_of_vectors(vectors, k, ids, rules, watch=watch))
+    if among is None:
+        among = [np.arange(size) for size in vectors.shape]
+    return vectors.with_csls(means_of_vectors(vectors, k, among, rules, watch=watch))
 
 
 def mean_of_top(best: Array) -> FloatArray:
@@ -216,29 +214,3 @@ def mean_of_top(best: Array) -> FloatArray:
         total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
     return total
-
-
-def as_ids(name: str, value: Any, size: int) -> IntArray:
-    """Check ids of one graph, and return them ascending and distinct; None stands for all.
-
-    Parameters
-    ----------
-    name : str
-        The argument.
-    value : array_like of int, shape (n,), or None
-    size : int
-        The number of entities of the graph.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else, and ids out of range.
-
-    Examples
-    --------
-    >>> as_ids("candidates", [3, 1, 3], 4)
-    array([1, 3])
-    """
-    if value is None:
-        return np.arange(size)
-    return Vocabulary(size, None).set_of(name, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -21,7 +21,6 @@ from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, by_position, choice, is_integer, positive_integer
 from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
-    PLAIN,
     BatchOptions,
     EmbeddingOptions,
     RuleOptions,
@@ -41,7 +40,7 @@ from ..tasks import task as tasks
 from ..tasks.candidates import name_of_sets
 from ..tasks.evaluation import check_score_shape, evaluate, join_sides
 from ..tasks.side import Side, make_side
-from .local_scaling import as_ids, with_means
+from .local_scaling import with_means
 from .readers import GRAPHS, read_pair_splits
 
 if TYPE_CHECKING:
@@ -191,11 +190,11 @@ class Task(tasks.Task):
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
         columns_of_pairs = list(splits.columns.values())
-        kept, findings = audit_split(
+        ranked, findings = audit_split(
             columns_of_pairs, splits.sizes, rules, "pairs", splits.labels_of
         )
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
-        self.pairs = read_only(np.ascontiguousarray(splits.rows[kept]))
+        self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
         name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs)
         if self.candidates is not None:
             for ids in self.candidates:
@@ -204,7 +203,7 @@ class Task(tasks.Task):
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.rows), dtype=bool)
-        sides = _make_sides(splits, kept, self.candidates, is_asked)
+        sides = make_sides(splits, ranked, self.candidates, is_asked)
         findings += findings_of_reading(
             splits.sizes, "pairs", is_asked, splits.left_out, splits.notes
         )
@@ -217,7 +216,7 @@ class Task(tasks.Task):
                 filter=tuple(filtered_by), candidates=name_of_candidates, split=split
             ),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
-            test_rows=kept,
+            test_rows=ranked,
             height=splits.sizes[split],
             findings=findings,
         )
@@ -314,17 +313,15 @@ class Task(tasks.Task):
             vectors.check_shape(self._sizes, ("left entity", "right entity"))
         if _are_alike(vectors):
             warn_user(SAME_VECTORS)
-        bytes_of_passes = [vectors.nbytes]
-        if is_integer(csls):
-            # The first pass makes the means.
-            bytes_of_passes.append(vectors.nbytes)
-        with watching(rules.progress, sum(bytes_of_passes)) as watch:
+        # A number of neighbours takes a pass of its own, before the ranks.
+        sizes = [vectors.nbytes] * (1 + is_integer(csls))
+        with watching(rules.progress, sum(sizes)) as watch:
             if watch is not None:
-                watch(0, sum(bytes_of_passes))
-            watch_of_means = watch_of_part(watch, bytes_of_passes, 0)
-            watch_of_ranks = watch_of_part(watch, bytes_of_passes, len(bytes_of_passes) - 1)
-            scaled = with_means(vectors, csls, self.candidates, rules, watch_of_means)
-            ranks = rank_both(scaled, self.sides, rules, block=block, watch=watch_of_ranks)
+                watch(0, sum(sizes))
+            part = watch_of_part(watch, sizes, 0)
+            scaled = with_means(vectors, csls, self.candidates, rules, part)
+            part = watch_of_part(watch, sizes, len(sizes) - 1)
+            ranks = rank_vectors(scaled, self.sides, rules, block=block, watch=part)
         return Report(join_sides(self, ranks))
 
     @with_options(RuleOptions)
@@ -371,12 +368,12 @@ class Task(tasks.Task):
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         matrix = by_position("scores", scores, *self._axes)
-        opened: Any = read_scores(matrix, rules.dtype, tiled=True)
-        check_score_shape(shape_of(opened), self._sizes, "left entity")
-        with watching(rules.progress, opened.nbytes) as watch:
+        store: Any = read_scores(matrix, rules.dtype, tiled=True)
+        check_score_shape(shape_of(store), self._sizes, "left entity")
+        with watching(rules.progress, store.nbytes) as watch:
             if watch is not None:
-                watch(0, opened.nbytes)
-            ranks = rank_both(opened, self.sides, rules, io=io, watch=watch)
+                watch(0, store.nbytes)
+            ranks = rank_matrix(store, self.sides, rules, io=io, watch=watch)
         return Report(join_sides(self, ranks))
 
     @with_options(BatchOptions)
@@ -452,14 +449,22 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
         lists that lack an entity of the test.
     """
-    test_entities = distinct(test[:, 0]), distinct(test[:, 1])
+    tested = distinct(test[:, 0]), distinct(test[:, 1])
+    graphs = splits.vocabularies.values()
+    lists: list[IntArray] = []
     if isinstance(value, str):
         choice("candidates", value, CANDIDATE_NAMES)
         if value == "all":
             return value, None
         if value == "test":
-            return value, test_entities
-        return value, _list_unaligned(splits, test_entities)
+            return value, tested
+        if not splits.known:
+            problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+            raise InputValueError("candidates", f"{problem}; give known=")
+        known = splits.rows[splits.tested :]
+        for j, graph in enumerate(graphs):  # Entities of the test always stay.
+            lists.append(without(np.arange(graph.size), without(known[:, j], tested[j])))
+        return value, (lists[0], lists[1])
     forward, backward = SIDES
     expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {forward} and {backward} by side"
     if not isinstance(value, Mapping):
@@ -467,36 +472,17 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
     if set(value) != {forward, backward}:
         got = ", ".join(map(repr, value))
         raise InputValueError("candidates", expected=expected, got=got)
-    lists = []
-    graphs = splits.vocabularies.values()
     # Ranked from right to left are left entities, and the other way round.
     for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
-        title = f"candidates: {side}"
-        ids = graph.set_of(title, value[side])
-        missing = without(test_entities[j], ids)
+        ids = graph.set_of(f"candidates: {side}", value[side])
+        missing = without(tested[j], ids)
         if len(missing):
-            share = f"{len(missing):,} of {len(test_entities[j]):,}"
+            share = f"{len(missing):,} of {len(tested[j]):,}"
             first = graph.label_of(int(missing[0]))
             problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
-            raise InputValueError(title, problem)
+            raise InputValueError(f"candidates: {side}", problem)
         lists.append(ids)
-    left_ids, right_ids = lists
-    return name_of_sets([left_ids, right_ids]), (left_ids, right_ids)
-
-
-def _list_unaligned(splits: SplitTables, test_entities: Candidates) -> Candidates:
-    """Return the entities of each graph that no known pair has, and those of the test."""
-    if not splits.known:
-        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
-        raise InputValueError("candidates", f"{problem}; give known=")
-    known = splits.rows[splits.tested :]
-    lists = []
-    for j, graph in enumerate(splits.vocabularies.values()):
-        is_free = np.ones(graph.size, dtype=bool)
-        is_free[known[:, j]] = False
-        is_free[test_entities[j]] = True  # Entities of the test always stay.
-        lists.append(np.flatnonzero(is_free))
-    return lists[0], lists[1]
+    return name_of_sets(lists), (lists[0], lists[1])
 
 
 def _are_alike(vectors: Embeddings) -> bool:
@@ -510,30 +496,33 @@ def _are_alike(vectors: Embeddings) -> bool:
     return bool((left == right).all())
 
 
-def _make_sides(
+def make_sides(
     splits: SplitTables,
-    kept: IntArray,
+    ranked: IntArray,
     candidates: Candidates | None,
     is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, Side]:
     """Make the tasks of both directions, and mark the pairs of their queries."""
-    facts = splits.columns
-    graphs = splits.vocabularies
     left, right = splits.vocabularies.values()
-    # Labels of one direction are joined with those of the other, so that all of them are of one
-    # kind.
+    # Labels of one direction are joined with those of the other: all of them are of one kind.
     have_names = left.names is not None and right.names is not None
     have_names = have_names and left.holds_ints == right.holds_ints
     labels = {}
-    for graph, ids in facts.items():
-        labels[graph] = labels_of_codes(ids[kept])
+    for graph, ids in splits.columns.items():
         if have_names:
-            labels[graph] = graphs[graph].labels(ids[kept])
+            labels[graph] = splits.vocabularies[graph].labels(ids[ranked])
+        else:
+            labels[graph] = labels_of_codes(ids[ranked])
     sides = {}
     for name, (query, answer) in SIDES.items():
-        size = graphs[answer].size
         side = make_side(
-            name, facts, kept, query=[query], answer=answer, n_candidates=size, is_asked=is_asked
+            name,
+            splits.columns,
+            ranked,
+            query=[query],
+            answer=answer,
+            n_candidates=splits.vocabularies[answer].size,
+            is_asked=is_asked,
         )
         sides[name] = replace(
             side,
@@ -542,112 +531,63 @@ def _make_sides(
                 "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
                 "queries": labels[query],
                 "targets": labels[answer],
-                "unit": labels_of_codes(kept),
+                "unit": labels_of_codes(ranked),
             },
         )
     return sides
 
 
-def rank_both(
-    similarities: Store | Embeddings,
+def rank_vectors(
+    vectors: Embeddings,
     sides: Mapping[str, Side],
-    rules: Rules = PLAIN,
-    *,
-    block: int | None = None,
-    io: str | None = None,
-    watch: Watch | None = None,
-) -> list[Ranks]:
-    """Rank left against right and right against left, and make or read each score once.
-
-    Both sides have the same pairs in the same order. The candidates of each side are one array or
-    None, and include the queries of the other side. The result equals that of each side by itself,
-    bit for bit, as a score is the same in both directions.
-
-    Parameters
-    ----------
-    similarities : Embeddings or Store, shape (left entities, right entities)
-        The open embeddings of both graphs, or a matrix.
-    sides : mapping of str to Side
-        "left_to_right" and "right_to_left", whose queries are entities.
-    rules : Rules
-        With `audit`, or on a device, each direction of embeddings is counted by itself.
-    block, io
-        As in `rank_embeddings`, and as in `rank`.
-    watch : callable, optional
-        Told what is done, of how much.
-
-    Returns
-    -------
-    list of Ranks
-        The ranks from left to right and from right to left, without labels.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank_embeddings` and `rank` do.
-    """
-    forward, backward = (sides[direction] for direction in SIDES)
-    if not isinstance(similarities, Embeddings):
-        if io is None:
-            io = similarities.io
-        return _rank_matrix(similarities, (forward, backward), rules, io, watch)
-    if (
-        not rules.audit
-        and not similarities.on_device
-        and _joint_count_is_cheaper(forward, backward)
-    ):
-        return _rank_vectors_jointly(similarities, (forward, backward), rules, block, watch)
-    passes = ((similarities, forward), (similarities.turned(), backward))
-    sizes = [similarities.nbytes] * len(passes)
-    ranks = []
-    for i, (vectors, side) in enumerate(passes):
-        part = watch_of_part(watch, sizes, i)
-        tasks = _tasks_of(side)
-        ranks.append(
-            rank_open_embeddings(vectors, side.targets, rules, **tasks, block=block, watch=part)
-        )
-    return ranks
-
-
-def _rank_vectors_jointly(
-    similarities: Embeddings,
-    both: Sequence[Side],
     rules: Rules,
+    *,
     block: int | None,
     watch: Watch | None,
 ) -> list[Ranks]:
-    """Score all candidates of both graphs once, and count each score in both directions."""
-    block_size = 0 if block is None else positive_integer("block", block)
-    forward, backward = both
-    forward_job, backward_job = _prepare_jobs(similarities.shape, both, rules)
-    left_ids = as_ids("candidates", backward.candidates, backward.n_candidates)
-    right_ids = as_ids("candidates", forward.candidates, forward.n_candidates)
-    counts = _core.rank_grid(
-        _core.Grid(similarities.core(), left_ids, right_ids),
-        # Each pair has its left entity first, and then the right one.
-        _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
-        backward_job.filter,
-        rules.nan,
-        block_size,
-        rules.num_threads,
-        listener_of(watch),
-    )
-    place = host_place(similarities.device)
+    """Rank left against right and right against left, and make each score once if that is cheaper.
+
+    Both sides have the same pairs in the same order. The candidates of each side are one array or
+    None, and include the queries of the other side. The result equals that of each side by itself,
+    bit for bit, as a score is the same in both directions. An audit, and what is on a device, is
+    counted for each direction by itself.
+
+    Parameters
+    ----------
+    vectors : Embeddings
+        Of left entities and of right ones.
+    sides : mapping of str to Side
+        "left_to_right" and "right_to_left", whose queries are entities.
+    rules : Rules
+    block
+        As in `rank_embeddings`.
+    watch : callable, optional
+        Told what is done, of how much.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank_embeddings` does.
+    """
+    if not rules.audit and not vectors.on_device and _joint_count_is_cheaper(sides):
+        return _rank_jointly(vectors, sides, rules, block, watch)
+    sizes = [vectors.nbytes] * 2
     ranks = []
-    for job, counted in zip((forward_job, backward_job), counts, strict=True):
-        if counted.fault is not None:
-            raise job.error_of(counted.fault)
-        ranks.append(similarities.ranks(job, counted.arrays, place))
+    for i, side in enumerate(sides.values()):
+        part = watch_of_part(watch, sizes, i)
+        tasks = _tasks_of(side)
+        ranks.append(rank_open_embeddings(vectors, rules=rules, **tasks, block=block, watch=part))
+        vectors = vectors.turned()
     return ranks
 
 
-def _joint_count_is_cheaper(forward: Side, backward: Side) -> bool:
+def _joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
     """Whether scoring all candidates of both graphs once is cheaper than each direction."""
-    right_candidates = _count_candidates(forward)
-    left_candidates = _count_candidates(backward)
-    scores_apart = (
-        len(forward.query_ids) * right_candidates + len(backward.query_ids) * left_candidates
-    )
+    forward, backward = sides.values()
+    right_candidates = len(_candidate_ids(forward))
+    left_candidates = len(_candidate_ids(backward))
+    scores_apart = len(forward.query_ids) * right_candidates
+    scores_apart += len(backward.query_ids) * left_candidates
     if scores_apart < left_candidates * right_candidates:
         return False
     most_pairs = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
@@ -659,33 +599,68 @@ def _joint_count_is_cheaper(forward: Side, backward: Side) -> bool:
     return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
-def _count_candidates(side: Side) -> int:
+def _candidate_ids(side: Side) -> Any:
     if side.candidates is None:
-        return side.n_candidates
-    return len(side.candidates)
+        return np.arange(side.n_candidates)
+    return side.candidates
+
+
+def _rank_jointly(
+    vectors: Embeddings,
+    sides: Mapping[str, Side],
+    rules: Rules,
+    block: int | None,
+    watch: Watch | None,
+) -> list[Ranks]:
+    """Score all candidates of both graphs once, and count each score in both directions."""
+    block_size = 0 if block is None else positive_integer("block", block)
+    forward, backward = sides.values()
+    forward_job, backward_job = _prepare_jobs(vectors.shape, sides, rules)
+    counts = _core.rank_grid(
+        _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward)),
+        # Each pair has its left entity first, and then the right one.
+        _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
+        backward_job.filter,
+        rules.nan,
+        block_size,
+        rules.num_threads,
+        listener_of(watch),
+    )
+    place = host_place(vectors.device)
+    ranks = []
+    for job, counted in zip((forward_job, backward_job), counts, strict=True):
+        if counted.fault is not None:
+            raise job.error_of(counted.fault)
+        ranks.append(vectors.ranks(job, counted.arrays, place))
+    return ranks
 
 
 def _tasks_of(side: Side) -> dict[str, Any]:
-    """Return rows and selections of one direction, with a row for each entity of its queries."""
-    rows = side.query_ids[side.rows, 0]
-    return {"rows": rows, "filter": side.filter, "candidates": side.candidates}
+    """Return the tasks of one direction, with a row of scores for each entity of its queries."""
+    return {
+        "targets": side.targets,
+        "rows": side.query_ids[side.rows, 0],
+        "filter": side.filter,
+        "candidates": side.candidates,
+    }
 
 
-def _prepare_jobs(shape: tuple[int, int], both: Sequence[Side], rules: Rules) -> list[Job]:
+def _prepare_jobs(shape: tuple[int, int], sides: Mapping[str, Side], rules: Rules) -> list[Job]:
     """Check the tasks of both directions, for scores with a row for each entity of queries."""
-    forward, backward = both
-    forward_job = prepare_job(shape, forward.targets, **_tasks_of(forward), rules=rules)
-    backward_job = prepare_job(shape[::-1], backward.targets, **_tasks_of(backward), rules=rules)
+    forward, backward = sides.values()
+    forward_job = prepare_job(shape, **_tasks_of(forward), rules=rules)
+    backward_job = prepare_job(shape[::-1], **_tasks_of(backward), rules=rules)
     return [forward_job, replace(backward_job, is_turned=True)]
 
 
-def _rank_matrix(
-    store: Store, both: Sequence[Side], rules: Rules, io: str, watch: Watch | None
+def rank_matrix(
+    store: Store, sides: Mapping[str, Side], rules: Rules, *, io: str | None, watch: Watch | None
 ) -> list[Ranks]:
-    """Count every tile of a matrix as it is, and transposed."""
-    jobs = _prepare_jobs(store.shape, both, rules)
-    forward = TileCount(StoreSource(store, io), jobs[0])
-    backward = TileCount(StoreSource(TransposedStore(store), io), jobs[1])
+    """Rank as `rank_vectors` does, and read each score once: tiles are counted and transposed."""
+    io = store.io if io is None else io
+    forward_job, backward_job = _prepare_jobs(store.shape, sides, rules)
+    forward = TileCount(StoreSource(store, io), forward_job)
+    backward = TileCount(StoreSource(TransposedStore(store), io), backward_job)
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
@@ -699,16 +674,15 @@ def _rank_matrix(
         if watch is not None:
             watch(done, store.nbytes)
     return [
-        job.ranks(count.final_counts(), store.dtype, store.files)
-        for job, count in zip(jobs, (forward, backward), strict=True)
+        count.job.ranks(count.final_counts(), store.dtype, store.files)
+        for count in (forward, backward)
     ]
 
 
 def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:
     """Count a tile of one direction; raise the error of a fault."""
-    tile_job = count.job_of(tile)
-    # A tile without tasks is not looked at.
-    counted = tile_job.counted(scores if tile_job.has_tasks else None)
+    job = count.job_of(tile)
+    counted = job.counted(scores if job.has_tasks else None)
     count.add(counted.checked(count.job))
 
 
