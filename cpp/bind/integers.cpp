@@ -1,38 +1,152 @@
-// Integers: where they stand among others.
+// Integers: their range, and where they stand among others.
 #include "engine/integers.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "bind/calls.hpp"
 
 namespace truerank::bind {
-namespace {
 
-std::span<const std::int64_t> values_of(const Int64Array& array) {
-    return {array.data(), static_cast<std::size_t>(array.size())};
-}
+constexpr std::int64_t kTogether = 4096;  // integers that are read at a time, if they do not lie side by side
 
-}  // namespace
-
-// A table, and the integers that it reads. If these change, it finds others, and nothing worse happens.
-class IntegerArray {
+// Integers of an array as it is: of 32 or of 64 bits, perhaps with gaps. Those of other types are copied.
+class IntegerSequence {
   public:
-    explicit IntegerArray(Int64Array values) : values_(std::move(values)) {
-        without_gil([&] { table_.emplace(values_of(values_)); });
+    explicit IntegerSequence(const py::array& array) : array_(array) {
+        const py::dtype type = array.dtype();
+        const bool is_read = type.kind() == 'i' && (array.itemsize() == 4 || array.itemsize() == 8);
+        if (!is_read || type.byteorder() != '=') array_ = Int64Array(array);
+        require(array_.ndim() == 1, "integers: not one-dimensional");
+        data_ = static_cast<const char*>(array_.data());
+        stride_ = array_.strides(0);
     }
-    Int64Array find(const Int64Array& sought) const {
-        Int64Array positions(sought.size());
-        std::int64_t* const found = positions.mutable_data();
-        without_gil([&] { table_->find(values_of(sought), found); });
-        return positions;
+    std::int64_t size() const { return array_.size(); }
+    const py::array& array() const { return array_; }
+
+    // Calls with some at a time, and where these begin.
+    template <class Take>
+    void for_each_chunk(const Take& take) const {
+        const auto address = reinterpret_cast<std::uintptr_t>(data_);
+        if (array_.itemsize() == 8 && stride_ == 8 && address % alignof(std::int64_t) == 0) {
+            const auto* const values = reinterpret_cast<const std::int64_t*>(data_);
+            take(std::span(values, static_cast<std::size_t>(size())), std::int64_t{0});
+            return;
+        }
+        if (array_.itemsize() == 8) {
+            copy_chunks<std::int64_t>(take);
+        } else {
+            copy_chunks<std::int32_t>(take);
+        }
     }
 
   private:
-    Int64Array values_;
-    std::optional<IntegerTable> table_;
+    template <class T, class Take>
+    void copy_chunks(const Take& take) const {
+        std::array<std::int64_t, kTogether> chunk;
+        for (std::int64_t begin = 0; begin < size(); begin += kTogether) {
+            const std::int64_t length = std::min(kTogether, size() - begin);
+            for (std::int64_t i = 0; i < length; ++i) {
+                T value;
+                std::memcpy(&value, data_ + (begin + i) * stride_, sizeof value);
+                chunk[static_cast<std::size_t>(i)] = value;
+            }
+            take(std::span<const std::int64_t>(chunk.data(), static_cast<std::size_t>(length)), begin);
+        }
+    }
+
+    py::array array_;
+    const char* data_;
+    py::ssize_t stride_;
+};
+
+// Integers among which others are sought: in a table of all in between, if that is small, else by hashing. If they
+// change, others are found, and nothing worse happens.
+class IntegerArray {
+  public:
+    IntegerArray(const py::array& array, std::int64_t expected) {
+        const IntegerSequence values(array);
+        IntegerRange range;
+        without_gil([&] { values.for_each_chunk([&](auto chunk, auto) { range.add(chunk); }); });
+        const std::int64_t most = 2 * (values.size() + expected);
+        const bool is_small = range.is_empty() || range.place(range.largest) < static_cast<std::uint64_t>(most);
+        if (is_small && values.size() <= std::numeric_limits<std::int32_t>::max()) {
+            without_gil([&] {
+                in_range_.emplace(range);
+                values.for_each_chunk([&](auto chunk, auto) { in_range_->add(chunk); });
+            });
+            return;
+        }
+        values_ = Int64Array(values.array());
+        without_gil([&] { hashed_.emplace(std::span(values_->data(), static_cast<std::size_t>(values_->size()))); });
+    }
+
+    Int64Array find(const py::array& array) const {
+        const IntegerSequence sought(array);
+        Int64Array positions(sought.size());
+        std::int64_t* const first = positions.mutable_data();
+        without_gil(
+            [&] { sought.for_each_chunk([&](auto chunk, auto begin) { find_positions(chunk, first + begin); }); });
+        return positions;
+    }
+
+    py::array_t<bool> contains(const py::array& array) const {
+        const IntegerSequence sought(array);
+        py::array_t<bool> contained(sought.size());
+        bool* place = contained.mutable_data();
+        without_gil(
+            [&] { for_each_found(sought, [&](std::int64_t position, std::int64_t) { *place++ = position >= 0; }); });
+        return contained;
+    }
+
+    std::pair<Int64Array, Int64Array> look_up(const py::array& array) const {
+        const IntegerSequence sought(array);
+        std::vector<std::int64_t> where;
+        std::vector<std::int64_t> positions;
+        without_gil([&] {
+            for_each_found(sought, [&](std::int64_t position, std::int64_t i) {
+                if (position < 0) return;
+                where.push_back(i);
+                positions.push_back(position);
+            });
+        });
+        return {array_of(where), array_of(positions)};
+    }
+
+  private:
+    void find_positions(std::span<const std::int64_t> sought, std::int64_t* positions) const {
+        if (in_range_) {
+            in_range_->find(sought, positions);
+        } else {
+            hashed_->find(sought, positions);
+        }
+    }
+    // Calls with the position of each integer, or -1, and its number among the sought ones.
+    template <class Take>
+    void for_each_found(const IntegerSequence& sought, const Take& take) const {
+        std::array<std::int64_t, kTogether> positions;
+        sought.for_each_chunk([&](std::span<const std::int64_t> chunk, std::int64_t begin) {
+            for (std::size_t i = 0; i < chunk.size(); i += kTogether) {
+                const auto part = chunk.subspan(i, std::min<std::size_t>(kTogether, chunk.size() - i));
+                find_positions(part, positions.data());
+                for (std::size_t j = 0; j < part.size(); ++j) {
+                    take(positions[j], begin + static_cast<std::int64_t>(i + j));
+                }
+            }
+        });
+    }
+
+    std::optional<Int64Array> values_;  // The table of hashes reads them.
+    std::optional<IntegerTable> hashed_;
+    std::optional<RangeTable> in_range_;
 };
 
 }  // namespace truerank::bind
@@ -40,12 +154,30 @@ class IntegerArray {
 TRUERANK_BOUND(truerank::bind::IntegerArray);
 
 namespace truerank::bind {
+namespace {
+
+// The least of some integers, and how many there are from it to the largest.
+py::tuple range_of(const py::array& array) {
+    const IntegerSequence values(array);
+    IntegerRange range;
+    without_gil([&] { values.for_each_chunk([&](auto chunk, auto) { range.add(chunk); }); });
+    if (range.is_empty()) return py::make_tuple(0, 1);
+    return py::make_tuple(range.least, py::int_(range.place(range.largest)) + py::int_(1));
+}
+
+}  // namespace
 
 void register_integers(py::module_& m) {
+    m.def("range_of", &range_of, py::arg("values"),
+          "The least integer, and how many there are from it to the largest; (0, 1) of none.");
     py::class_<IntegerArray>(m, "IntegerTable", py::is_final(), "Finds integers among others.")
-        .def(py::init<Int64Array>(), py::arg("values"))
+        .def(py::init<py::array, std::int64_t>(), py::arg("values"), py::arg("expected"),
+             "About how many are sought decides how they are found.")
         .def("find", &IntegerArray::find, py::arg("sought"),
-             "The first position of each integer among the values; -1 where there is none.");
+             "The first position of each integer among the values; -1 where there is none.")
+        .def("contains", &IntegerArray::contains, py::arg("sought"), "Whether each integer is among the values.")
+        .def("look_up", &IntegerArray::look_up, py::arg("sought"),
+             "Which integers are among the values, and the first position of each of these there.");
 }
 
 }  // namespace truerank::bind

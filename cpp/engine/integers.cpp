@@ -85,4 +85,34 @@ std::size_t IntegerTable::slot_of(std::int64_t value, std::uint64_t hash) const 
     return at;
 }
 
+void IntegerRange::add(std::span<const std::int64_t> values) {
+    std::int64_t low = least, high = largest;
+    for (const std::int64_t value : values) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    least = low;
+    largest = high;
+}
+
+RangeTable::RangeTable(const IntegerRange& range)
+    : range_(range), numbers_(static_cast<std::size_t>(range.is_empty() ? 0 : range.place(range.largest) + 1)) {}
+
+void RangeTable::add(std::span<const std::int64_t> values) {
+    for (const std::int64_t value : values) {
+        ++added_;
+        const std::uint64_t place = range_.place(value);
+        if (place >= numbers_.size()) continue;  // Somebody has changed the values since.
+        std::int32_t& number = numbers_[static_cast<std::size_t>(place)];
+        if (number == 0) number = added_;
+    }
+}
+
+void RangeTable::find(std::span<const std::int64_t> sought, std::int64_t* positions) const {
+    for (std::size_t i = 0; i < sought.size(); ++i) {
+        const std::uint64_t place = range_.place(sought[i]);
+        positions[i] = place < numbers_.size() ? numbers_[static_cast<std::size_t>(place)] - 1 : -1;
+    }
+}
+
 }  // namespace truerank

@@ -2,6 +2,8 @@
 #include "engine/integers.hpp"
 
 #include <limits>
+#include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "tests/tests.hpp"
@@ -13,7 +15,7 @@ namespace {
 std::vector<std::int64_t> random_integers(std::size_t size, std::int64_t distinct, std::int64_t step, Random& random) {
     std::vector<std::int64_t> values(size);
     for (std::int64_t& value : values) value = (random.below(distinct) - distinct / 2) * step;
-    if (size > 2) {
+    if (size > 2 && step > 1) {
         values[size / 2] = std::numeric_limits<std::int64_t>::min();
         values[size / 3] = std::numeric_limits<std::int64_t>::max();
     }
@@ -24,6 +26,15 @@ void check_table(Checks& checks, const std::vector<std::int64_t>& values, const 
     std::unordered_map<std::int64_t, std::int64_t> first;
     for (std::size_t i = 0; i < values.size(); ++i) first.emplace(values[i], static_cast<std::int64_t>(i));
     const IntegerTable table(values);
+    IntegerRange range;
+    range.add(values);
+    std::optional<RangeTable> small_table;
+    if (range.is_empty() || range.place(range.largest) < (std::uint64_t{1} << 24)) {
+        small_table.emplace(range);
+        const std::size_t half = values.size() / 2;
+        small_table->add(std::span(values).first(half));
+        small_table->add(std::span(values).subspan(half));
+    }
     for (const auto& asked : {values, sought}) {
         std::vector<std::int64_t> positions(asked.size(), -2);
         table.find(asked, positions.data());
@@ -32,6 +43,10 @@ void check_table(Checks& checks, const std::vector<std::int64_t>& values, const 
             checks.expect(positions[i] == (found == first.end() ? -1 : found->second), "find %lld among %zu",
                           static_cast<long long>(asked[i]), values.size());
         }
+        if (!small_table) continue;
+        std::vector<std::int64_t> places(asked.size(), -2);
+        small_table->find(asked, places.data());
+        checks.expect(places == positions, "find in a range of %zu", values.size());
     }
 }
 

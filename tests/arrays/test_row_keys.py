@@ -41,7 +41,6 @@ def check_one(values: np.ndarray) -> None:
     occurrences = rows.occurrences_of(values)
     assert np.array_equal(occurrences.distinct, distinct)
     assert np.array_equal(occurrences.numbers, counts)
-    assert np.array_equal(rows.first_rows(values), first)
     ordered, order = rows.sorted_with_order(values)
     assert np.array_equal(order, np.argsort(values, kind="stable"))
     assert np.array_equal(ordered, values[order])

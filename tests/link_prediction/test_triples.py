@@ -255,7 +255,7 @@ def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
     order = sorted(set(table))
     keys = rows.row_keys(columns)
     assert np.unique(keys, return_inverse=True)[1].tolist() == [order.index(row) for row in table]
-    assert [table[i] for i in rows.first_rows(keys)] == order
+    assert [table[i] for i in rows.codes_of(keys).first()] == order
     assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
 
 

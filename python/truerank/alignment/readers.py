@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.input_files import path_name
-from ..arrays.row_keys import first_rows, row_keys
+from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import integer
 from ..naming import printable, public
@@ -306,7 +306,7 @@ def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> Align
     for split, left, right in zip(pair_paths, *ids_of_graphs, strict=True):
         splits[split] = np.stack([left, right], axis=1)
     pairs = np.concatenate(list(splits.values()))
-    first = np.sort(first_rows(row_keys(list(pairs.T))))
+    first = np.sort(codes_of(row_keys(list(pairs.T))).first())
     named = {split: rows for split, rows in splits.items() if split != _ALL and len(rows)}
     return AlignmentData(**fields, pairs=pairs[first], splits=named)
 

@@ -6,7 +6,7 @@ they hash or sort at random; what they are used for elsewhere is done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,8 +85,8 @@ class Occurrences(NamedTuple):
         array([1, 2, 0])
         """
         numbers = np.zeros(len(ids), dtype=np.int64)
-        for block, where, positions in find_by_block(self.distinct, len(ids), ids.__getitem__):
-            numbers[block][where] = self.numbers[positions]
+        where, positions = look_up(self.distinct, ids)
+        numbers[where] = self.numbers[positions]
         return numbers
 
 
@@ -111,10 +111,10 @@ def codes_of(*columns: IntArray) -> Codes:
     array([1, 0, 1])
     """
     values = row_keys(columns) if len(columns) > 1 else columns[0]
-    low, span = _range_of(values)
+    low, span = _core.range_of(values)
     if span <= 2 * len(values) + _SMALL:
         is_present = np.zeros(span, dtype=bool)
-        places = _without_low(values, low)
+        places = values - low if low else values
         is_present[places] = True
         distinct_values = np.flatnonzero(is_present)
         code_of_place = np.cumsum(is_present, dtype=np.int64)
@@ -148,7 +148,7 @@ class RowKeys:
 
     def __init__(self, columns: Sequence[IntArray]) -> None:
         self._columns = columns
-        self.ranges = [_range_of(column) for column in columns]
+        self.ranges = [_core.range_of(column) for column in columns]
         self._coded: IntArray | None = None
         if prod([span for _, span in self.ranges]) > _LARGEST_KEY:
             self._coded = _coded_rows(columns, self.ranges)
@@ -157,6 +157,13 @@ class RowKeys:
     def are_plain(self) -> bool:
         """Whether keys are places in a table of all rows that the ranges of columns allow."""
         return self._coded is None
+
+    def all(self) -> IntArray:
+        """Return the keys of all rows, which can only be compared with keys of the same object."""
+        keys = np.empty(len(self._columns[0]), dtype=np.int64)
+        for block in blocks_of(len(keys)):
+            keys[block] = self.of(block)
+        return keys
 
     def of(self, rows: slice | IntArray) -> IntArray:
         """Return the keys of some rows, in an array of their own."""
@@ -179,11 +186,7 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
     array([1, 0, 2])
     """
-    keys_of_rows = RowKeys(columns)
-    keys = np.empty(len(columns[0]), dtype=np.int64)
-    for block in _blocks(len(keys)):
-        keys[block] = keys_of_rows.of(block)
-    return keys
+    return RowKeys(columns).all()
 
 
 def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) -> IntArray:
@@ -210,28 +213,6 @@ def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) 
     return keys
 
 
-def _range_of(column: IntArray) -> tuple[int, int]:
-    """Return the least value of a column, and how many integers there are from it to the largest.
-
-    Examples
-    --------
-    >>> _range_of(np.array([7, 5, 7]))
-    (5, 3)
-    """
-    if not len(column):
-        return 0, 1
-    if len(column) <= _BLOCK:
-        low = int(column.min())
-        return low, int(column.max()) - low + 1
-    low = int(column[0])
-    high = low
-    for block in _blocks(len(column)):
-        values = column[block]
-        low = min(low, int(values.min()))
-        high = max(high, int(values.max()))
-    return low, high - low + 1
-
-
 def first_equals(values: IntArray) -> IntArray:
     """Return for each integer the first position of one that is equal.
 
@@ -240,11 +221,7 @@ def first_equals(values: IntArray) -> IntArray:
     >>> first_equals(np.array([3, 0, 3, 3, 0]))
     array([0, 1, 0, 0, 1])
     """
-    _, span = _range_of(values)
-    if span <= 2 * len(values) + _SMALL:
-        codes = codes_of(values)
-        return codes.first()[codes.codes]
-    return _core.IntegerTable(values).find(values)
+    return _core.IntegerTable(values, len(values)).find(values)
 
 
 def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
@@ -255,7 +232,7 @@ def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     >>> sorted_with_order(np.array([5, 2, 5]))
     (array([2, 5, 5]), array([1, 0, 2]))
     """
-    low, span = _range_of(values)
+    low, span = _core.range_of(values)
     bits = max(len(values) - 1, 0).bit_length()
     if len(values) <= _SMALL or bits > 31:
         order = np.argsort(values, kind="stable")
@@ -292,11 +269,11 @@ def distinct(values: IntArray) -> IntArray:
     >>> distinct(np.array([5, 2, 5]))
     array([2, 5])
     """
-    low, span = _range_of(values)
+    low, span = _core.range_of(values)
     if span > 8 * len(values):
         return distinct_in_place(np.array(values, dtype=np.int64))
     is_present = np.zeros(span, dtype=bool)
-    is_present[_without_low(values, low)] = True
+    is_present[values - low if low else values] = True
     distinct_values = np.flatnonzero(is_present)
     distinct_values += low
     return distinct_values
@@ -332,43 +309,19 @@ def occurrences_of(*parts: IntArray) -> Occurrences:
     >>> occurrences_of(np.array([5, 2, 5]))
     Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
     """
-    low, span = _range_of_parts(parts)
+    ranges = [_core.range_of(values) for values in parts if len(values)]
+    low = min((least for least, _ in ranges), default=0)
+    span = max((least + width for least, width in ranges), default=0) - low
     if span <= 2 * sum(map(len, parts)) + _SMALL:
-        numbers = np.bincount(_without_low(parts[0], low), minlength=span)
-        for values in parts[1:]:
-            numbers += np.bincount(_without_low(values, low), minlength=span)
+        numbers = np.zeros(span, dtype=np.int64)
+        for values in parts:
+            numbers += np.bincount(values - low if low else values, minlength=span)
         places = np.flatnonzero(numbers)
         return Occurrences(places + low, numbers[places])
     ordered = np.concatenate(parts)
     ordered.sort()
-    return _count_runs(ordered, np.ones(len(ordered), dtype=np.int64))
-
-
-def _range_of_parts(parts: Sequence[IntArray]) -> tuple[int, int]:
-    """Return the range of several columns together."""
-    ranges = [_range_of(values) for values in parts if len(values)]
-    if not ranges:
-        return 0, 1
-    low = min(low for low, _ in ranges)
-    return low, max(first + span for first, span in ranges) - low
-
-
-def _count_runs(ordered: IntArray, numbers: IntArray) -> Occurrences:
-    """Add up the numbers of equal ones among ascending values."""
     starts = np.flatnonzero(_are_new(ordered))
-    sums = np.add.reduceat(numbers, starts) if len(starts) else numbers[:0]
-    return Occurrences(ordered[starts], sums)
-
-
-def first_rows(keys: IntArray) -> IntArray:
-    """Return the first position of each distinct key, in the order of the keys.
-
-    Examples
-    --------
-    >>> first_rows(np.array([5, 2, 5]))
-    array([1, 0])
-    """
-    return codes_of(keys).first()
+    return Occurrences(ordered[starts], np.diff(starts, append=len(ordered)))
 
 
 class DistinctRows:
@@ -395,10 +348,9 @@ class DistinctRows:
         self._keys: IntArray | None = None
         self._columns: list[IntArray] = []
         if keys_of_rows.are_plain:
-            del keys_of_rows
-            self._keys = distinct_in_place(row_keys(columns))
+            self._keys = distinct_in_place(keys_of_rows.all())
         else:
-            first = first_rows(keys_of_rows.of(slice(None)))
+            first = codes_of(keys_of_rows.all()).first()
             self._columns = [column[first] for column in columns]
 
     def _size_of(self, columns: slice) -> int:
@@ -411,7 +363,7 @@ class DistinctRows:
         low, span = self._ranges[j]
         size = self._size_of(slice(j + 1, None))
         decoded = np.empty(len(self._keys), dtype=np.int64)
-        for block in _blocks(len(decoded)):
+        for block in blocks_of(len(decoded)):
             values = self._keys[block] // size
             if j:
                 quotients = values // span  # This is several times as quick as a remainder.
@@ -424,19 +376,12 @@ class DistinctRows:
         """Count the distinct beginnings, so many columns wide, that each first value has."""
         if self._keys is None:
             return occurrences_of(DistinctRows(self._columns[:width]).column(0))
-        after = self._size_of(slice(width, None))
-        between = self._size_of(slice(1, width))
-        of_blocks = []
-        last = -1
-        for block in _blocks(len(self._keys)):
-            prefixes = self._keys[block] // after
-            are_new = np.diff(prefixes, prepend=last) != 0
-            of_blocks.append(occurrences_of(prefixes[are_new] // between))
-            if len(prefixes):
-                last = int(prefixes[-1])
-        firsts = np.concatenate([block.distinct for block in of_blocks])
+        prefixes = self._keys // self._size_of(slice(width, None))
+        firsts = prefixes[_are_new(prefixes)]
+        del prefixes  # There may be millions of rows.
+        firsts //= self._size_of(slice(1, width))
         firsts += self._ranges[0][0]
-        return _count_runs(firsts, np.concatenate([block.numbers for block in of_blocks]))
+        return occurrences_of(firsts)
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
@@ -466,60 +411,17 @@ def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
     (array([0, 2, 3]), array([1, 0, 1]))
     """
-    where = []
-    positions = []
-    for block, where_in_block, positions_of_block in find_by_block(
-        among, len(values), values.__getitem__
-    ):
-        where.append(where_in_block + block.start)
-        positions.append(positions_of_block)
-    return np.concatenate(where), np.concatenate(positions)
+    return _core.IntegerTable(among, len(values)).look_up(values)
 
 
-def find_by_block(
-    among: IntArray, number: int, values_of: Callable[[slice], IntArray]
-) -> Iterator[tuple[slice, IntArray, IntArray]]:
-    """Find which of a number of values are among others, while a block of them is in the cache.
-
-    Yields
-    ------
-    block : slice
-        The values that `values_of` is asked for.
-    where : ndarray of int64
-        The positions in the block of those that are among the others, ascending.
-    positions : ndarray of int64
-        The position in `among` of each of them; the first one of those that are repeated there.
+def blocks_of(number: int) -> list[slice]:
+    """Cut a number of values into blocks that stay in the cache; none at all are one block.
 
     Examples
     --------
-    >>> list(find_by_block(np.array([2, 5]), 3, np.array([5, 4, 2]).__getitem__))
-    [(slice(0, 3, None), array([0, 2]), array([1, 0]))]
+    >>> blocks_of(40_000)
+    [slice(0, 32768, None), slice(32768, 40000, None)]
     """
-    find = _finder(among, number)
-    for block in _blocks(number):
-        positions = find(values_of(block))
-        where = np.flatnonzero(positions >= 0)
-        yield block, where, positions[where].astype(np.int64, copy=False)
-
-
-def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
-    """Return a function that finds the first position of each value; -1 where there is none.
-
-    It is for a number of values, for which a table of all integers in between may be worth it.
-    """
-    low, span = _range_of(among)
-    if span > len(among) + number:
-        return _core.IntegerTable(among).find
-    fits = len(among) <= np.iinfo(np.int32).max
-    dtype: type[np.signedinteger] = np.int32 if fits else np.int64
-    table = np.full(span + 1, -1, dtype=dtype)
-    # Of positions that are assigned to one place, the last one stays.
-    table[_without_low(among[::-1], low)] = np.arange(len(among) - 1, -1, -1, dtype=dtype)
-    return lambda values: table[_places_in_table(values, low, span)]
-
-
-def _blocks(number: int) -> list[slice]:
-    """Cut a number of values into blocks; none at all are one block."""
     starts = range(0, max(number, 1), _BLOCK)
     return [slice(start, min(start + _BLOCK, number)) for start in starts]
 
@@ -549,20 +451,7 @@ def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
     >>> are_among(np.array([5, 3, 9]), np.array([5, 2, 5]))
     array([ True, False, False])
     """
-    low, span = _range_of(others)
-    if not len(others):
-        return np.zeros(len(values), dtype=bool)
-    if span <= 8 * (len(others) + len(values)):
-        is_present = np.zeros(span + 1, dtype=bool)
-        is_present[_without_low(others, low)] = True
-        are_present = np.empty(len(values), dtype=bool)
-        for block in _blocks(len(values)):
-            are_present[block] = is_present[_places_in_table(values[block], low, span)]
-        return are_present
-    are_present = np.zeros(len(values), dtype=bool)
-    for block, where, _ in find_by_block(others, len(values), values.__getitem__):
-        are_present[block][where] = True
-    return are_present
+    return _core.IntegerTable(others, len(values)).contains(values)
 
 
 def without(values: IntArray, others: IntArray) -> IntArray:
@@ -574,21 +463,3 @@ def without(values: IntArray, others: IntArray) -> IntArray:
     array([3, 9])
     """
     return values[~are_among(values, others)]
-
-
-def _without_low(values: IntArray, low: int) -> IntArray:
-    """Return the place of each value in a table from `low` on."""
-    if low == 0:
-        return values
-    return values - low
-
-
-def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
-    """Return the place of each value in a table from `low` on; `span` for all that are outside."""
-    least, width = _range_of(values)
-    if low <= least and least + width <= low + span:
-        return _without_low(values, low)
-    # A difference that overflows is right modulo 2^64, and so outside.
-    places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
-    np.minimum(places, np.uint64(span), out=places)
-    return places.view(np.int64)

@@ -15,7 +15,6 @@ from ..arrays.row_keys import (
     distinct,
     distinct_rows,
     occurrences_of,
-    without,
 )
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
@@ -511,7 +510,7 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
         vocabulary = splits.vocabularies[role]
         unseen = distinct(np.concatenate([test[:, column] for column in columns]))
         for column in columns:
-            unseen = without(unseen, trained[:, column])
+            unseen = unseen[~are_among(unseen, trained[:, column])]
         words = count_in_words(len(unseen), map(vocabulary.label_of, unseen.tolist()))
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
         for column in columns:

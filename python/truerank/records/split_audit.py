@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..arrays.row_keys import RowKeys, first_equals, first_rows, look_up
+from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..naming import printable
@@ -127,7 +127,7 @@ def audit_split(
 
     def in_words(mask: Mask) -> str:
         rows = np.flatnonzero(mask)
-        shown = np.sort(first_rows(first[rows]))[:MAX_EXAMPLES]
+        shown = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), map(labels_of, rows[shown].tolist()))
 
     cases = {

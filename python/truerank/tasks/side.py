@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core import Selection
-from ..arrays.row_keys import RowKeys, codes_of, distinct_in_place, find_by_block
+from .._core import IntegerTable, Selection
+from ..arrays.row_keys import RowKeys, blocks_of, codes_of, distinct_in_place
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import public
 
@@ -280,9 +280,11 @@ def codes_of_answers(
     """
     # Facts of other queries are ruled out before they take memory: what is not written takes none.
     codes = np.empty(sum(len(answers) for _, answers in tables), dtype=np.int64)
+    places = IntegerTable(asked, len(codes))
     end = 0
     for queries, answers in tables:
-        for block, where, row in find_by_block(asked, len(answers), queries):
+        for block in blocks_of(len(answers)):
+            where, row = places.look_up(queries(block))
             row *= width
             row += answers[block][where]
             codes[end : end + len(row)] = row
