@@ -15,8 +15,8 @@ FAULTS = [
     Fault(
         "a wrong weight",
         "python/truerank/reporting/reports.py",
-        "sample = sample_of(self._tasks, kind, self.seed)",
-        "sample = sample_of(self.ranks, kind, self.seed)",
+        "self._model = RankedTasks(tasks, self.seed)",
+        "self._model = RankedTasks(self.ranks, self.seed)",
     ),
     Fault(
         "an off-by-one in the groups",

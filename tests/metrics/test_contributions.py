@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.metrics.contributions import (
     Contributions,
-    RankedTasks,
+    contributions,
     is_mean,
     mean_and_influences,
     unit_codes,
 )
 from truerank.metrics.keys import parse
+from truerank.metrics.values import RankedTasks
 
 SMOOTH = (
     "mr",
@@ -55,7 +56,7 @@ def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.R
 
 
 def contributions_of(ranks: tr.Ranks, key: str) -> Contributions:
-    return RankedTasks(ranks).contributions(parse(key), unit_codes(ranks, "unit")[0])
+    return contributions(RankedTasks(ranks), parse(key), unit_codes(ranks, "unit")[0])
 
 
 def weights_of(ranks: tr.Ranks) -> np.ndarray[Any, Any]:
@@ -116,10 +117,10 @@ def test_units_are_the_label_that_tasks_write() -> None:
         (np.arange(24) // 8, "group", 3),
     ):
         codes, word = unit_codes(ranks, unit)
-        found = RankedTasks(ranks).contributions(parse("mrr"), codes)
+        found = contributions(RankedTasks(ranks), parse("mrr"), codes)
         assert (word, len(found.tops), len(found.bases)) == (name, number, number)
     assert unit_codes(ranks.with_labels(unit=None), "unit")[1] == "task"
     random = parse("random.mrr")
     models = RankedTasks(ranks, 3), tr.report(ranks, seed=3).model
-    one, two = (model.contributions(random, codes).tops.tolist() for model in models)
+    one, two = (contributions(model, random, codes).tops.tolist() for model in models)
     assert one == two

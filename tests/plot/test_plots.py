@@ -263,7 +263,7 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     keys = [compose_key(side, kind, f"hits@{k}") for k in cutoffs[::7]]
     assert values[::7] == near([report[key] for key in keys])
     assert drawn(chance)[1][::7] == near([report.chance(key)[0] for key in keys])
-    most = int(report._sample(side, kind).candidates.max(initial=2))
+    most = int(report.model.sample(side, kind).candidates.max(initial=2))
     assert cutoffs[0] == 1
     assert cutoffs[-1] == max(most, 2)
     assert set(range(1, min(most, 20) + 1)) <= set(cutoffs)
@@ -301,7 +301,7 @@ def legend(ax: Any) -> list[str]:
 def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[float], ...]:
     """Share, least, greatest and chance of each interval, task by task."""
     kinds = (kind, "optimistic", "pessimistic")
-    drawn_, best, worst = (report._sample(report.sides[0], kind) for kind in kinds)
+    drawn_, best, worst = (report.model.sample(report.sides[0], kind) for kind in kinds)
     weights = np.ones(len(best.ranks)) if best.weights is None else best.weights
     total = math.fsum(weights)
     columns: tuple[list[float], ...] = ([], [], [], [])

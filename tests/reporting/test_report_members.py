@@ -93,8 +93,8 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "model": [
         lambda r: reversed_model(r).ranks.above.tolist(),
-        lambda r: r.model.contributions(r.read_key("mrr"), r.ranks.queries.codes).tops.tolist(),
-        lambda r: len(r.model.contributions(r.read_key("mrr"), r.ranks.relation.codes).bases),
+        lambda r: r.contributions("mrr", "query").tops.tolist(),
+        lambda r: len(r.contributions("mrr", "relation").bases),
     ],
     "interval": [
         lambda r: but_for_the_worst(r.interval("mrr")),

@@ -18,6 +18,7 @@ from ..metrics.contributions import (
     COUNT,
     UNIT,
     Contributions,
+    contributions,
     describe_units,
     mean_and_influences,
     unit_codes,
@@ -519,16 +520,16 @@ def _compare_by_key(
         runs_b = []
         for fold_a, fold_b in zip(models_a, models_b, strict=True):
             codes, _ = unit_codes(fold_a.ranks, unit)
-            runs_a.append(fold_a.contributions(key, codes))
-            runs_b.append(fold_b.contributions(key, codes))
+            runs_a.append(contributions(fold_a, key, codes))
+            runs_b.append(contributions(fold_b, key, codes))
         number = sum(len(fold.tops) for fold in runs_a)
         method = OF_FOLDS
         bases = np.ones(len(runs_a))
         tops = [np.array([[fold.mean for fold in folds]]) for folds in (runs_a, runs_b)]
         merits = [np.concatenate([fold.merits for fold in folds]) for folds in (runs_a, runs_b)]
     else:
-        runs_a = [run.contributions(key, codes) for run in models_a]
-        runs_b = [run.contributions(key, codes) for run in models_b]
+        runs_a = [contributions(run, key, codes) for run in models_a]
+        runs_b = [contributions(run, key, codes) for run in models_b]
         check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
         number = len(runs_a[0].tops)
         method = OF_RUNS if len(runs_a) > 1 else FLIPS

@@ -17,15 +17,16 @@ from ..metrics.contributions import (
     TASK,
     UNIT,
     Contributions,
-    RankedTasks,
+    contributions,
     describe_units,
     is_mean,
     mean_and_influences,
     sums_by_unit,
     unit_codes,
+    weighted_sample,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.values import adjusted, compute, moments
+from ..metrics.values import RankedTasks, adjusted, compute, moments
 from ..naming import printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
@@ -234,13 +235,13 @@ def interval(
     aligned = align_runs(models)
     if aligned is None:
         method = OF_FOLDS
-        added = [fold.contributions(key, unit_codes(fold.ranks, unit)[0]) for fold in models]
+        added = [contributions(fold, key, unit_codes(fold.ranks, unit)[0]) for fold in models]
         number = sum(len(fold.tops) for fold in added)
         tops = np.array([[fold.mean for fold in added]])
         bases = np.ones(len(added))
     else:  # The units of all runs are those of the first.
         method = OF_RUNS if len(models) > 1 else T
-        added = [run.contributions(key, codes) for run in aligned]
+        added = [contributions(run, key, codes) for run in aligned]
         check_bases([run.bases for run in added], "runs")
         number = len(added[0].tops)
         tops = np.array([run.tops for run in added])
@@ -296,7 +297,7 @@ def _bootstrap(
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
     codes, name = unit_codes(model.ranks, unit)
-    sample, weights, codes = model.sample(key, codes)
+    sample, weights, codes = weighted_sample(model, key, codes)
     bases = sums_by_unit(codes, weights)
     value = compute(key, sample)
     low = high = math.nan

@@ -16,7 +16,7 @@ from ..arrays.row_keys import (
     sorted_with_order,
 )
 from ..errors import InputTypeError, InputValueError
-from ..metrics.contributions import RankedTasks
+from ..metrics.values import RankedTasks
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
@@ -72,7 +72,7 @@ def as_model(name: str, model: Any, seed: int = 0) -> Any:
     """
     if hasattr(type(model), "model"):
         return model.model
-    if hasattr(type(model), "contributions"):
+    if hasattr(type(model), "with_ranks"):
         return model
     return RankedTasks(weighted_ranks(name, model), seed)
 

@@ -116,12 +116,12 @@ def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
 
 
 def recall(ties: Ties, k: int | IntArray) -> FloatArray:
-    """The expected share of right answers that are among the first k."""
+    """The expected hits among the first k / R, the number of right answers."""
     return _hits(ties, k) / ties.answers
 
 
 def precision(ties: Ties, k: int) -> FloatArray:
-    """The expected share of right answers among the first k."""
+    """The expected hits among the first k / k, even where there are fewer candidates."""
     return _hits(ties, k) / k
 
 
@@ -131,7 +131,7 @@ def r_precision(ties: Ties, k: int) -> FloatArray:
 
 
 def success(ties: Ties, k: int) -> FloatArray:
-    """How likely a right answer is among the first k."""
+    """How likely one of the right answers is among the first k."""
     first = ties.starts  # A query's first tie decides, for the others are below a right answer.
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
@@ -212,7 +212,7 @@ def rank_biased_precision(ties: Ties, p: float) -> FloatArray:
 
 
 def expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
-    """The sum over answers of P(a reader comes to it and stops there) / place.
+    """The sum over the first k of P(a reader comes to the answer and stops there) / place.
 
     A reader stops at an answer with the probability gain / (1 + the highest gain of all).
     """

@@ -21,7 +21,7 @@ from ..ranks.grouping import group_codes
 from . import answer_metrics
 from .answer_metrics import BEYOND, Ties, hit_chances
 from .contributions import Contributions, sums_by_unit
-from .keys import LEVELS, NO_ADJUSTMENT, Key, increasing
+from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, Sides, increasing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +128,16 @@ class AnsweredQueries:
         # err@k stops by the highest of all gains, not by that of this part.
         return AnsweredQueries(ranks, self.graded.highest)
 
+    def part(self, tasks: IntArray) -> AnsweredQueries:
+        """Return some of the answers, of which no query is without any."""
+        ranks = self.ranks[tasks]
+        return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
+
+    @property
+    def sides(self) -> Sides:
+        """The number of queries, which have no sides."""
+        return Sides({ALL_SIDES: len(self.right.queries) + self.zeros_in_all})
+
     @property
     def paired_rules(self) -> dict[str, Any]:
         """How right answers count, which is equal in two models that are compared."""
@@ -148,6 +158,17 @@ class AnsweredQueries:
         """Return the value of a key in each group of queries, by the group of each query."""
         tops, bases = self.sums(key)
         return quotients(np.bincount(codes, tops, groups), np.bincount(codes, bases, groups))
+
+    def sizes_within(self, side: str, codes: IntArray, groups: int) -> IntArray:
+        """Return the number of queries in each group, by the group of each query."""
+        self.sides.check(side, side)
+        if self.zeros is None:
+            codes = codes[self.answers > 0]
+        return np.bincount(codes, minlength=groups)
+
+    def codes_of_units(self, codes: IntArray, argument: str) -> IntArray:
+        """Return the label of each query, from those of its answers, which are the same."""
+        return self.graded.of_queries(codes, argument)
 
     def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """Return what each query adds to the two sums whose ratio is a value.

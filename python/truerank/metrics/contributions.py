@@ -7,9 +7,8 @@ w. Values, intervals, comparisons and runs follow from what units add to both.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,21 +22,21 @@ from .averages import (
     median,
     power,
     rescale_weights,
-    sample_of,
     take,
     tie_centres,
     values_per_task,
     variance,
 )
-from .keys import NO_ADJUSTMENT, Key, sides_of
-from .metric_table import Metric
+from .keys import NO_ADJUSTMENT, Key
+from .metric_table import ADJUSTMENTS, Metric
 from .ties import LOG
-from .values import adjusted, compute, moments
+from .values import RankedTasks, adjusted, compute, moments
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from .answers import AnsweredQueries
     from .ties import Parameter
 
 UNIT = "unit"
@@ -102,109 +101,81 @@ class Contributions:
         return value
 
 
-# What inference takes of a report, whether of tasks or of queries with several right answers:
-# - `ranks`, with the weights in force, by whose labels tasks are paired and are units;
-# - `unit`, "task" or "query", as keys have it;
-# - `contributions(key, codes)`, with a code for the unit of each task, as `unit_codes` returns it;
-#   of ranks alone also `sample(key, codes)`, from which the bootstrap draws;
-# - `with_ranks(ranks)`, the same report of its own tasks in another order, or labelled anew;
-# - `paired_rules`, what else is equal in two that are compared: of retrieval gains and misses.
-@dataclass(frozen=True, eq=False)
-class RankedTasks:
-    """Ranks of which each task counts on its own, as intervals and comparisons take them.
+def contributions(model: RankedTasks | AnsweredQueries, key: Key, codes: IntArray) -> Contributions:
+    """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
 
-    Attributes
+    Parameters
     ----------
-    ranks : Ranks
-        With the weights in force.
-    seed : int
-        The seed of the kind "random".
-    paired_rules : mapping
+    model : RankedTasks or AnsweredQueries
+    key : Key
+        No macro average.
+    codes : ndarray of int64, shape (n,)
+        The unit of each task, as `unit_codes` returns it.
 
     Examples
     --------
     >>> from truerank import Ranks
     >>> from truerank.metrics.keys import parse
-    >>> model = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
-    >>> contributions = model.contributions(parse("mr"), np.array([0, 1, 0]))
-    >>> contributions.tops, contributions.bases
+    >>> tasks = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
+    >>> sums = contributions(tasks, parse("mr"), np.array([0, 1, 0]))
+    >>> sums.tops, sums.bases
     (array([6., 4.]), array([2., 1.]))
     """
+    if not isinstance(model, RankedTasks):
+        return model.contributions(key, codes)
+    sample, weights, codes = weighted_sample(model, key, codes)
+    metric = key.row
+    first = sample._replace(ranks=np.ones(len(weights)), tied=None)
+    last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
+    with np.errstate(all="ignore"):
+        values = _summands(key, sample, weights)
+        shift, scale = _chance_of_tasks(key, sample)
+        bases = weights * scale
+        tops = weights * (values - shift)
+        ends = [weights * (_summands(key, end, weights) - shift) for end in (first, last)]
+        least, most = sorted(float(end.sum() / bases.sum()) for end in ends)
+        tops = sums_by_unit(codes, tops)
+        bases = sums_by_unit(codes, bases)
+        mean, influences = mean_and_influences(tops, bases)
+    value = compute(key, sample)
+    if not (math.isfinite(value) and math.isfinite(mean)):
+        return Contributions(key, math.nan, math.nan, tops, bases, values)
+    if metric.mean is variance:
+        least = -math.inf
+        most = math.inf
+        if mean > 0:  # The logarithm of a variance is nearer to normal.
+            tops = math.log(mean) * bases + influences / mean * bases.sum()
+            mean = math.log(mean)
+    chance = None
+    # Of a mean, ratio and index are sums over tasks; other metrics are adjusted as a whole.
+    if metric.single is None and key.adjustment != NO_ADJUSTMENT:
+        chance = moments(key.alone, sample.candidates, sample.weights)
+    merits = values if metric.increasing else -values
+    return Contributions(key, value, mean, tops, bases, merits, (least, most), chance)
 
-    ranks: Ranks
-    seed: int = 0
-    paired_rules: Mapping[str, Any] = field(default_factory=dict)
 
-    unit: ClassVar[str] = "task"
+def weighted_sample(
+    tasks: RankedTasks, key: Key, codes: IntArray
+) -> tuple[Sample, FloatArray, IntArray]:
+    """Return the tasks of a key: their ranks, weights with safe sums, and codes of units.
 
-    def with_ranks(self, ranks: Ranks) -> RankedTasks:
-        """Return these tasks in another order, or with other labels or weights."""
-        return RankedTasks(ranks, self.seed)
-
-    def sample(self, key: Key, codes: IntArray) -> tuple[Sample, FloatArray, IntArray]:
-        """Return the tasks of a key: their ranks, weights with safe sums, and codes of units.
-
-        Tasks of weight 0 are left out of all metrics but count, which counts them.
-        """
-        ranks = self.ranks
-        sides = sides_of(ranks)
-        sides.check(key.side, str(key))
-        # All tasks are ranked at once, so that the sides agree with the whole.
-        sample = sample_of(ranks, key.kind, self.seed)
-        chosen = sides.mask(key.side)
-        if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
-            has_weight = sample.weights > 0
-            chosen = has_weight if chosen is None else chosen & has_weight
-        if chosen is not None:  # Some units may have no task left.
-            (tasks,) = np.nonzero(chosen)
-            sample = take(sample, tasks)
-            codes = codes_of(codes[tasks]).codes
-        if sample.tied is not None and (sample.tied == 1).all():
-            sample = sample._replace(tied=None)
-        weights = np.ones(len(sample.ranks))
-        if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
-            weights = rescale_weights(sample.weights)
-        return sample, weights, codes
-
-    def contributions(self, key: Key, codes: IntArray) -> Contributions:
-        """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
-
-        Parameters
-        ----------
-        key : Key
-            No macro average.
-        codes : ndarray of int64, shape (n,)
-            The unit of each task, as `unit_codes` returns it.
-        """
-        sample, weights, codes = self.sample(key, codes)
-        metric = key.row
-        first = sample._replace(ranks=np.ones(len(weights)), tied=None)
-        last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
-        with np.errstate(all="ignore"):
-            values = _summands(key, sample, weights)
-            shift, scale = _chance_of_tasks(key, sample)
-            bases = weights * scale
-            tops = weights * (values - shift)
-            ends = [weights * (_summands(key, end, weights) - shift) for end in (first, last)]
-            least, most = sorted(float(end.sum() / bases.sum()) for end in ends)
-            tops = sums_by_unit(codes, tops)
-            bases = sums_by_unit(codes, bases)
-            mean, influences = mean_and_influences(tops, bases)
-        value = compute(key, sample)
-        if not (math.isfinite(value) and math.isfinite(mean)):
-            return Contributions(key, math.nan, math.nan, tops, bases, values)
-        if metric.mean is variance:
-            least = -math.inf
-            most = math.inf
-            if mean > 0:  # The logarithm of a variance is nearer to normal.
-                tops = math.log(mean) * bases + influences / mean * bases.sum()
-                mean = math.log(mean)
-        chance = None
-        # Of a mean, ratio and index are sums over tasks; other metrics are adjusted as a whole.
-        if metric.single is None and key.adjustment != NO_ADJUSTMENT:
-            chance = moments(key.alone, sample.candidates, sample.weights)
-        merits = values if metric.increasing else -values
-        return Contributions(key, value, mean, tops, bases, merits, (least, most), chance)
+    Tasks of weight 0 are left out of all metrics but count, which counts them.
+    """
+    tasks.sides.check(key.side, key)
+    sample = tasks.sample(key.side, key.kind)
+    mask = tasks.sides.mask(key.side)
+    if mask is not None:  # Some units may have no task left.
+        codes = codes_of(codes[mask]).codes
+    if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
+        has_weight = sample.weights > 0
+        sample = take(sample, has_weight)
+        codes = codes_of(codes[has_weight]).codes
+    if sample.tied is not None and (sample.tied == 1).all():
+        sample = sample._replace(tied=None)
+    weights = np.ones(len(sample.ranks))
+    if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
+        weights = rescale_weights(sample.weights)
+    return sample, weights, codes
 
 
 def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:
@@ -321,6 +292,24 @@ def describe_units(number: int, unit: str) -> str:
 
 
 # -- groups of tasks -------------------------------------------------------------------------------
+
+
+def value_by_group(
+    model: RankedTasks | AnsweredQueries, key: Key, codes: IntArray, groups: int
+) -> FloatArray:
+    """Return the value of a key in each group, by the group of each task, or of each query."""
+    if not isinstance(model, RankedTasks):
+        return model.values_within(key, codes, groups)
+    model.sides.check(key.side, key)
+    sample = model.sample(key.side, key.kind)
+    mask = model.sides.mask(key.side)
+    codes = codes if mask is None else codes[mask]
+    values = values_within(key.row, sample, codes, groups, key.parameter)
+    if key.adjustment != NO_ADJUSTMENT:
+        means, variances = moments_within(key, sample, codes, groups)
+        with np.errstate(all="ignore"):
+            values = ADJUSTMENTS[key.adjustment](values, means, variances, key.row.optimum)
+    return values
 
 
 def values_within(

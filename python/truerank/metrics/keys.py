@@ -613,8 +613,8 @@ class Sides:
         by_side = sum(n for side, n in self.counts.items() if side != ALL_SIDES)
         return by_side or self.counts.get(ALL_SIDES, 0)
 
-    def check(self, side: str, key: str) -> None:
-        """Raise a KeyError for an unknown side."""
+    def check(self, side: str, key: str | Key) -> None:
+        """Raise a KeyError for an unknown side of a key."""
         if not isinstance(side, str):
             raise UnknownKeyError("side", "", "a str", type(side).__name__)
         if side in self.counts:
@@ -623,12 +623,12 @@ class Sides:
             only = next(iter(self.counts))
             names = " and ".join(map(repr, self.counts))
             fail(
-                key,
+                str(key),
                 f"all tasks are of the side {names}, which is read only under its own name, as in "
                 f"'{only}.mrr'",
             )
         words = [*self.counts, *KINDS, *ADJUSTED]
-        fail(key, f"no side {quote(side)} in these ranks; {suggest(side, words)}")
+        fail(str(key), f"no side {quote(side)} in these ranks; {suggest(side, words)}")
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""

@@ -1,17 +1,23 @@
-"""The values of keys, adjusted for chance, of the tasks of a sample."""
+"""The values of keys, adjusted for chance, of a sample, and of the tasks that it is taken from."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from .. import metrics
 from ..errors import UnknownKeyError
-from .keys import NO_ADJUSTMENT, Key
+from .averages import Sample, sample_of, take
+from .keys import NO_ADJUSTMENT, Key, sides_of
 from .metric_table import ADJUSTMENTS
 
 if TYPE_CHECKING:
-    from .averages import Sample
+    from ..arrays.types import IntArray
+    from ..ranks.container import Ranks
     from .chance_model import Tasks
 
 
@@ -91,3 +97,101 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
         memo[place] = moments(key, sample.candidates, sample.weights)
     kept: tuple[float, float] = memo[place]
     return kept
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+
+# Tasks, and queries with several right answers, are a class each, with the same members, of which
+# reports, intervals and comparisons are made:
+# - `ranks`, with the weights in force, by whose labels tasks are paired and are units; `sides`;
+# - `unit`, "task" or "query", as keys have it;
+# - `value(key)`; `contributions` has the sums of their units, and the values of groups;
+# - `with_ranks(ranks)`, the same tasks in another order, or labelled anew, and `part(tasks)`;
+# - `paired_rules`, what else is equal in two that are compared: of retrieval gains and misses.
+class RankedTasks:
+    """Ranks of which each task counts on its own, and what their metrics are.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        With the weights in force.
+    seed : int
+        The seed of the kind "random".
+
+    Attributes
+    ----------
+    unit : str
+    sides : Sides
+    paired_rules : mapping
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> from truerank.metrics.keys import parse
+    >>> RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10)).value(parse("mrr"))
+    0.48333333333333334
+    """
+
+    unit: ClassVar[str] = "task"
+    paired_rules: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, ranks: Ranks, seed: int = 0) -> None:
+        self.ranks = ranks
+        self.seed = seed
+        self.sides = sides_of(ranks)
+        self._whole: tuple[RankedTasks, IntArray] | None = None  # and the positions of these in it
+        self._last: tuple[str, str, Sample] | None = None  # the sample of the last side and kind
+
+    def with_ranks(self, ranks: Ranks) -> RankedTasks:
+        """Return these tasks in another order, or with other labels or weights."""
+        return RankedTasks(ranks, self.seed)
+
+    def part(self, tasks: IntArray) -> RankedTasks:
+        """Return some of the tasks, which are drawn as in the whole, and have its sides."""
+        part = RankedTasks(self.ranks[tasks], self.seed)
+        part._whole = self, tasks
+        absent = self.sides.counts.keys() - part.sides.counts
+        part.sides.counts.update(dict.fromkeys(absent, 0))
+        return part
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def sample(self, side: str, kind: str) -> Sample:
+        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
+        if self._last is None or self._last[:2] != (side, kind):
+            self.sides.check(side, side)
+            if kind == "random":
+                sample = self._random_sample
+            else:
+                sample = sample_of(self.ranks, kind, self.seed)
+            self._last = side, kind, take(sample, self.sides.mask(side))
+        return self._last[2]
+
+    @cached_property
+    def _random_sample(self) -> Sample:
+        """The random ranks of all tasks, which are drawn at once."""
+        if self._whole is not None:
+            whole, tasks = self._whole
+            return take(whole._random_sample, tasks)
+        return sample_of(self.ranks, "random", self.seed)
+
+    def value(self, key: Key) -> float:
+        """Return the value of a key that is no macro average."""
+        self.sides.check(key.side, key)
+        return compute(key, self.sample(key.side, key.kind), self.ranks._memo)
+
+    def sizes_within(self, side: str, codes: IntArray, groups: int) -> IntArray:
+        """Return the number of tasks of a side in each group, by the group of each task."""
+        self.sides.check(side, side)
+        mask = self.sides.mask(side)
+        return np.bincount(codes if mask is None else codes[mask], minlength=groups)
+
+    def chance(self, key: Key) -> tuple[float, float]:
+        """Return the mean and the variance of a key's metric under chance."""
+        self.sides.check(key.side, key)
+        return kept_moments(self.ranks._memo, key, self.sample(key.side, key.kind))
+
+    def codes_of_units(self, codes: IntArray, argument: str) -> IntArray:
+        """Return the label of each unit, which here is a task."""
+        return codes

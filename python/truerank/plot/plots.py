@@ -24,6 +24,7 @@ from ..metrics.averages import (
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.keys import MACRO, increasing
 from ..metrics.ties import HIT
+from ..metrics.values import RankedTasks
 from ..naming import format_count, public
 from ..reporting.report_table import COUNTED, label_text
 from ..reporting.reports import Report
@@ -403,13 +404,11 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
-    if report.unit == "query":
+    tasks = report.model
+    if not isinstance(tasks, RankedTasks):
         expected = "reports of tasks with one right answer each"
         raise InputTypeError("reports", expected=expected, got="one of queries")
-    if side is None:
-        side = report.sides[0]
-    report.tasks(side)  # An unknown side is an error.
-    return report._sample(side, kind)
+    return tasks.sample(report.sides[0] if side is None else side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:

@@ -304,7 +304,7 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
 def _standard_errors_above(report: Report, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
     ranks = report.ranks
-    mask = report._sides.mask(side)
+    mask = report.model.sides.mask(side)
     chosen: Any = slice(None) if mask is None else mask
     candidates = ranks.candidates[chosen].astype(np.float64)
     weights = np.ones(len(candidates))
@@ -344,7 +344,7 @@ def _ties(report: Report) -> tuple[float, str]:
             sides.append(UNPOOLED_SIDE)
         listed = report.ranks.listed
         if listed is not None and not listed.all():
-            report = type(report)(report._tasks[listed], seed=report.seed)
+            report = type(report)(report.model.ranks[listed], seed=report.seed)
             sides = list(report.sides[:1]) + sides[1:]
             over = " over the targets that are listed"
     most = 0.0

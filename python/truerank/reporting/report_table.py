@@ -266,7 +266,7 @@ def is_auto(kinds: Names) -> bool:
 
 def group_sizes(report: Report, side: str) -> dict[int, int]:
     """Return the number of tasks of each group by its place, the largest group first."""
-    tasks = report.groups.sizes(side).tolist()
+    tasks = report._size_by_group(side).tolist()
     largest = sorted(range(len(tasks)), key=tasks.__getitem__, reverse=True)
     return {place: tasks[place] for place in largest}
 
@@ -312,7 +312,7 @@ def _add_groups(
         if key.macro:  # It is of all groups.
             lines[name] += [None] * len(sizes)
         else:
-            values = report.groups.values_of(key).tolist()
+            values = report._value_by_group(key).tolist()
             lines[name] += [values[place] for place in sizes]
     for name, label in {"average": GROUP, "keys": keys, **labels}.items():
         lines[name] += [label] * len(sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -12,9 +12,8 @@ import numpy as np
 from .. import inference, metrics, reporting, tables
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.averages import Sample, sample_of, take
-from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, Sides, parse, quote, sides_of
-from ..metrics.values import compute, kept_moments
+from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, parse, quote
+from ..metrics.values import RankedTasks
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
@@ -22,27 +21,25 @@ from ..ranks.labels import LABEL_WORDS
 from ..tables import AsTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inputs.rules import AnswerOrder
     from ..metrics.answers import AnsweredQueries
-    from ..metrics.contributions import Contributions, RankedTasks
+    from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from ..tables import Table
-
-    Names = str | Iterable[str] | None
-    Weights = str | Sequence[float] | FloatArray
+    from ..tables.as_table import Names
 
 UNITS = ("task", "query")
+NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
+MOST_NAMED = 10  # A message names so many groups.
 
 
 @public("truerank")
 class Report(Mapping[str, float], AsTable):
-    """The metrics of ranks, computed when they are asked for.
+    """The metrics of ranks, computed when they are asked for; `truerank.report` makes it.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
     iterates over the default keys: the usual metrics of every side that has tasks, of realistic
@@ -58,25 +55,15 @@ class Report(Mapping[str, float], AsTable):
     the side, or whose X is nan, are left out of the mean; `macro_left_out` counts them.
 
     The ranks of `truerank.retrieval` are of queries with several right answers each. Their values
-    are means over queries, by the keys `[macro.][kind.][adjustment.]metric[@k][:p]`; see Notes.
+    are means over queries, by the keys `[macro.][kind.][adjustment.]metric[@k][:p]`. Kinds are the
+    expectation over ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``;
+    adjustments ``chance``, ``optimum``, ``ratio`` and ``index``. The documentation of the metrics
+    defines them: "Several right answers per query".
 
     Parameters
     ----------
-    ranks : Ranks or Report
-    seed : int
-        The seed of the kind "random". All tasks are drawn at once, so that sides and groups agree
-        with the whole.
-    by : str or labels, optional
-        The group of each task: the name of a label ("relation", "side", "query", "target", or any
-        that `ranks.labels` has), or labels in any form, one for each task. All answers of a query
-        are of one group.
-    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
-        Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
-        By name: every query, relation or answer of a side counts once, or every value of a label
-        that `ranks.labels` has.
-    unit : {"task", "query"}, optional
-        What counts once: each task, or each query with all its right answers, of which none was
-        filtered. Default: queries for the ranks of `truerank.retrieval`, else tasks.
+    ranks, seed, by, weights, unit
+        As of `truerank.report`.
 
     Attributes
     ----------
@@ -87,6 +74,7 @@ class Report(Mapping[str, float], AsTable):
         ``relevance_level`` and ``answerless``.
     seed : int
     unit : str
+        "task", or "query" where queries count once, each with all its right answers.
     weighting : str
         How tasks are weighted, in words; empty where all count once.
     by : str or None
@@ -98,64 +86,13 @@ class Report(Mapping[str, float], AsTable):
     grammar : Grammar
         What its keys are made of, and which of them tables show.
 
-    Raises
-    ------
-    TypeError
-        If `ranks` is something else, or its sides are ids instead of names.
-    ValueError
-        If the name of a side cannot be told from the other words of a key, and if labels or weights
-        do not fit the tasks. Of queries: for ranks without labels of queries or with weights, and
-        for counts that cannot come from one ranking of a query's candidates, as those of right
-        answers that are filtered or given twice, and of ranks of several models.
-
     Notes
     -----
-    The metrics of queries: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each
-    also with a cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``,
-    ``map_min@k``, ``sampled_hits@k:n``; ``r_precision``, ``map_at_r``; ``rbp:p``; ``auc``,
-    ``gauc``; ``err@k``, where answers do not tie or in the kinds but the expected one. Other names
-    are read, too: ``RR@10``, ``AP@10``, ``P@5``, ``R@100``, ``H@10``.
-
-    Their kinds: the expectation over all orders of the ties, exactly (no word, or ``expected``);
-    ``optimistic``: within a tie right answers come first, those of the highest gains before others;
-    ``pessimistic``: they come last, those of the lowest gains before others. Their adjustments:
-    ``chance``, the expectation under a random order of all candidates; ``optimum``, the value of
-    the best order; ``ratio``, value / chance; ``index``, (value - chance) / (optimum - chance),
-    which is 0 at chance and 1 at best; both are made of means over queries. There is no ``z``:
-    metrics of one query depend on its right answers together, and their variance under chance is
-    not computed.
-
-    For a query with R right answers: recall@k = hits among the first k / R; precision@k = hits / k,
-    even if there are fewer than k candidates; r_precision = precision@R; success@k = 1 if there is
-    a hit; sampled_hits@k:n = the share of draws of n candidates that are no right answers of which
-    fewer than k are above the first right one; mrr = 1 / place of the first hit; map = the mean
-    over right answers of the precision at their places (those beyond k add 0 to map@k, and R
-    divides all the same); dcg = the sum of gain / log2(place + 1); ndcg = dcg / that of the best
-    order (Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques, 2002). These are
-    the definitions of trec_eval.
-
-    Those of others: map_min@k divides by min(k, R) (RecBole, sentence-transformers, PyTorch
-    Geometric); map_at_r = map@R (Musgrave, Belongie, Lim: A metric learning reality check, 2020);
-    rbp:p = (1 - p) times the sum of p^(place - 1) over right answers
-    (Moffat, Zobel: Rank-biased precision, 2008); err@k = the sum over the first k of P / place,
-    where a reader who goes down the list stops at an answer with the probability gain / (1 + the
-    highest of all gains) and P is that of its end there: with exponential gains that of Chapelle et
-    al. (Expected reciprocal rank for graded relevance, 2009); f1@k = 2 hits / (k + R)
-    (PyTorch Geometric); auc = the share of pairs of a right answer and a candidate that is none
-    whose order is right, half of those that tie, 1 without such pairs (Hanley, McNeil: The meaning
-    and use of the area under a ROC curve, 1982); gauc weights each query with its number of right
-    answers, and leaves out those without another candidate, as RecBole does.
-
-    With a relevance level answers of lower gains are not right: dcg, ndcg and err keep all gains,
-    as trec_eval does with ``-l``, and are means over all queries with a gain. Queries without a
-    right answer are left out of the means, and counted in `without_answers`; where the protocol has
-    ``answerless="zero"`` they count as 0 in all, as in trec_eval.
-
-    Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
-    over these orders, in closed form (McSherry, Najork: Computing information retrieval performance
-    measures efficiently in the presence of tied scores, 2008). The mean of ndcg is that of dcg over
-    the best dcg, which ties do not change. Right answers whose NaN is ranked last
-    (``nan="worst"``) share the last places.
+    Ties: the kind says which position of a tie counts. Every order of a tie is equally likely, and
+    all values of the kind "expected" are means over these orders, in closed form (McSherry, Najork:
+    Computing information retrieval performance measures efficiently in the presence of tied scores,
+    2008). A NaN that is ranked last (``nan="worst"``) has the last rank; right answers with NaN
+    share the last places.
 
     Examples
     --------
@@ -165,20 +102,16 @@ class Report(Mapping[str, float], AsTable):
     (0.6111111111111112, 1.0, 0.6111111111111112)
     >>> measured.groups["tail"]["mr"]
     4.5
-    >>> found = Report(Ranks([0, 3, 1], [1, 1, 2], 10, queries=["a", "a", "b"]), unit="query")
-    >>> found["recall@2"], found.per_query("recall@2").tolist()
+    >>> of_queries = Report(Ranks([0, 3, 1], [1, 1, 2], 10, queries=["a", "a", "b"]), unit="query")
+    >>> of_queries["recall@2"], of_queries.per_query("recall@2").tolist()
     (0.5, [0.5, 0.5])
-    >>> found["optimistic.mrr"], found["pessimistic.mrr"]
+    >>> of_queries["optimistic.mrr"], of_queries["pessimistic.mrr"]
     (0.75, 0.6666666666666666)
     """
 
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    _whole: Report | None = None  # that of which this report is a group
-    _positions: IntArray | None = None  # of the tasks of a group in the whole
-    _queries: AnsweredQueries | None = None
-    _last: tuple[str, str, Sample] | None = None  # the ranks of the last side and kind
     _of_lists: Sequence[reporting.Finding] = ()  # what a task of retrieval found in lists
 
     def __init__(
@@ -187,46 +120,51 @@ class Report(Mapping[str, float], AsTable):
         *,
         seed: int = 0,
         by: LabelsLike | None = None,
-        weights: Weights | None = None,
+        weights: str | Sequence[float] | FloatArray | None = None,
         unit: str | None = None,
     ) -> None:
         self.seed = integer("seed", seed, least=0)
         if unit is not None:
-            self.unit = choice("unit", unit, UNITS)
+            choice("unit", unit, UNITS)
         elif isinstance(ranks, Ranks):  # Queries have no weights.
             is_of_tasks = ranks.answers is None or ranks.weights is not None
-            self.unit = "task" if is_of_tasks else "query"
+            unit = "task" if is_of_tasks else "query"
         else:
-            self.unit = getattr(ranks, "unit", "task")
+            unit = getattr(ranks, "unit", "task")
         self.weighting = ""
-        self._values: dict[Key, float] = {}
-        if self.unit == "query":
-            self._set_queries(_answered_queries(ranks, by, weights))
+        self._model: RankedTasks | AnsweredQueries
+        if unit == "query":
+            self._model = _answered_queries(ranks, by, weights)
+            self.ranks = self._model.ranks
         else:
-            self._tasks = self.ranks = weighted_ranks("ranks", ranks)
+            self.ranks = tasks = weighted_ranks("ranks", ranks)
             if isinstance(weights, str):
                 self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-                weights = task_weights_by(self.ranks, weights)
+                weights = task_weights_by(tasks, weights)
             if weights is not None:
-                self._tasks = self.ranks.with_weights(weights)
-            if self._tasks.weights is not None:
+                tasks = tasks.with_weights(weights)
+            if tasks.weights is not None:
                 self.weighting = self.weighting or "weighted"
-            self._sides = sides_of(self.ranks)
+            self._model = RankedTasks(tasks, self.seed)
+        self._values: dict[Key, float] = {}
+        self._values_of_groups: dict[Key, FloatArray] = {}
         if by is not None:
             self.group_labels, self._labels = group_codes(self.ranks, by)
-            self.by = by if isinstance(by, str) else "label"
-            if self.unit == "query":
-                self.by = by if isinstance(by, str) else "group"
-                self._group_of_query = self._answered.graded.of_queries(self.group_labels)
-
-    def _set_queries(self, answered: AnsweredQueries) -> None:
-        """Set what a report of queries is made of."""
-        self._queries = answered
-        self._tasks = self.ranks = answered.ranks
-        number = len(answered.right.queries) + answered.zeros_in_all
-        self._sides = Sides({ALL_SIDES: number})
+            self._group_of_unit = self._model.codes_of_units(self.group_labels, "by")
+            no_name = "group" if unit == "query" else "label"
+            self.by = by if isinstance(by, str) else no_name
 
     # -- what was measured -------------------------------------------------------------------------
+
+    @property
+    def model(self) -> RankedTasks | AnsweredQueries:
+        """The tasks or queries, as `truerank.inference` takes them."""
+        return self._model
+
+    @property
+    def unit(self) -> str:
+        """What counts once: "task" or "query"."""
+        return self._model.unit
 
     @property
     def protocol(self) -> Protocol:
@@ -236,7 +174,7 @@ class Report(Mapping[str, float], AsTable):
     @property
     def sides(self) -> tuple[str, ...]:
         """ "both" and the named sides that have tasks; only "both" where there are no tasks."""
-        return self._sides.present
+        return self._model.sides.present
 
     @property
     def weights(self) -> FloatArray | None:
@@ -248,7 +186,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
         array([0.5, 0.5])
         """
-        return self._tasks.weights
+        return self._model.ranks.weights
 
     @cached_property
     def summary(self) -> reporting.Summary:
@@ -271,8 +209,8 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
         1
         """
-        self._sides.check(side, side)
-        return self._sides.counts[side]
+        self._model.sides.check(side, side)
+        return self._model.sides.counts[side]
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -307,31 +245,13 @@ class Report(Mapping[str, float], AsTable):
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
         if key not in self._values:
-            if key.side not in self._sides.counts:
-                self._sides.check(key.side, str(key))
             if key.macro:
-                values = self.groups.values_of(key)
+                values = self._value_by_group(key)
                 values = values[~np.isnan(values)]
                 self._values[key] = float(values.mean()) if len(values) else math.nan
-            elif self.unit == "query":
-                self._values[key] = self._answered.value(key)
             else:
-                sample = self._sample(key.side, key.kind)
-                self._values[key] = compute(key, sample, self._tasks._memo)
+                self._values[key] = self._model.value(key)
         return self._values[key]
-
-    def _sample(self, side: str, kind: str) -> Sample:
-        """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
-        if self._last is None or self._last[:2] != (side, kind):
-            if kind == "random" and self._whole is not None:
-                sample = take(self._whole.groups.random_ranks, self._positions)
-            else:
-                sample = sample_of(self._tasks, kind, self.seed)
-            mask = self._sides.mask(side)
-            if mask is not None:
-                sample = take(sample, mask)
-            self._last = side, kind, sample
-        return self._last[2]
 
     def __iter__(self) -> Iterator[str]:
         return iter(reporting.summaries.listed_keys(self))
@@ -381,21 +301,13 @@ class Report(Mapping[str, float], AsTable):
         (2.0, 0.3333333333333333)
         """
         key = self.read_key(metric)
-        if self.unit == "query":
+        if not isinstance(self._model, RankedTasks):
             raise UnknownKeyError(quote(metric), "its variance under chance is not computed")
         if key.macro:
             raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
-        self._sides.check(key.side, metric)
-        return kept_moments(self._tasks._memo, key, self._sample(key.side, key.kind))
+        return self._model.chance(key)
 
     # -- units -------------------------------------------------------------------------------------
-
-    @property
-    def model(self) -> RankedTasks | AnsweredQueries:
-        """The tasks or queries, as `truerank.inference` takes them."""
-        if self.unit == "query":
-            return self._answered
-        return metrics.contributions.RankedTasks(self._tasks, self.seed)
 
     def contributions(self, key: str, unit: LabelsLike | None = "unit") -> Contributions:
         """Return what each unit adds to the two sums whose ratio is a value: tops and bases.
@@ -410,12 +322,12 @@ class Report(Mapping[str, float], AsTable):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).contributions("mrr")
-        >>> found.tops, found.bases
+        >>> sums = report(Ranks([0, 3, 1], [1, 1, 1], 10)).contributions("mrr")
+        >>> sums.tops, sums.bases
         (array([1.  , 0.25, 0.5 ]), array([1., 1., 1.]))
         """
         codes, _ = metrics.contributions.unit_codes(self.ranks, unit)
-        return self.model.contributions(self.read_key(key), codes)
+        return metrics.contributions.contributions(self._model, self.read_key(key), codes)
 
     @overload
     def interval(
@@ -477,19 +389,18 @@ class Report(Mapping[str, float], AsTable):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
-        >>> found.low <= found.value <= found.high
+        >>> interval = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
+        >>> interval.low <= interval.value <= interval.high
         True
         >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
         ['mrr', 'hits@1']
         """
-        names = [metric] if isinstance(metric, str) else unique_keys(metric, "metric")
+        names = unique_keys(metric, "metric")
         keys = {name: self.read_key(name) for name in names}
-        found = {
-            name: inference.interval(self, key, unit=unit, level=level, seed=seed)
-            for name, key in keys.items()
-        }
-        return found[metric] if isinstance(metric, str) else inference.Intervals(found)
+        intervals = {}
+        for name, key in keys.items():
+            intervals[name] = inference.interval(self, key, unit=unit, level=level, seed=seed)
+        return intervals[metric] if isinstance(metric, str) else inference.Intervals(intervals)
 
     def audit(self, *names: str) -> reporting.Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
@@ -530,30 +441,40 @@ class Report(Mapping[str, float], AsTable):
     # -- groups ------------------------------------------------------------------------------------
 
     @cached_property
-    def groups(self) -> reporting.summaries.Groups:
+    def groups(self) -> Mapping[Hashable, Report]:
         """The report of each group by its label; empty without groups."""
-        return reporting.summaries.Groups(self)
+        return Groups(self._labels, self.group_labels, self._group)
 
     def _group(self, tasks: IntArray) -> Report:
         """Return the report of some tasks, which are weighted and drawn as in the whole."""
         group = Report.__new__(Report)
-        group._whole = self
-        group._positions = tasks
         group.seed = self.seed
-        group.unit = self.unit
         group.weighting = self.weighting
-        ranks = self._tasks[tasks]
-        if self.unit == "query":  # No query without answers has a group.
-            none = np.zeros(len(ranks), np.int64)
-            ranks = ranks._with({"without_answers": none})
-            group._set_queries(self._answered.with_ranks(ranks))
-        else:
-            group._tasks = group.ranks = ranks
-            group._sides = sides_of(ranks)
-            absent = self._sides.counts.keys() - group._sides.counts
-            group._sides.counts.update(dict.fromkeys(absent, 0))
+        group._model = self._model.part(tasks)
+        group.ranks = group._model.ranks
         group._values = {}
         return group
+
+    def _value_by_group(self, key: Key) -> FloatArray:
+        """Return the value of a key in each group, nan where there is none; computed once."""
+        of_group = key._replace(macro=False)
+        if of_group not in self._values_of_groups:
+            self._model.sides.check(key.side, key)
+            self._check_groups(str(key))
+            self._values_of_groups[of_group] = metrics.contributions.value_by_group(
+                self._model, of_group, self._group_of_unit, len(self._labels)
+            )
+        return self._values_of_groups[of_group]
+
+    def _size_by_group(self, side: str) -> IntArray:
+        """Return the number of tasks of a side in each group; of retrieval that of queries."""
+        self._check_groups("group_tasks")
+        return self._model.sizes_within(side, self._group_of_unit, len(self._labels))
+
+    def _check_groups(self, key: str) -> None:
+        """Raise a KeyError where there are no groups."""
+        if self.by is None:
+            raise UnknownKeyError(repr(key), NO_GROUPS)
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of tasks of a side in each group; of retrieval that of queries.
@@ -569,7 +490,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
         {'a': 2, 'b': 1}
         """
-        sizes = self.groups.sizes(side).tolist()
+        sizes = self._size_by_group(side).tolist()
         return dict(zip(self._labels, sizes, strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
@@ -599,7 +520,7 @@ class Report(Mapping[str, float], AsTable):
         parsed = self.read_key(key)
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
-        values = self.groups.values_of(parsed).tolist()
+        values = self._value_by_group(parsed).tolist()
         return dict(zip(self._labels, values, strict=True))
 
     def macro_left_out(self, key: str) -> int:
@@ -626,12 +547,12 @@ class Report(Mapping[str, float], AsTable):
     @property
     def _answered(self) -> AnsweredQueries:
         """The queries and their answers; an AttributeError for a report of tasks."""
-        if self._queries is None:
+        if isinstance(self._model, RankedTasks):
             raise AttributeError(
                 "this report is of tasks with one right answer each; report(ranks, unit='query') "
                 "is of queries"
             )
-        return self._queries
+        return self._model
 
     @property
     def queries(self) -> list[Hashable]:
@@ -795,13 +716,7 @@ class Report(Mapping[str, float], AsTable):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        keys = list(self) if metrics is None else unique_keys(metrics)
-        columns = keys
-        if metrics is None:  # One kind of rank is enough for many groups.
-            default = self.grammar.default_kind
-            columns = [key for key in keys if self.read_key(key).kind == default]
-        content = reporting.summaries.json_content(self, keys, columns)
-        return tables.forms.write_json(content, indent)
+        return reporting.summaries.write_json(self, metrics, indent)
 
     def table(
         self,
@@ -865,7 +780,7 @@ class Report(Mapping[str, float], AsTable):
         <BLANKLINE>
         Brackets hold 95 % intervals over 200 tasks.
         """
-        made = reporting.report_table.table_of_report(
+        table = reporting.report_table.table_of_report(
             self,
             metrics,
             sides=sides,
@@ -876,15 +791,63 @@ class Report(Mapping[str, float], AsTable):
             unit=unit,
             digits=digits,
         )
-        return made.table(notes=notes)
+        return table.table(notes=notes)
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.summaries.words_of_repr(self))})")
 
 
-def _answered_queries(
-    ranks: Ranks | Report, by: LabelsLike | None, weights: Weights | None
-) -> AnsweredQueries:
+class Groups(Mapping[Hashable, Report]):
+    """The reports of groups by label, each made when it is first read.
+
+    Parameters
+    ----------
+    labels : sequence
+        That of each group.
+    codes : ndarray of int64, shape (n,), or None
+        The group of each task; None where there are no groups.
+    make : callable
+        Returns the report of some tasks by their positions.
+
+    Examples
+    --------
+    >>> report = Report(Ranks([0, 3], [1, 1], 10), by=["a", "b"])
+    >>> list(report.groups), report.groups["b"]["mr"]
+    (['a', 'b'], 4.0)
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Hashable],
+        codes: IntArray | None,
+        make: Callable[[IntArray], Report],
+    ) -> None:
+        self._places = {label: place for place, label in enumerate(labels)}
+        self._make = make
+        self._reports: dict[Hashable, Report] = {}
+        if codes is not None:
+            self._order, self._bounds = metrics.contributions.order_of_groups(codes, len(labels))
+
+    def __getitem__(self, label: Hashable) -> Report:
+        if label not in self._reports:
+            if label not in self._places:
+                labels = ", ".join(map(repr, list(self)[:MOST_NAMED])) or "none"
+                if len(self) > MOST_NAMED:
+                    labels += ", ..."
+                raise UnknownKeyError(repr(label), f"no group of the report, which has {labels}")
+            place = self._places[label]
+            tasks = self._order[self._bounds[place] : self._bounds[place + 1]]
+            self._reports[label] = self._make(tasks)
+        return self._reports[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _answered_queries(ranks: Ranks | Report, by: object, weights: object) -> AnsweredQueries:
     """Check the ranks of queries with several right answers, and read their answers."""
     ranks = getattr(ranks, "ranks", ranks)
     if not isinstance(ranks, Ranks):
@@ -913,7 +876,7 @@ def report(
     *,
     seed: int = 0,
     by: LabelsLike | None = None,
-    weights: Weights | None = None,
+    weights: str | Sequence[float] | FloatArray | None = None,
     unit: str | None = None,
 ) -> Report:
     """Return the metrics of ranks: `report(ranks)["mrr"]`.
@@ -923,13 +886,16 @@ def report(
     ranks : Ranks or Report
         A Report stands for its ranks, with the weights of the report.
     seed : int
-        The seed of the kind "random".
+        The seed of the kind "random". All tasks are drawn at once, so that sides and groups agree
+        with the whole.
     by : str or labels, optional
         The group of each task: the name of a label ("relation", "side", "query", "target", or any
-        that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
+        that `ranks.labels` has), or labels in any form, one for each task. All answers of a query
+        are of one group.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
-        Used instead of the weights of the ranks. By name: every query, relation or answer of a side
-        counts once, or every value of a label that `ranks.labels` has.
+        Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
+        By name: every query, relation or answer of a side counts once, or every value of a label
+        that `ranks.labels` has.
     unit : {"task", "query"}, optional
         What counts once: each task, or each query with all its right answers, of which none was
         filtered. Default: queries for the ranks of `truerank.retrieval`, else tasks.
@@ -944,7 +910,10 @@ def report(
         If `ranks` is something else, its sides are ids instead of names, or the seed is not an int.
     ValueError
         If the name of a side cannot be told from the other words of a key, if the seed is negative,
-        and if labels or weights do not fit the tasks. Of queries, as `Report`.
+        and if labels or weights do not fit the tasks. Of queries: for ranks without labels of
+        queries or with weights, and for counts that cannot come from one ranking of a query's
+        candidates, as those of right answers that are filtered or given twice, and of ranks of
+        several models.
 
     Examples
     --------
@@ -952,8 +921,8 @@ def report(
     0.5
     >>> import truerank as tr
     >>> ranks = tr.rank([[0.9, 0.1, 0.8, 0.8]], [0, 2], rows=[0, 0]).with_labels(queries=["q", "q"])
-    >>> found = report(ranks, unit="query")
-    >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
+    >>> of_queries = report(ranks, unit="query")
+    >>> of_queries["map"], of_queries["optimistic.map"], of_queries["pessimistic.map"]
     (0.9166666666666666, 1.0, 0.8333333333333333)
 
     Several runs of a model are a list of reports, whose mean and deviation `truerank.table` prints:

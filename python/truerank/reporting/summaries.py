@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ..errors import UnknownKeyError
-from ..metrics.averages import DEFAULT_KIND, Sample, sample_of
-from ..metrics.contributions import moments_within, order_of_groups, values_within
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RANK_KEYS, Grammar, Key
-from ..metrics.metric_table import ADJUSTMENTS
+from ..inputs.checks import unique_keys
+from ..metrics.averages import DEFAULT_KIND
+from ..metrics.keys import ALL_SIDES, MACRO, RANK_KEYS, Grammar
 from ..naming import format_count, percent, public
 from ..ranks.container import ties_of
+from ..tables import forms
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..tables.as_table import Names
     from .reports import Report
 
-NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
-MOST_NAMED = 10  # A message names so many groups.
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
 JSON_FORMAT = 1
 JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
@@ -153,109 +147,6 @@ def listed_keys(report: Report) -> list[str]:
     return keys
 
 
-# -- groups ----------------------------------------------------------------------------------------
-
-
-class Groups(Mapping[Hashable, "Report"]):
-    """The reports of groups by label, each made when it is first read.
-
-    Parameters
-    ----------
-    whole : Report
-        The report of all tasks; within a group they keep their order.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10), by=["a", "b"])
-    >>> list(report.groups), report.groups["b"]["mr"]
-    (['a', 'b'], 4.0)
-    """
-
-    def __init__(self, whole: Report) -> None:
-        self._whole = whole
-        self._labels = whole._labels
-        self._reports: dict[Hashable, Report] = {}
-        self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
-
-    def __getitem__(self, label: Hashable) -> Report:
-        if label not in self._reports:
-            if label not in self._places:
-                labels = ", ".join(map(repr, self._labels[:MOST_NAMED])) or "none"
-                if len(self) > MOST_NAMED:
-                    labels += ", ..."
-                raise UnknownKeyError(repr(label), f"no group of the report, which has {labels}")
-            order, bounds = self._order
-            place = self._places[label]
-            tasks = order[bounds[place] : bounds[place + 1]]
-            self._reports[label] = self._whole._group(tasks)
-        return self._reports[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._labels)
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    @cached_property
-    def _places(self) -> dict[Hashable, int]:
-        return {label: place for place, label in enumerate(self._labels)}
-
-    @cached_property
-    def _order(self) -> tuple[IntArray, IntArray]:
-        """The positions of tasks, group by group, and where those of each group begin and end."""
-        return order_of_groups(self._codes("groups"), len(self))
-
-    @cached_property
-    def random_ranks(self) -> Sample:
-        """The random ranks of all tasks, of which groups have theirs."""
-        return sample_of(self._whole._tasks, "random", self._whole.seed)
-
-    def sizes(self, side: str) -> IntArray:
-        """Return the number of tasks of a side in each group; of retrieval that of queries."""
-        codes = self._codes("group_tasks")
-        self._whole._sides.check(side, side)
-        if self._whole.unit == "query":
-            answered = self._whole._answered
-            codes = self._whole._group_of_query
-            if answered.zeros is None:
-                codes = codes[answered.answers > 0]
-        else:
-            mask = self._whole._sides.mask(side)
-            codes = codes if mask is None else codes[mask]
-        return np.bincount(codes, minlength=len(self))
-
-    def values_of(self, key: Key) -> FloatArray:
-        """Return the value of a key in each group, nan where there is none."""
-        whole = self._whole
-        whole._sides.check(key.side, str(key))
-        codes = self._codes(str(key))
-        if whole.unit == "query":
-            return whole._answered.values_within(key, whole._group_of_query, len(self))
-        sample = whole._sample(key.side, key.kind)
-        mask = whole._sides.mask(key.side)
-        codes = codes if mask is None else codes[mask]
-        metric = key.row
-        values = values_within(metric, sample, codes, len(self), key.parameter)
-        if key.adjustment == NO_ADJUSTMENT:
-            return values
-        if key.of_tasks not in self._moments:
-            self._moments[key.of_tasks] = moments_within(key, sample, codes, len(self))
-        means, variances = self._moments[key.of_tasks]
-        with np.errstate(all="ignore"):
-            adjusted: FloatArray = ADJUSTMENTS[key.adjustment](
-                values, means, variances, metric.optimum
-            )
-        return adjusted
-
-    def _codes(self, key: str) -> IntArray:
-        """Return the group of each task; a KeyError where there are no groups."""
-        codes = self._whole.group_labels
-        if codes is None:
-            raise UnknownKeyError(repr(key), NO_GROUPS)
-        return codes
-
-
 # -- words -----------------------------------------------------------------------------------------
 
 
@@ -344,6 +235,16 @@ def words_of_repr(report: Report) -> list[str]:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
+def write_json(report: Report, metrics: Names, indent: int | None) -> str:
+    """Write a report as JSON, with some keys or those that it lists."""
+    keys = list(report) if metrics is None else unique_keys(metrics)
+    columns = keys
+    if metrics is None:  # One kind of rank is enough for many groups.
+        default = report.grammar.default_kind
+        columns = [key for key in keys if report.read_key(key).kind == default]
+    return forms.write_json(json_content(report, keys, columns), indent)
+
+
 def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
     """Return the JSON object with some keys, of which groups have some columns."""
     protocol = report.protocol
@@ -355,7 +256,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
         "protocol": protocol,
         "seed": report.seed,
         "weighting": report.weighting,
-        "sides": report._sides.counts,
+        "sides": report.model.sides.counts,
         "findings": report.audit(),
         "groups": None,
     }
@@ -364,11 +265,13 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
         for key in columns:
             parsed = report.read_key(key)
             if not parsed.macro:
-                values[key] = report.groups.values_of(parsed).tolist()
+                values[key] = report._value_by_group(parsed).tolist()
         content["groups"] = {
             "by": report.by,
             "labels": list(report._labels),
-            "tasks": {side: report.groups.sizes(side).tolist() for side in report._sides.counts},
+            "tasks": {
+                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
+            },
             "metrics": values,
         }
     if report.unit == "query":
