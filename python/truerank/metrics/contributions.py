@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .answers import AnsweredQueries
     from .ties import Parameter
 
 UNIT = "unit"
@@ -101,7 +100,7 @@ class Contributions:
         return value
 
 
-def contributions(model: RankedTasks | AnsweredQueries, key: Key, codes: IntArray) -> Contributions:
+def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
 
     Parameters
@@ -122,7 +121,8 @@ def contributions(model: RankedTasks | AnsweredQueries, key: Key, codes: IntArra
     (array([6., 4.]), array([2., 1.]))
     """
     if not isinstance(model, RankedTasks):
-        return model.contributions(key, codes)
+        of_queries: Contributions = model.contributions(key, codes)
+        return of_queries
     sample, weights, codes = weighted_sample(model, key, codes)
     metric = key.row
     first = sample._replace(ranks=np.ones(len(weights)), tied=None)
@@ -294,12 +294,11 @@ def describe_units(number: int, unit: str) -> str:
 # -- groups of tasks -------------------------------------------------------------------------------
 
 
-def value_by_group(
-    model: RankedTasks | AnsweredQueries, key: Key, codes: IntArray, groups: int
-) -> FloatArray:
+def value_by_group(model: Any, key: Key, codes: IntArray, groups: int) -> FloatArray:
     """Return the value of a key in each group, by the group of each task, or of each query."""
     if not isinstance(model, RankedTasks):
-        return model.values_within(key, codes, groups)
+        of_queries: FloatArray = model.values_within(key, codes, groups)
+        return of_queries
     model.sides.check(key.side, key)
     sample = model.sample(key.side, key.kind)
     mask = model.sides.mask(key.side)

@@ -79,7 +79,7 @@ class Key(NamedTuple):
     @property
     def row(self) -> Metric:
         """The row of the metric in the grammar's table."""
-        return self.grammar.metrics[self.metric]
+        return GRAMMARS[self.unit].metrics[self.metric]
 
     @property
     def alone(self) -> Self:

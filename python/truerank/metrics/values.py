@@ -158,14 +158,15 @@ class RankedTasks:
     # -- values ------------------------------------------------------------------------------------
 
     def sample(self, side: str, kind: str) -> Sample:
-        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
+        """Return the ranks of a side that there is; the last are kept, as keys come in this order."""
         if self._last is None or self._last[:2] != (side, kind):
-            self.sides.check(side, side)
             if kind == "random":
                 sample = self._random_sample
             else:
                 sample = sample_of(self.ranks, kind, self.seed)
-            self._last = side, kind, take(sample, self.sides.mask(side))
+            if self.sides.labels is not None:
+                sample = take(sample, self.sides.mask(side))
+            self._last = side, kind, sample
         return self._last[2]
 
     @cached_property
@@ -178,7 +179,8 @@ class RankedTasks:
 
     def value(self, key: Key) -> float:
         """Return the value of a key that is no macro average."""
-        self.sides.check(key.side, key)
+        if key.side not in self.sides.counts:
+            self.sides.check(key.side, key)
         return compute(key, self.sample(key.side, key.kind), self.ranks._memo)
 
     def sizes_within(self, side: str, codes: IntArray, groups: int) -> IntArray:

@@ -408,7 +408,10 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     if not isinstance(tasks, RankedTasks):
         expected = "reports of tasks with one right answer each"
         raise InputTypeError("reports", expected=expected, got="one of queries")
-    return tasks.sample(report.sides[0] if side is None else side, kind)
+    if side is None:
+        side = report.sides[0]
+    tasks.sides.check(side, side)
+    return tasks.sample(side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:

@@ -109,6 +109,7 @@ class Report(Mapping[str, float], AsTable):
     (0.75, 0.6666666666666666)
     """
 
+    ranks: Ranks
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
@@ -240,7 +241,7 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        return self._value(parse(key, self.unit))
+        return self._value(parse(key, self._model.unit))
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
