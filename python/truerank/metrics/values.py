@@ -158,7 +158,7 @@ class RankedTasks:
     # -- values ------------------------------------------------------------------------------------
 
     def sample(self, side: str, kind: str) -> Sample:
-        """Return the ranks of a side that there is; the last are kept, as keys come in this order."""
+        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
         if self._last is None or self._last[:2] != (side, kind):
             if kind == "random":
                 sample = self._random_sample
