@@ -123,7 +123,8 @@ class argument_names:
         return None
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, InputError):
+        # The argument of an UnknownKeyError is a key.
+        if isinstance(error, InputError) and not isinstance(error, UnknownKeyError):
             name, colon, part = error.argument.partition(": ")
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -262,8 +261,7 @@ def test_the_loop_of_the_driver_computes_chunks_here() -> None:
     scores = np.random.default_rng(3).integers(0, 9, (12, 30)).astype(np.int16)
     targets = np.arange(12)
     arrays = [(da.from_array(scores, chunks=(5, 7)), "ij")]
-    open_source = partial(adapter.open_chunk, dtype="int16", raw=None, threads=1)
-    source = adapter.ChunkSource(arrays, arrays[0][0].chunks, open_source, "int16")
+    source = adapter.ChunkSource(arrays, arrays[0][0].chunks, adapter.Reader("int16", None, 1))
     job = prepare_job(scores.shape, targets, None, None, None, read_rules({}))
     counts = count_source(source, job).arrays
     assert job.ranks(counts, "int16") == tr.rank(scores, targets)

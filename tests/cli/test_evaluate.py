@@ -285,5 +285,5 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--labels relation=rows.npy"])
 def test_labels_are_checked_before_a_count(run: Run, line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "rank", lambda *_, **__: pytest.fail("counted"))
+        patch.setattr(tr, "rank", lambda *_, **__: pytest.fail("counted"))
         assert run("evaluate", "scores.npy", "targets.npy", *line.split()).code == 1

@@ -38,8 +38,8 @@ QUERIES = "retrieval --qrels q.txt --candidates 3 --queries s.npy --entities v.n
         (LISTS, "retrieval.Task", "entities", "--candidates: "),
         (QUERIES, "retrieval.Task", "queries", "--labels queries: "),
         (QUERIES, "retrieval.counter", "queries", "--queries: "),
-        ("compare a.npz b.npz", "saved_ranks.check_files", "ids", "ids: "),
-        ("compare a.npz b.npz", "saved_ranks.check_files", "allow_unlike", "--allow-unlike: "),
+        ("compare a.npz b.npz", "evaluate.check_printing", "ids", "ids: "),
+        ("compare a.npz b.npz", "evaluate.check_printing", "allow_unlike", "--allow-unlike: "),
     ],
 )
 def test_the_option_of_an_argument(

@@ -117,10 +117,14 @@ def test_saved_ranks_are_reported_from_another_level_on(run: Run) -> None:
     compared = run("compare", "all.npz", "some.npz", "-l", "2", "--metrics", "map")
     assert compared.out.splitlines()[1].split()[2:4] == ["1.000", "1.000"]
     tr.Ranks([0], [1], 5).save("ranks.npz")
-    run("evaluate", "ranks.npz", "-l", "2").refuses(2, "-l cannot apply to saved ranks")
+    run("evaluate", "ranks.npz", "-l", "2").refuses(
+        2, "--relevance-level cannot apply to saved ranks"
+    )
     tr.Ranks([1], [1], 5).save("others.npz")
     outcome = run("compare", "ranks.npz", "others.npz", "-l", "2")
-    outcome.refuses(2, "-l cannot apply to ranks of tasks with one right answer each")
+    outcome.refuses(
+        2, "--relevance-level cannot apply to ranks of tasks with one right answer each"
+    )
 
 
 def test_groups_beside_queries_without_answers(run: Run) -> None:
@@ -190,7 +194,11 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
             1,
             "queries have names ('q1', 'q2', ...): give Task(..., queries=...) the names",
         ),
-        ("--qrels qrels.txt --scores S.npy --candidates 5", 2, "as --qrels has names ('b'); a"),
+        (
+            "--qrels qrels.txt --scores S.npy --candidates 5",
+            2,
+            "got 'b' in column 1; scores and vectors",
+        ),
         ("--qrels ids.txt --lists run.txt --candidates 9", 1, "no query in common"),
         ("--qrels ids.txt --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
         ("--qrels ids.txt --scores S.npy --save S.npy", 1, "is one of the other files"),

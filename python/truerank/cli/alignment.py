@@ -11,31 +11,15 @@ from ..alignment import Task, read_dbp15k, read_openea
 from ..alignment.readers import find_file, read_pair_splits
 from ..arrays.input_files import is_npy
 from ..arrays.row_keys import are_among, row_keys
-from ..errors import InputValueError
+from ..errors import InputValueError, argument_names
 from ..naming import format_count
 from ..records.elements import is_integer_text
-from ..records.text import text_blocks
-from .options import (
-    COUNTING,
-    INPUT,
-    POSITIVE,
-    REPORTING,
-    WORD,
-    Given,
-    Value,
-    command,
-    name_arguments,
-    note_file,
-    option,
-    read_array,
-    read_names,
-    take,
-)
-from .output import chosen_part, counter, open_model, show_report
+from ..records.text import fields_of, text_lines
+from . import options
+from .options import Given, command, option, take
+from .output import counter, open_model, show_report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from ..alignment import AlignmentData
@@ -48,49 +32,48 @@ def parse_candidates(name: str, text: str) -> Any:
     left, comma, right = text.partition(",")
     if not comma:
         return text
-    return {"left_to_right": read_array(name, right), "right_to_left": read_array(name, left)}
+    return {
+        "left_to_right": options.read_array(name, right),
+        "right_to_left": options.read_array(name, left),
+    }
 
 
-@command(
-    "alignment",
-    f"known columns header split part duplicates leaks similarity layout {COUNTING} io {REPORTING}",
-    {"left": "--labels left", "right": "--labels right"},
-)
-@click.argument("files", type=WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
+@command("alignment", options.OF_TASKS, "header duplicates", options.REPORTING)
+@click.argument("files", type=options.WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @option(
     "--scores",
-    WORD,
+    options.WORD,
     "Similarities in place of vectors, with left entities as rows and right ones as columns.",
 )
 @option(
     "--labels",
-    Value(read_names, "side=file", ("left", "right")),
+    options.Value(options.read_names, "side=file", ("left", "right")),
     "Names of the left or right entities that the pairs use, a line for each row of LEFT or RIGHT. "
     "Without them, pairs in text are row numbers, from 0. Pairs in .npy always are.",
 )
-@option("--test", INPUT, "The pairs to rank, in place of PAIRS or of those of --data.")
+@option("--test", options.INPUT, "The pairs to rank, in place of PAIRS or of those of --data.")
 @option(
     "--data",
-    INPUT,
+    options.INPUT,
     "A folder with a data set in the layout of OpenEA (with a file rel_triples_1) or DBP15k, whose "
     "pairs are used in place of PAIRS. --known and --test split them in one's own way; without "
     "--test, its pairs that no known split has are ranked.",
 )
 @option(
     "--fold",
-    POSITIVE,
+    options.POSITIVE,
     "Fold of --data whose test pairs are ranked; its other pairs are known. Without it, all pairs "
     "of a data set in OpenEA's layout are ranked.",
 )
 @option(
     "--candidates",
-    Value(parse_candidates, "name|files"),
+    options.Value(parse_candidates, "name|files"),
     "Candidates: all entities of the other graph (all, the default), those of the test pairs "
     "(test), all but those that known pairs align (unaligned), or left.npy,right.npy with ids.",
 )
 @option(
     "--csls",
-    POSITIVE,
+    options.POSITIVE,
     "Use CSLS: subtract the mean similarity of each of both entities to its so many most similar "
     "candidates.",
 )
@@ -117,44 +100,32 @@ def align(given: Given) -> None:
     """
     folder = given.pop("data", None)
     take_arguments(given, folder)
-    kind, arrays = open_model(given, "left right")
+    kind, model = open_model(given, "left right")
     facts = take(given, "split candidates duplicates leaks")
-    known = given.pop("known", {})
+    what = kind
     if folder is None:
-        what = kind
         source = given["pairs"]
-        facts |= take(given, "pairs columns header")
-        facts["known"] = known or None
-        if kind == "scores":
-            facts["left"], facts["right"] = arrays["scores"].shape
-        else:
-            facts |= {graph: vectors.shape[0] for graph, vectors in arrays.items()}
-        facts |= given.pop("labels", {})
+        facts |= take(given, "pairs known columns header")
+        sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
+        facts |= dict(zip(("left", "right"), sizes, strict=True)) | given.pop("labels", {})
     else:
         what = "a data set"
-        if "pairs" in given:
-            known[TESTED] = given.pop("pairs")
-        pairs = read_data_set(folder, facts.get("split", "test"), known, given.pop("fold", None))
-        source = pairs.pop("source")
-        facts |= pairs
-    whole = Task(**facts)
-    task = chosen_part(whole, given)
-    name_arguments({"left": "LEFT", "right": "RIGHT"})
-    show_report(
-        counter(task, kind, arrays, given),
-        given,
-        what,
-        told=[pairs_in_words(source, whole)],
-        split_audit=task.audit,
-        title=f"Entity alignment of {task.protocol.split}",
-    )
-
-
-def pairs_in_words(source: str, task: Task) -> str:
-    """Say which pairs are ranked, and which are known."""
+        of_folder, source = read_data_set(folder, facts.get("split", "test"), given)
+        facts |= of_folder
+    with argument_names(left="--labels left", right="--labels right"):
+        task = Task(**facts)
     known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
-    pairs = format_count(task.height, "pair")
-    return f"Ranked: {len(task):,} of {pairs}, {source}; known: {known}."
+    with argument_names(left="LEFT", right="RIGHT"):
+        count = counter(task, kind, model, given)
+        ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
+        show_report(
+            count,
+            given,
+            what,
+            told=[f"Ranked: {ranked}, {source}; known: {known}."],
+            split_audit=task.audit,
+            title=f"Entity alignment of {task.protocol.split}",
+        )
 
 
 def take_arguments(given: Given, folder: str | None) -> None:
@@ -163,90 +134,75 @@ def take_arguments(given: Given, folder: str | None) -> None:
     names = []
     if "scores" not in given:
         names += ["LEFT", "RIGHT"]
-    if folder is None and "test" not in given:
-        names.append("PAIRS")
     if "test" in given:
         given["pairs"] = given.pop("test")
+    elif folder is None:
+        names.append("PAIRS")
     if len(paths) != len(names):
         expected = " ".join(names) or "no files beside --scores and --data or --test"
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
         if name == "PAIRS":  # The task reads them, for it knows the names.
-            given["pairs"] = note_file(path)
+            given["pairs"] = options.note_file(path)
         else:
-            given[name.lower()] = read_array(name, path)
+            given[name.lower()] = options.read_array(name, path)
 
 
-def read_data_set(
-    folder: str,
-    split: str,
-    own: Mapping[str, str],
-    fold: int | None,
-) -> dict[str, Any]:
+def read_data_set(folder: str, split: str, given: Given) -> tuple[dict[str, Any], str]:
     """Read what a task takes of a data set, and the words for the pairs that are ranked.
 
-    These are the pairs of the split, or all if it has no splits. Where there are `own` files of
-    pairs, they are its splits, and the rest is ranked unless one of them is.
+    These are the pairs of the split, or all if it has no splits. Where there are files of pairs of
+    one's own, they are its splits, and the rest is ranked unless one of them is.
     """
+    own = {f"--known {name}": path for name, path in given.pop("known", {}).items()}
+    if "pairs" in given:
+        own["--test"] = given.pop("pairs")
+    fold = given.pop("fold", None)
     if own and fold is not None:
         raise click.UsageError("--fold cannot stand beside one's own --known and --test")
-    if find_file(folder, "rel_triples_1"):
-        data = read_openea(folder, fold)
-    elif fold is None:
-        data = read_dbp15k(folder)
-    else:
+    is_of_openea = find_file(folder, "rel_triples_1")
+    if fold is not None and not is_of_openea:
         raise click.UsageError("--fold cannot apply to the layout of DBP15k, which has no folds")
-    entities = {"left": _entities(data.left), "right": _entities(data.right)}
+    data = read_openea(folder, fold) if is_of_openea else read_dbp15k(folder)
+    facts: dict[str, Any] = {"pairs": data.pairs}
+    for graph, names in (("left", data.left), ("right", data.right)):
+        facts[graph] = names if len(set(names)) == len(names) else len(names)
     if own:
-        return entities | split_pairs(folder, data, own)
+        known = {}
+        for option_name, path in own.items():
+            sides = facts["left"], facts["right"]
+            known[option_name.removeprefix("--known ")] = read_own_pairs(
+                option_name, path, data, sides
+            )
+        facts["known"] = known
+        if "--test" in known:
+            facts["pairs"] = known.pop("--test")
+            return facts, own["--test"]
+        keys = row_keys(list(np.concatenate([data.pairs, *known.values()]).T))
+        number = len(data.pairs)
+        facts["pairs"] = data.pairs[~are_among(keys[:number], keys[number:])]
+        return facts, f"those of {folder} that no known split has"
     if not data.splits:
-        return entities | {"pairs": data.pairs, "source": f"all of {folder}"}
+        return facts, f"all of {folder}"
     if split not in data.splits:
         expected = f"one of {', '.join(data.splits)}"
         raise InputValueError("--split", expected=expected, got=repr(split))
-    known = dict(data.splits)
-    pairs = known.pop(split)
+    facts["known"] = dict(data.splits)
+    facts["pairs"] = facts["known"].pop(split)
     of_fold = "" if fold is None else f"of fold {fold} "
-    source = f"split {split} {of_fold}of {folder}"
-    return entities | {"pairs": pairs, "known": known, "source": source}
+    return facts, f"split {split} {of_fold}of {folder}"
 
 
-def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dict[str, Any]:
-    """Split the pairs of a data set by files of one's own: those of the test, or all others."""
-    options = {name: f"--known {name}" for name in own} | {TESTED: "--test"}
-    known = {name: read_own_pairs(options[name], path, data) for name, path in own.items()}
-    if TESTED in known:
-        return {"pairs": known.pop(TESTED), "known": known or None, "source": own[TESTED]}
-    keys = row_keys(list(np.concatenate([data.pairs, *known.values()]).T))
-    number = len(data.pairs)
-    is_known = are_among(keys[:number], keys[number:])
-    source = f"those of {folder} that no known split has"
-    return {"pairs": data.pairs[~is_known], "known": known, "source": source}
-
-
-def read_own_pairs(option: str, path: str, data: AlignmentData) -> NDArray[Any]:
+def read_own_pairs(option_name: str, path: str, data: AlignmentData, sides: Any) -> NDArray[Any]:
     """Read pairs of the entities of a data set as rows: its own ids, as its files have, or names.
 
     A .npy file has rows already.
     """
-    sides: Any = _entities(data.left), _entities(data.right)
     if is_npy(path):
         sides = len(data.left), len(data.right)
-    elif data.left_ids is not None and holds_integers(option, path):
-        sides = data.left_ids, data.right_ids
-    return read_pair_splits({TESTED: (option, path)}, sides).rows
-
-
-def holds_integers(argument: str, path: str) -> bool:
-    """Return whether all fields of a file are integers, which are ids, and not names."""
-    for _, block in text_blocks(argument, path):
-        for line in block.removesuffix("\n").split("\n"):
-            fields = line.removesuffix("\r").split("\t")
-            if not all(is_integer_text(field.strip(" ")) for field in fields):
-                return False
-    return True
-
-
-def _entities(names: tuple[str, ...]) -> Any:
-    """Return the names of a graph's entities if they are unique, or else their number."""
-    return names if len(set(names)) == len(names) else len(names)
+    elif data.left_ids is not None:
+        lines = text_lines(option_name, path)
+        fields = (field for _, line in lines for field in fields_of(line, "tabs"))
+        if all(map(is_integer_text, fields)):
+            sides = data.left_ids, data.right_ids
+    return read_pair_splits({TESTED: (option_name, path)}, sides).rows

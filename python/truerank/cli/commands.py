@@ -5,7 +5,6 @@ Standard output has only the result; an error is one line on standard error.
 
 from __future__ import annotations
 
-import math
 import platform
 import warnings
 from importlib import import_module
@@ -15,11 +14,10 @@ import click
 import numpy as np
 
 from .. import __version__, _core
-from ..errors import InputError, UnknownKeyError
-from ..metrics.published import adjust
-from ..naming import format_count, printable
+from ..errors import InputError
+from ..naming import printable
 from ..tables import Table
-from .options import COLUMNS, POSITIVE, PRINTING, WORD, Given, command, option, option_of, take
+from .options import PRINTING, Given, command
 from .output import show
 
 # The function of a command, whose module is loaded when the command is called, and what it does.
@@ -31,9 +29,9 @@ COMMANDS = {
     ),
     "alignment": ("alignment.align", "Evaluate entity alignment, in both directions."),
     "retrieval": ("retrieval.retrieve", "Evaluate retrieval and recommendation."),
-    "compare": ("saved_ranks.compare_files", "Compare models: difference, interval, p-value."),
-    "merge": ("saved_ranks.merge", "Join the counts of several jobs."),
-    "adjust": ("commands.adjust_value", "Adjust a published number for chance."),
+    "compare": ("evaluate.compare_files", "Compare models: difference, interval, p-value."),
+    "merge": ("evaluate.merge", "Join the counts of several jobs."),
+    "adjust": ("demo.adjust_value", "Adjust a published number for chance."),
     "compat": ("demo.compare_conventions", "Show what other toolkits make of the same scores."),
     "demo": ("demo.demo", "Evaluate a published model, which ships with truerank."),
     "info": ("commands.info", "Show versions, instruction sets, bounds and threads."),
@@ -71,7 +69,9 @@ class Commands(click.Group):
         """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: _warn(str(message))
+            warnings.showwarning = lambda message, *_, **__: click.echo(
+                printable(f"Warning: {message}"), err=True
+            )
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
@@ -82,8 +82,6 @@ class Commands(click.Group):
             except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
-                if not isinstance(error, UnknownKeyError):  # Its argument is a key.
-                    error.argument = option_of(error.argument)
                 raise click.ClickException(str(error)) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
@@ -94,10 +92,6 @@ class Commands(click.Group):
                 if error.filename:
                     text = f"{error.filename}: {text}"
                 raise click.ClickException(printable(text)) from error
-
-
-def _warn(text: str) -> None:
-    click.echo(printable(f"Warning: {text}"), err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -113,40 +107,6 @@ def commands() -> None:
 
     Each command has examples: truerank evaluate --help.
     """
-
-
-@command("adjust", PRINTING)
-@click.argument("metric", type=WORD)
-@click.argument("value", type=float)
-@option(
-    "--candidates",
-    COLUMNS,
-    "Number of candidates of every task, or a .npy file with a number for each task.",
-    required=True,
-)
-@option("--tasks", POSITIVE, "Number of tasks. The head and the tail of a triple are two tasks.")
-def adjust_value(given: Given) -> None:
-    """Adjust a published number for chance, without its model.
-
-    METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number, such as 0.46, not
-    as a percentage.
-
-    \b
-    truerank adjust mr 7000 --candidates 40943 --tasks 6268
-    """
-    printing = take(given, PRINTING)
-    adjusted = adjust(given.pop("metric"), given.pop("value"), **given)
-    numbers = {
-        "published": adjusted.value,
-        "expected by chance": adjusted.expectation,
-        "standard deviation": math.sqrt(adjusted.variance),
-        "ratio (1 is chance)": adjusted.ratio,
-        "index (0 is chance, 1 perfect)": adjusted.index,
-        "z (in standard deviations)": adjusted.z,
-    }
-    rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
-    heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
-    show(Table(heading, rows), printing, dict(vars(adjusted)))
 
 
 @command("info", PRINTING)

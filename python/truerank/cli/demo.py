@@ -1,4 +1,4 @@
-"""Numbers of others again: `truerank demo` and `truerank compat`.
+"""Numbers of others again: `truerank demo`, `truerank compat` and `truerank adjust`.
 
 The package ships the TransE model of Kinships (entity and relation vectors, triples) and the
 figures published for it. `run` ranks both sides of its 1,074 test triples by the vectors, with
@@ -20,20 +20,12 @@ import numpy as np
 
 from .. import Ranks, Report, compat, report, score_embeddings
 from ..link_prediction import Task
+from ..metrics.published import adjust
+from ..naming import format_count
 from ..reporting.report_table import metric_column
 from ..tables import Column, Table
-from .options import (
-    ARRAY,
-    COLUMNS,
-    MEASURED,
-    PRINTING,
-    Given,
-    Value,
-    command,
-    option,
-    read_array,
-    take,
-)
+from . import options
+from .options import Given, command, option, take
 from .output import show
 
 FOLDER = Path(__file__).parent / "data"
@@ -186,7 +178,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     return table, wrong
 
 
-@command("demo", MEASURED)
+@command("demo", options.MEASURED)
 def demo(given: Given) -> None:
     """Evaluate a published model again, which is part of the package.
 
@@ -201,13 +193,13 @@ def demo(given: Given) -> None:
         raise click.exceptions.Exit(1)
 
 
-@command("compat", f"filter rows candidates order dtype metrics {PRINTING}")
-@click.argument("scores", type=ARRAY)
-@click.argument("targets", type=COLUMNS)
+@command("compat", "filter rows candidates order dtype metrics", options.PRINTING)
+@click.argument("scores", type=options.ARRAY)
+@click.argument("targets", type=options.COLUMNS)
 @option("--preset", tuple(compat.PRESETS), "Show one toolkit, step by step.")
 @option(
     "--labels",
-    Value(read_array, "side=file", ("side",)),
+    options.Value(options.read_array, "side=file", ("side",)),
     "Side of each task, head or tail: side=S.npy. OpenKE averages both sides.",
 )
 def compare_conventions(given: Given) -> None:
@@ -220,9 +212,45 @@ def compare_conventions(given: Given) -> None:
     truerank compat scores.npy targets.npy --filter filter.npz
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     """
-    printing = take(given, f"metrics {PRINTING}")
+    printing = take(given, f"metrics {options.PRINTING}")
     given |= given.pop("labels", {})
     if "preset" in given:
         show(compat.report(**given), printing)
     else:
         show(compat.table(**given), printing)
+
+
+@command("adjust", options.PRINTING)
+@click.argument("metric", type=options.WORD)
+@click.argument("value", type=float)
+@option(
+    "--candidates",
+    options.COLUMNS,
+    "Number of candidates of every task, or a .npy file with a number for each task.",
+    required=True,
+)
+@option(
+    "--tasks", options.POSITIVE, "Number of tasks. The head and the tail of a triple are two tasks."
+)
+def adjust_value(given: Given) -> None:
+    """Adjust a published number for chance, without its model.
+
+    METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number, such as 0.46, not
+    as a percentage.
+
+    \b
+    truerank adjust mr 7000 --candidates 40943 --tasks 6268
+    """
+    printing = take(given, options.PRINTING)
+    adjusted = adjust(given.pop("metric"), given.pop("value"), **given)
+    numbers = {
+        "published": adjusted.value,
+        "expected by chance": adjusted.expectation,
+        "standard deviation": math.sqrt(adjusted.variance),
+        "ratio (1 is chance)": adjusted.ratio,
+        "index (0 is chance, 1 perfect)": adjusted.index,
+        "z (in standard deviations)": adjusted.z,
+    }
+    rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
+    heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
+    show(Table(heading, rows), printing, dict(vars(adjusted)))

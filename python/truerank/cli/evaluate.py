@@ -1,83 +1,96 @@
-"""`truerank evaluate`: the metrics of scores in files, or of saved ranks."""
+"""`truerank evaluate`, `compare` and `merge`: scores in files, and the ranks that were saved."""
 
 from __future__ import annotations
 
+import json
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from .. import Ranks, load, rank, report
-from ..arrays.input_files import open_input, read_npz
+import truerank as tr
+
+from ..arrays.input_files import open_input, read_npz, report_damage
+from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
-from ..errors import InputValueError
+from ..counting import counter as counters
+from ..errors import InputError, InputValueError, argument_names
+from ..metrics.contributions import UNIT, describe_units, unit_codes
+from ..naming import format_count
+from ..ranks.container import KIND
+from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..stores.store import ShardStore
-from .options import (
-    COUNTING,
-    REPORTING,
-    WORD,
-    WORDS,
-    Given,
-    Value,
-    command,
-    note_file,
-    option,
-    read_columns,
-    read_label,
-    take,
+from . import options
+from .options import Given, command, option, take
+from .output import (
+    SAVED,
+    bar,
+    check_printing,
+    command_line,
+    open_store,
+    show,
+    show_report,
+    unit_of,
 )
-from .output import SAVED, bar, open_store, show_report, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping, Sequence
 
+    from ..arrays.types import IntArray
 
 AXES = {"rows": 0, "columns": 1}
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
+KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 
 
-def holds_ranks(path: str) -> bool:
-    """Return whether a file is an archive of ranks, not of scores."""
-    if not os.path.exists(path) or os.path.isdir(path):
-        return False
-    with open_input("scores", path) as file:
-        is_archive = file.read(4) == b"PK\3\4"
-    return is_archive and HEADER in read_npz("scores", path, ())[0]
+def archive_kind(argument: str, path: str) -> str:
+    """Return what a file of truerank holds, as "truerank.ranks"; empty for any other file."""
+    with open_input(argument, path) as file:
+        if file.read(4) != b"PK\3\4":
+            return ""
+    if HEADER not in read_npz(argument, path, ())[0]:
+        return ""
+    _, arrays = read_npz(argument, path, (HEADER,), compressed=False)
+    with report_damage(argument, path, "damaged header: "):
+        return str(json.loads(arrays[HEADER].tobytes())["kind"])
+
+
+# -- scores, or ranks ------------------------------------------------------------------------------
 
 
 def read_targets(name: str, text: str) -> Any:
     """Read columns as `read_columns` does; saved ranks in their place are of another model."""
-    if text.lower().endswith(".npz") and holds_ranks(text):
+    if text.lower().endswith(".npz") and os.path.isfile(text) and archive_kind(name, text):
         expected = f"a .npy file, or a number; `truerank compare RANKS {text}` takes saved ranks"
         raise InputValueError(name, expected=expected, got=text)
-    return read_columns(name, text)
+    return options.read_columns(name, text)
 
 
 @command(
     "evaluate",
-    f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
-    {"queries": "--labels query"},
+    "filter rows candidates io split relevance_level",
+    options.COUNTING,
+    options.REPORTING,
 )
-@click.argument("scores", type=WORD, required=False)
-@click.argument("targets", type=Value(read_targets, "number|file"), required=False)
+@click.argument("scores", type=options.WORD, required=False)
+@click.argument("targets", type=options.Value(read_targets, "number|file"), required=False)
 @option(
     "--shards axis",
     tuple(AXES),
     "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
 )
-@option("--member", WORD, "Name of the array in an .npz file.")
+@option("--member", options.WORD, "Name of the array in an .npz file.")
 @option(
     "--labels",
-    Value(read_label, "label=file", tuple(LABELS)),
+    options.Value(options.read_label, "label=file", tuple(LABELS)),
     "The side, relation or query of the tasks, as side=tail (of all), or relation=r.npy (with one "
     "for each task). They are stored by --save, and can be added to saved ranks.",
 )
 @option(
     "--filtered-by",
-    WORDS,
+    options.WORDS,
     "Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
 )
 def evaluate(given: Given) -> None:
@@ -98,44 +111,45 @@ def evaluate(given: Given) -> None:
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     """
     labels = {LABELS[name]: value for name, value in given.pop("labels", {}).items()}
-    split = take(given, "split")
     filtered_by = given.pop("filtered_by", None)
     scores = given.pop("scores", None)
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
-    count: Callable[[], Ranks]
-    what = "scores"
-    unit = "task"
-    if holds_ranks(scores):
-        what = SAVED
-        saved_ranks = load(scores)
-        unit = unit_of(saved_ranks)
-        count = partial(note_loaded, saved_ranks, scores)
+    saved_ranks = None
+    if os.path.isfile(scores) and archive_kind("scores", scores):
+        saved_ranks = tr.load(scores)
     else:
-        count = scores_counter(scores, given, labels)
+        with argument_names(queries="--labels query"):
+            arguments = read_arguments(scores, given, labels)
 
-    def count_and_label() -> Ranks:
-        ranks = count().with_labels(**labels).with_protocol(**split)
+    def count() -> tr.Ranks:
+        if saved_ranks is None:
+            ranks = tr.rank(**arguments)
+        else:
+            ranks = saved_ranks
+            options.note_file(
+                scores
+            )  # It is noted only now, as the same line may save ranks in it.
+        if labels:
+            with argument_names(queries="--labels query"):
+                ranks = ranks.with_labels(**labels)
         if filtered_by is None:
             return ranks
         if not ranks.protocol.filter:
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_protocol(filter=filtered_by)
 
-    saved = given.get("save")
-    show_report(count_and_label, given, what, unit=unit)
-    if saved is not None and what == "scores":
-        Path(f"{saved}.partial").unlink(missing_ok=True)
+    if saved_ranks is not None:
+        show_report(count, given, SAVED, unit=unit_of(saved_ranks))
+        return
+    partial = arguments.get("checkpoint")
+    show_report(count, given, "scores")
+    if partial is not None:
+        Path(partial).unlink(missing_ok=True)
 
 
-def note_loaded(ranks: Ranks, path: str) -> Ranks:
-    """Return saved ranks; their file is noted only now, as the same line may save them in it."""
-    note_file(path)
-    return ranks
-
-
-def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:
-    """Return what counts the ranks of scores, with a checkpoint beside the file to save.
+def read_arguments(path: str, given: Given, labels: Given) -> Given:
+    """Return the arguments of `rank`, with a checkpoint beside the file to save.
 
     Labels and groups are checked before, as a count may take long.
     """
@@ -155,13 +169,13 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
     if labels or not given.keys().isdisjoint(("by", "weights")):
-        blank = Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2).with_labels(**labels)
-        report(blank, by=given.get("by"), weights=given.get("weights"))
-    rules["audit"] = "audit" in given
-    rules["progress"] = bar()
+        blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
+        blank = blank.with_labels(**labels)
+        tr.report(blank, by=given.get("by"), weights=given.get("weights"))
+    rules |= {"scores": store, "targets": targets, "audit": "audit" in given, "progress": bar()}
     if "save" in given:
         rules["checkpoint"] = f"{given['save']}.partial"
-    return lambda: rank(store, targets, **rules)
+    return rules
 
 
 def check_shards(store: ShardStore, tasks: int) -> None:
@@ -172,3 +186,250 @@ def check_shards(store: ShardStore, tasks: int) -> None:
             f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, got "
             f"{tasks:,}; --shards columns says that each file has columns of the same rows"
         )
+
+
+# -- several models --------------------------------------------------------------------------------
+
+
+@command("compare", "order nan relevance_level seed html metrics", options.PRINTING)
+@click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@option(
+    "--level",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
+    "Confidence level of the interval of the difference. Default: 0.95.",
+)
+@option(
+    "--unit",
+    options.LABEL,
+    "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
+    ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
+)
+@option(
+    "--by", options.LABEL, "The groups that have rows on the page of --html: a label of the ranks."
+)
+@option("--qrels", options.INPUT, "Right answers, of which the files are runs, as those of TREC.")
+@option(
+    "--candidates",
+    options.CANDIDATES,
+    "Of runs: how many candidates there are in all, or a file with a name in each line.",
+)
+@option("--allow-unlike", None, "Compare even if protocols or ids differ.")
+def compare_files(given: Given) -> None:
+    """Compare models over the same tasks: difference, interval, p-value, wins and losses.
+
+    Each file holds the ranks of one model, which --save of any command wrote; those of retrieval
+    are compared query by query, by their own metrics (ndcg@10, map, ...). With --qrels each file
+    is a run itself, which is evaluated as `truerank retrieval` does it. Of more than two models
+    all pairs are compared, by each of --metrics (mrr, if none are given). p-values of several
+    pairs or metrics are also corrected by Holm's method, all of them together.
+
+    \b
+    truerank compare transe.npz rotate.npz --metrics mrr,hits@10
+    truerank compare a.npz b.npz c.npz --metrics hits@10 --unit relation --format markdown
+    truerank compare bm25.npz dense.npz --metrics ndcg@10,map
+    truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
+
+    Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
+    pairs, queries), or task by task where they have none; --unit names another label.
+    """
+    paths = given.pop("ranks", ())
+    if len(set(paths)) < max(2, len(paths)):
+        raise click.UsageError("expected the saved ranks of at least two models, each once")
+    printing = take(given, options.PRINTING)
+    page = given.pop("html", None)
+    metrics = given.pop("metrics", ["mrr"])
+    seed = given.pop("seed", 0)
+    check_printing(printing, html=page)
+    ranks = ranks_of_models(paths, given)
+    rules = take(given, "relevance_level")
+    if unit_of(next(iter(ranks.values()))) == "task":
+        options.refuse(rules, "ranks of tasks with one right answer each")
+    by = given.pop("by", None)
+    if by is not None and page is None:
+        raise click.UsageError("--by has groups on the page of --html; --unit names the units")
+    models = {}
+    for name, each in ranks.items():
+        models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
+    comparisons = tr.compare(models, metric=metrics, seed=seed, **given)
+    if page is not None:
+        tr.page.save(page, models, metrics=metrics, command=command_line(), **given)
+    show(comparisons, printing)
+
+
+def ranks_of_models(paths: Sequence[str], given: Given) -> dict[str, tr.Ranks]:
+    """Return the saved ranks of each model by its name, or with --qrels those of its run."""
+    are_runs = "qrels" in given
+    if not are_runs:
+        options.refuse(take(given, "candidates order nan"), "saved ranks")
+    elif "candidates" not in given:
+        raise click.UsageError(
+            "--qrels needs --candidates: the number of documents in the collection, or a file of "
+            "their names"
+        )
+    expected = "ranks that --save of a command wrote, or runs alone with --qrels and --candidates"
+    got = "another file"
+    if are_runs:
+        expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
+        got = "saved ranks"
+    for path in paths:
+        if os.path.isfile(path) and bool(archive_kind("ranks", path)) == are_runs:
+            raise InputValueError("ranks", expected=expected, got=got, place=path)
+    names = [Path(path).stem for path in paths]
+    if len(set(names)) < len(names):
+        names = list(paths)
+    files = dict(zip(names, paths, strict=True))
+    if not are_runs:
+        return {name: tr.load(path) for name, path in files.items()}
+    with argument_names(entities="--candidates"):
+        task = tr.retrieval.Task(given.pop("qrels"), entities=given.pop("candidates"))
+    rules = take(given, "order nan") | {"progress": bar()}
+    return {name: task.evaluate_lists(path, **rules).ranks for name, path in files.items()}
+
+
+# -- several jobs ----------------------------------------------------------------------------------
+
+
+@command("merge", "relevance_level", options.REPORTING)
+@click.argument("parts", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@option(
+    "--repeats",
+    tuple(REPEAT_RULES),
+    "What to do with tasks that several files of ranks have: refuse them (the default), drop all "
+    "but the first, if the counts agree, or keep them.",
+)
+def merge(given: Given) -> None:
+    """Join the counts of several jobs, and report the metrics of the whole.
+
+    The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
+    Where each is a --part of one task, they are joined in the order of the whole, and have its
+    units (test triples, aligned pairs, queries); files of tasks of their own keep their units
+    apart, whatever their names. Or they are counters over parts of the candidates, which
+    `RankCounter.save` wrote. All are of one kind. The joined counts are those of one job that
+    counts all, and --save stores them for `truerank evaluate`, which adds labels to them, and for
+    `compare`.
+
+    \b
+    truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
+    truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
+    """
+    paths = given.pop("parts", ())
+    if len(set(paths)) < max(2, len(paths)):
+        raise click.UsageError("expected the saved counts of at least two jobs, each once")
+    kinds = [archive_kind("parts", path) for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind not in KINDS:
+            expected = "saved ranks or counters"
+            raise InputValueError("parts", expected=expected, got=repr(kind[:80]), place=path)
+        if kind != kinds[0]:
+            expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
+            raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    if kinds[0] == KIND:
+        ranks = joined_ranks(paths, given.pop("repeats", "refuse"))
+    else:
+        options.refuse(take(given, "repeats"), "counters")
+        ranks = merged_counter(paths).ranks()
+    show_report(lambda: ranks, given, SAVED, unit=unit_of(ranks))
+
+
+def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
+    """Join ranks over tasks; those of parts of a task must be all."""
+    parts = {path: tr.load(path) for path in paths}
+    try:
+        ranks = tr.concatenate(parts.values(), repeats=repeats)
+    except InputError as error:
+        number = error.argument.removeprefix("parts: number ")
+        if number.isdecimal():
+            error.argument = paths[int(number)]
+        raise
+    if ranks.origins and ranks.unit is not None:
+        check_units(ranks, ranks.unit.codes, parts)
+        check_sides(ranks, ranks.unit.codes, parts)
+    return ranks
+
+
+def check_units(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
+    """Refuse ranks that lack units of a whole, and say which, or which part is of another."""
+    units = sum(origin.units for origin in ranks.origins)
+    found = distinct(unit)
+    if len(found) == units:
+        return
+    first, *others = parts
+    wholes = {path: {origin.fingerprint for origin in parts[path].origins} for path in parts}
+    apart = [path for path in others if wholes[path].isdisjoint(wholes[first])]
+    got = f"{len(found):,} of them"
+    if apart:
+        got += f"; {apart[0]} is of another test than {first}"
+    elif len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
+        is_missing = np.ones(units, np.bool_)
+        is_missing[found] = False
+        got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
+    counted = describe_units(units, unit_codes(ranks, UNIT)[1])
+    expected = f"all {counted} of the whole"
+    raise InputValueError("parts", expected=expected, got=got)
+
+
+def describe_rows(rows: IntArray, number: int) -> str:
+    """Name the first of some rows, and the part that they are, if it is one.
+
+    Examples
+    --------
+    >>> describe_rows(np.array([0]), 9), describe_rows(np.array([2, 5, 8]), 9)
+    ('row 0', 'rows 2, 5, 8 (--part 2::3)')
+    >>> describe_rows(np.array([2, 3, 4, 5, 6]), 9), describe_rows(np.array([2, 3, 7]), 9)
+    ('rows 2, 3, 4, 5, ... (--part 2:7)', 'rows 2, 3, 7')
+    """
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
+    text += ", ..." if len(rows) > 4 else ""
+    step = rows[1] - rows[0]
+    stop = rows[-1] + 1
+    if (np.diff(rows) != step).any():
+        return text
+    if step == 1:
+        return f"{text} (--part {rows[0]}:{stop})"
+    is_stride = rows[0] < step and rows[-1] + step >= number
+    return f"{text} (--part {rows[0]}::{step})" if is_stride else text
+
+
+def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
+    """Refuse a part without a side that others have: means over all tasks would mix them."""
+    if ranks.side is None:
+        return
+    name = unit_codes(ranks, UNIT)[1]
+    sides_of = {path: part.side.values for path, part in parts.items() if part.side is not None}
+    for side in map(str, ranks.side.counts()):
+        has_side = np.zeros(sum(origin.rows for origin in ranks.origins), np.bool_)
+        has_side[unit[ranks.side.values == side]] = True
+        for path, part in parts.items():
+            if not len(part):
+                continue
+            # Units of a part have other numbers where parts are of several tests.
+            of_part = numbered_apart(part._labels, part.origins, ranks.origins)["unit"].codes
+            lacks = ~has_side[of_part]
+            if lacks.any():
+                other = next(path for path, each in sides_of.items() if side in each)
+                sides = " and ".join(dict.fromkeys(sides_of[path][lacks].tolist()))
+                number = describe_units(len(distinct(of_part[lacks])), name)
+                expected = f"{side} of each {name}, as {other} has"
+                got = f"{sides} alone of {number}"
+                raise InputValueError("parts", expected=expected, got=got, place=path)
+
+
+def merged_counter(paths: Sequence[str]) -> tr.RankCounter:
+    """Merge counters over candidates, which must have all columns; errors name the file."""
+    counter = tr.RankCounter.load(paths[0])
+    for path in paths[1:]:
+        try:
+            counter.merge(tr.RankCounter.load(path))
+        except InputError as error:
+            error.argument = path
+            raise
+    columns = counter._begun()
+    number = counter._columns
+    if number is not None and columns.bit_count() < number:
+        expected = f"all {format_count(number, 'column')} of candidates"
+        got = f"{columns.bit_count():,} of them; missing: column {counters.first_of(~columns)}"
+        got += " and others" if number > columns.bit_count() + 1 else ""
+        raise InputValueError("parts", expected=expected, got=got)
+    return counter

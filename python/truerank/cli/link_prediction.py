@@ -8,27 +8,12 @@ from typing import Any
 import click
 
 from ..arrays.input_files import is_npy
-from ..errors import InputValueError, warn_user
-from ..inputs.checks import choice
+from ..errors import InputValueError, argument_names, warn_user
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.sides import FILTERS
-from .options import (
-    ARRAY,
-    COUNTING,
-    INPUT,
-    REPORTING,
-    SUSPECT_ROWS,
-    WORD,
-    Given,
-    Value,
-    command,
-    name_arguments,
-    option,
-    read_array,
-    read_names,
-    take,
-)
-from .output import bar, chosen_part, counter, open_model, show_report
+from . import options
+from .options import Given, command, option, take
+from .output import bar, counter, open_model, show_report
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -36,34 +21,26 @@ KINDS = ("entities", "relations")
 SIDES = tuple(CANDIDATE_KIND)
 
 
-def parse_sides(name: str, text: str) -> list[str]:
-    """Parse the sides, of which the options have scores or vectors.
-
-    Examples
-    --------
-    >>> parse_sides("--sides", "tail, head")
-    ['tail', 'head']
-    """
-    return [choice(name, word.strip(), SIDES) for word in text.split(",")]
+def parse_sides(option: str, text: str) -> list[str]:
+    """Parse the sides, of which the options have scores or vectors."""
+    sides = [word.strip() for word in text.split(",")]
+    for side in sides:
+        if side not in SIDES:
+            raise options.wrong_word(option, f"one of {', '.join(SIDES)}", side)
+    return sides
 
 
-def parse_columns(name: str, text: str) -> list[int]:
-    """Parse a list of columns, or the word none.
-
-    Examples
-    --------
-    >>> parse_columns("--keys", "3,4"), parse_columns("--keys", "none")
-    ([3, 4], [])
-    """
+def parse_columns(option: str, text: str) -> list[int]:
+    """Parse a list of columns, or the word none."""
     if text.strip() == "none":
         return []
     words = [word.strip() for word in text.split(",")]
     if not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
-        raise InputValueError(name, expected="columns from 3 on, as 3,4, or none", got=repr(text))
+        raise options.wrong_word(option, "columns from 3 on, as 3,4, or none", text)
     return list(map(int, words))
 
 
-def parse_candidates(name: str, text: str) -> Any:
+def parse_candidates(option: str, text: str) -> Any:
     """Parse the candidates: a name, a file, or a number of samples, perhaps of a split.
 
     Examples
@@ -71,49 +48,42 @@ def parse_candidates(name: str, text: str) -> Any:
     >>> parse_candidates("--candidates", "sampled:50:train")
     Sampled(negatives=50, typed=False, seed=0, among='train', per=None)
     """
-    if is_npy(text):
-        return read_array(name, text)
-    if re.fullmatch("[0-9]+", text):
-        return int(text[:20])
+    if options.is_of_columns(text):
+        return options.read_columns(option, text)
     kind, _, rest = text.partition(":")
     if kind not in ("sampled", "sampled-typed"):
         return text
     number, _, split = rest.partition(":")
     if not re.fullmatch("[0-9]{1,18}", number):
         expected = "sampled:100 or sampled:100:SPLIT, perhaps with sampled-typed"
-        raise InputValueError(name, expected=expected, got=repr(text))
+        raise options.wrong_word(option, expected, text)
     return Sampled(int(number), typed=kind == "sampled-typed", among=split or None)
 
 
-@command(
-    "link-prediction",
-    "known columns header split part duplicates leaks similarity layout bias "
-    f"{COUNTING} io {REPORTING}",
-    {"entities": "--labels entities", "relations": "--labels relations"},
-)
-@option("--test", INPUT, "Triples to rank.")
-@option("--entities", ARRAY, "A vector for each entity, in the order of its labels: .npy.")
-@option("--relations", ARRAY, "A vector for each relation, to predict relations: .npy.")
+@command("link-prediction", options.OF_TASKS, "header duplicates bias", options.REPORTING)
+@option("--test", options.INPUT, "Triples to rank.")
+@option("--entities", options.ARRAY, "A vector for each entity, in the order of its labels: .npy.")
+@option("--relations", options.ARRAY, "A vector for each relation, to predict relations: .npy.")
 @option(
     "--queries",
-    Value(read_array, "side=file", SIDES),
+    options.Value(options.read_array, "side=file", SIDES),
     "Vectors to compare with entities as tails, or as heads, or with relations: tail=T.npy. Once "
     "for each side.",
 )
 @option(
     "--scores",
-    Value(WORD.read, "side=file", SIDES),
+    options.Value(options.WORD.read, "side=file", SIDES),
     "Scores of all entities as tails, or as heads, or of all relations, in place of vectors: "
     "tail=S.npy. Files are as for evaluate.",
 )
 @option(
     "--lists",
-    INPUT,
+    options.INPUT,
     "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
 )
 @option(
     "--labels",
-    Value(read_names, "kind=file", KINDS),
+    options.Value(options.read_names, "kind=file", KINDS),
     "Names of the entities, or of the relations, in the triples: a line for each row of "
     "--entities, or lines of a name and its row. Default: sorted by name.",
 )
@@ -124,31 +94,31 @@ def parse_candidates(name: str, text: str) -> Any:
 )
 @option(
     "--sides",
-    Value(parse_sides, "name,..."),
+    options.Value(parse_sides, "name,..."),
     "What to predict: head, tail, relation. Default: head,tail.",
 )
 @option("--ids", None, "Text files without --labels hold ids, not names. .npy always does.")
 @option(
     "--keys",
-    Value(parse_columns, "column,..."),
+    options.Value(parse_columns, "column,..."),
     "Further columns of the triples, from 3 on, that belong to each query (such as a time), or "
     "none.",
 )
 @option(
     "--filter",
-    WORD,
+    options.WORD,
     f"Which known answers are left out: {', '.join(FILTERS)}. Default: query.",
 )
 @option(
     "--candidates",
-    Value(parse_candidates, "name|file"),
+    options.Value(parse_candidates, "name|file"),
     "Candidates: all (the default), those of train or another known split, typed (seen there with "
     "the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many negatives, of "
     "that split), or .npy of ids. Of --lists: how many entities there are.",
 )
 @option(
     "--unseen",
-    SUSPECT_ROWS,
+    options.SUSPECT_ROWS,
     "What to do with test rows of an entity or relation that train lacks. Default: keep.",
 )
 def predict_links(given: Given) -> None:
@@ -170,54 +140,55 @@ def predict_links(given: Given) -> None:
     """
     known = given.pop("known", {})
     labels = given.pop("labels", {})
+    of_labels = argument_names(entities="--labels entities", relations="--labels relations")
     if "lists" in given:
         predictions = given.pop("lists")
-        facts = take(given, f"sides split candidates {COUNTING}") | labels
-        progress = bar()
+        facts = take(given, f"sides split candidates {options.COUNTING}") | labels
 
         def evaluate_predictions() -> Any:
-            listed = read_predictions(predictions, progress=progress)
-            return listed.evaluate(known or None, **facts)
+            with of_labels:
+                read = read_predictions(predictions, progress=bar())
+                return read.evaluate(known or None, **facts)
 
         show_report(evaluate_predictions, given, "predictions")
         return
     if "test" not in given:
         raise click.UsageError("Missing option '--test'.")
-    kind, arrays = open_model(given, "entities queries relations", needs_all=False)
+    kind, model = open_model(given, "entities queries relations", needs_all=False)
     test = given.pop("test")
-    sizes = count_candidates(kind, arrays) if given.pop("ids", is_npy(test)) else {}
+    sizes = count_candidates(kind, model) if given.pop("ids", is_npy(test)) else {}
     facts = take(given, "columns header sides split candidates keys filter duplicates leaks unseen")
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
     vocabularies = sizes | labels
     try:
-        task = Task(test, known, **vocabularies, **facts)
+        with of_labels:
+            task = Task(test, known, **vocabularies, **facts)
     except InputValueError as error:
-        if error.argument not in KINDS or error.argument in vocabularies:
+        name = error.argument.removeprefix("--labels ")
+        if name not in KINDS or name in vocabularies:
             raise
-        ways = f"--ids says that they are ids, --labels {error.argument} their order"
+        ways = f"--ids says that they are ids, --labels {name} their order"
         raise click.UsageError(f"{error.problem}; {ways}") from error
-    name_arguments({name: f"--{name}" for name in KINDS})
-    of_sides = "--scores" if kind == "scores" else "--queries"
-    name_arguments({side: f"{of_sides} {side}" for side in SIDES})
-    task = chosen_part(task, given)
     if not known and task.protocol.filter:
         warn_user(
             "no --known: only the answers in --test are left out, so that other true answers count "
             "as wrong ones"
         )
-    show_report(
-        counter(task, kind, arrays, given),
-        given,
-        kind,
-        split_audit=task.audit,
-        title=f"Link prediction of {task.protocol.split}",
-    )
+    option_of_sides = "--scores" if kind == "scores" else "--queries"
+    with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
+        show_report(
+            counter(task, kind, model, given),
+            given,
+            kind,
+            split_audit=task.audit,
+            title=f"Link prediction of {task.protocol.split}",
+        )
 
 
-def count_candidates(kind: str, arrays: Given) -> dict[str, int]:
+def count_candidates(kind: str, model: Given) -> dict[str, int]:
     """Return how many entities and relations a model has."""
     if kind == "scores":
-        return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in arrays.items()}
-    return {name: len(arrays[name]) for name in KINDS if name in arrays and arrays[name].ndim > 0}
+        return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in model.items()}
+    return {name: len(model[name]) for name in KINDS if name in model and model[name].ndim > 0}

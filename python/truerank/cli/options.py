@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..arrays.input_files import is_npy, read_npy, read_npz
-from ..errors import InputValueError
+from ..errors import InputValueError, argument_names
 from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
 from ..records.elements import is_id
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 
 Given = dict[str, Any]
 Decorator = Callable[[Any], Any]
-# Under these names the context of a command has the files that it reads, and what users call the
-# arguments of truerank.
-_FILES = "truerank.files"
-_ARGUMENTS = "truerank.arguments"
+_FILES = "truerank.files"  # Under this name the context of a command has the files that it reads.
 _SELECTION = ("indptr", "indices", "lists")
 _DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
 
 # -- what words become -----------------------------------------------------------------------------
+
+
+def wrong_word(option: str, expected: str, text: str) -> click.UsageError:
+    """Return the error of a word that an option cannot have, whatever files have."""
+    error = InputValueError(option, expected=expected, got=repr(text))
+    return click.UsageError(str(error))
 
 
 def note_file(path: object) -> str:
@@ -70,6 +73,11 @@ def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
     return tuple(arrays[name] for name in _SELECTION if name in arrays)
 
 
+def is_of_columns(text: str) -> bool:
+    """Return whether a word is a number, or the name of a .npy file of numbers."""
+    return is_npy(text) or (text.isascii() and text.isdecimal())
+
+
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
     """Return a number as it is, or read the numbers in a .npy file."""
     if not (text.isascii() and text.isdecimal()):
@@ -82,10 +90,9 @@ def read_columns(argument: str, text: str) -> int | NDArray[Any]:
 
 def read_candidates(argument: str, text: str) -> Any:
     """Return a number of candidates, or read a selection, columns for all tasks, or names."""
-    ending = Path(text).suffix.lower()
-    if ending == ".npz":
+    if text.lower().endswith(".npz"):
         return read_selection(argument, text)
-    if ending == ".npy" or (text.isascii() and text.isdecimal()):
+    if is_of_columns(text):
         return read_columns(argument, text)
     return read_names(argument, text)
 
@@ -121,7 +128,7 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
         role, _, column = (word.strip() for word in part.partition("="))
         if not role or not column or role in columns:
             expected = "ROLE=COLUMN,..., each role once, as head=0,relation=2,tail=1"
-            raise click.BadParameter(f"expected {expected}, got {text!r}", param_hint=option)
+            raise wrong_word(option, expected, text)
         columns[role] = int(column[:_DIGITS]) if is_id(column) else column
     return columns
 
@@ -137,8 +144,19 @@ def read_part(option: str, text: str) -> slice:
     numbers = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
     if numbers is None:
         expected = "a slice, START:STOP or START:STOP:STEP, as 2::8 or 500:1000"
-        raise InputValueError(option, expected=expected, got=repr(text))
+        raise wrong_word(option, expected, text)
     return slice(*(int(number) if number else None for number in numbers.groups()))
+
+
+def values_by_name(
+    context: click.Context, parameter: click.Parameter, pairs: Sequence[tuple[str, Any]]
+) -> Given:
+    """Return the values of an option by the names before them, each of which stands there once."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        problem = f"{name_of(parameter)}: expected each name once, got {', '.join(keys)}"
+        raise click.UsageError(problem, context)
+    return dict(pairs)
 
 
 # -- what options are -----------------------------------------------------------------------------
@@ -250,7 +268,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         CANDIDATES,
         "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter.",
     ),
-    "-l --relevance-level relevance_level": (
+    "--relevance-level -l relevance_level": (
         float,
         "Of retrieval: grades from this number on are right answers. Default: all above 0, or what "
         "saved ranks say.",
@@ -337,8 +355,12 @@ OPTIONS: dict[str, tuple[Any, str]] = {
 PRINTING = "style json output force digits notes"
 MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
+OF_TASKS = f"known columns split part leaks similarity layout {COUNTING} io"
 REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
+
+
+_SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
 
 
 def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> Decorator:
@@ -348,71 +370,52 @@ def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> 
         facts |= {"is_flag": True, "default": None}
     else:
         facts["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
-        facts["multiple"] = isinstance(kind, Value) and kind.keys is not None
+    if isinstance(kind, Value) and kind.keys is not None:
+        facts |= {"multiple": True, "callback": values_by_name}
     return click.option(*flags.split(), **facts)
 
 
-_SHARED = {flags.split()[-1].lstrip("-"): flags for flags in OPTIONS}
-
-
-def command(
-    name: str, options: str, arguments: Mapping[str, str] | None = None
-) -> Callable[[Callable[[Given], None]], Any]:
+def command(name: str, *keywords: str) -> Decorator:
     """Make a command of a function of the values that were given.
+
+    Where an error names an argument of truerank, the option of this name stands in its place.
 
     Parameters
     ----------
     name : str
         The name of the command.
-    options : str
-        The keywords of its options in the table, which come after those that it declares.
-    arguments : mapping of str to str, optional
-        The option that is an argument of truerank by another name.
+    *keywords : str
+        Those of its options in the table, which come after those that it declares.
     """
 
     def decorate(function: Callable[[Given], None]) -> click.Command:
         @functools.wraps(function)
         def run(**values: Any) -> None:
+            names = dict(option_names)
             given: Given = {}
-            names: dict[str, str] = {}
-            for parameter in click.get_current_context().command.params:
-                keyword = str(parameter.name)
-                value = values[keyword]
-                if isinstance(parameter, click.Option):
-                    names[keyword] = max(parameter.opts, key=len)
-                    if parameter.multiple:
-                        value = value_by_name(parameter, value, names)
-                if value is not None and not (isinstance(value, (tuple, dict)) and not value):
+            for keyword, value in values.items():
+                if isinstance(value, dict):
+                    for key in value:
+                        names[f'{keyword}["{key}"]'] = f"{names[keyword]} {key}"
+                        names.setdefault(key, f"{names[keyword]} {key}")
+                is_empty = isinstance(value, (tuple, dict)) and not value
+                if value is not None and not is_empty:
                     given[keyword] = value
-            name_arguments(names)
-            name_arguments(arguments or {})
-            function(given)
+            with argument_names(**names):
+                function(given)
 
-        made: click.Command = click.command(name)(run)
-        for keyword in options.split():
+        result: click.Command = click.command(name)(run)
+        for keyword in " ".join(keywords).split():
             flags = _SHARED[keyword]
-            option(flags, *OPTIONS[flags])(made)
-        return made
+            option(flags, *OPTIONS[flags])(result)
+        option_names = {
+            str(parameter.name): name_of(parameter)
+            for parameter in result.params
+            if isinstance(parameter, click.Option)
+        }
+        return result
 
     return decorate
-
-
-def value_by_name(
-    parameter: click.Option, pairs: Sequence[tuple[str, Any]], names: dict[str, str]
-) -> Given:
-    """Return the values of an option by the names before them, each of which stands there once.
-
-    `names` gets the arguments that stand for them.
-    """
-    option = name_of(parameter)
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
-        raise click.UsageError(f"{option}: expected each name once, got {', '.join(keys)}")
-    for key in keys:
-        names[f'{parameter.name}["{key}"]'] = f"{option} {key}"
-        if isinstance(parameter.type, Value) and parameter.type.keys:
-            names[key] = f"{option} {key}"
-    return dict(pairs)
 
 
 def name_of(parameter: click.Parameter) -> str:
@@ -420,21 +423,6 @@ def name_of(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option):
         return parameter.opts[0]
     return parameter.human_readable_name
-
-
-def name_arguments(names: Mapping[str, str]) -> None:
-    """Say which option, from now on, is an argument that an error may name."""
-    click.get_current_context().meta.setdefault(_ARGUMENTS, {}).update(names)
-
-
-def option_of(argument: str) -> str:
-    """Return the option that is an argument; other arguments stay, and so does the part behind it.
-
-    It is the one place where arguments become options.
-    """
-    name, colon, part = argument.partition(": ")
-    names = click.get_current_context().meta.get(_ARGUMENTS, {})
-    return f"{names.get(name, name)}{colon}{part}"
 
 
 def take(given: Given, keywords: str) -> Given:

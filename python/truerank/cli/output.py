@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import Ranks, Report, report
+import truerank as tr
+
 from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputValueError
-from ..inference.intervals import why_no_interval
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics.keys import parse
 from ..naming import import_extra, printable, terminal_text
@@ -26,16 +26,21 @@ from ..tables.forms import write_json
 from .options import MEASURED, STYLES, Given, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from .. import Progress
     from ..reporting import Finding
     from ..tables import AsTable
 
 START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
 SAVED = "saved ranks"
 # The options that the protocol of ranks takes, by what counts once in them.
-RULES = {"task": "", "query": "relevance_level answerless"}
+RULES = {"task": "split", "query": "split relevance_level answerless"}
+# What evaluates each kind of model, and the options that this takes.
+METHODS = {
+    "scores": ("evaluate_scores", "order io unique nan dtype threads"),
+    "vectors": ("evaluate_embeddings", "similarity layout bias csls unique nan dtype threads"),
+    "lists": ("evaluate_lists", "order misses nan dtype threads"),
+}
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -69,14 +74,16 @@ def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str,
     """
     arrays: Given = {}
     if "scores" in given:
-        paths = given.pop("scores")
         reading = {name: given[name] for name in ("dtype", "io") if name in given}
-        for name, path in as_named("scores", paths).items():
+        paths = given.pop("scores")
+        if not isinstance(paths, dict):
+            paths = {"scores": paths}
+        for name, path in paths.items():
             arrays[name] = open_store(path, **reading)
         return "scores", arrays
     values = take(given, vectors)
     for name, value in values.items():
-        arrays |= as_named(name, value)
+        arrays |= value if isinstance(value, dict) else {name: value}
     if not values or (needs_all and len(values) < len(vectors.split())):
         ways = ", ".join(f"--{name}" for name in vectors.split())
         raise click.UsageError(
@@ -85,32 +92,22 @@ def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str,
     return "vectors", arrays
 
 
-def as_named(name: str, value: Any) -> Given:
-    """Return the values of an option for several sides, or the value of one for all by its name."""
-    return value if isinstance(value, dict) else {name: value}
+def counter(task: Any, kind: str, model: Given, given: Given) -> Callable[[], tr.Report]:
+    """Return what evaluates a model by a task, or by a part of it, with a bar of progress."""
+    if "part" in given:
+        task = task[given.pop("part")]
+    method, options = METHODS[kind]
+    rules = take(given, options)
+    if kind != "lists":
+        rules["audit"] = "audit" in given
+    return partial(getattr(task, method), **model, **rules, progress=bar())
 
 
-def chosen_part(task: Any, given: Given) -> Any:
-    """Take the part of a task that is asked for; without one return the task."""
-    return task[given.pop("part")] if "part" in given else task
-
-
-def counter(task: Any, kind: str, arrays: Given, given: Given) -> Callable[[], Report]:
-    """Return what evaluates a model by a task, with a bar of progress."""
-    if kind == "scores":
-        evaluate = task.evaluate_scores
-        rules = take(given, "order io unique nan dtype threads")
-    else:
-        evaluate = task.evaluate_embeddings
-        rules = take(given, "similarity layout bias csls unique nan dtype threads")
-    return partial(evaluate, **arrays, **rules, audit="audit" in given, progress=bar())
-
-
-def bar() -> Callable[[Progress], None]:
+def bar() -> Callable[[tr.Progress], None]:
     """Return what draws a bar on a terminal, and says everywhere what a stopped run had counted."""
     draw = as_listener(sys.stderr is not None and sys.stderr.isatty())
 
-    def listen(progress: Progress) -> None:
+    def listen(progress: tr.Progress) -> None:
         if progress.resumed and progress.done == progress.resumed:
             shares = f"{size_text(progress.resumed)} of {size_text(progress.total)}"
             click.echo(f"Resumed: {shares} had been counted before.", err=True)
@@ -123,12 +120,11 @@ def bar() -> Callable[[Progress], None]:
 # -- reports ---------------------------------------------------------------------------------------
 
 
-def unit_of(ranks: Ranks) -> str:
+def unit_of(ranks: tr.Ranks) -> str:
     """Return what counts once in ranks: queries with several right answers, or tasks.
 
     Examples
     --------
-    >>> import truerank as tr
     >>> unit_of(tr.Ranks([0], [1], 10))
     'task'
     """
@@ -136,7 +132,7 @@ def unit_of(ranks: Ranks) -> str:
 
 
 def show_report(
-    evaluate: Callable[[], Ranks | Report],
+    evaluate: Callable[[], tr.Ranks | tr.Report],
     given: Given,
     what: str,
     *,
@@ -179,71 +175,62 @@ def show_report(
             "--metrics, as optimistic.mrr"
         )
 
+    counted = evaluate()
+    ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
     if what != SAVED:
         rules["files"] = files_read()
-    made = evaluate_and_save(evaluate, rules, asked.get("save"), grouping)
+    ranks = ranks.with_protocol(**rules)
+    if "save" in asked:  # Ranks are saved before anything else can fail.
+        ranks.save(asked["save"])
+    result = tr.report(ranks, **grouping)
+    result._of_lists = getattr(counted, "_of_lists", ())
     findings = list(map(str, split_audit))
     lines = []
-    if made.protocol.similarity is not None and style == "text":
-        lines.append(f"Similarity of vectors: {made.protocol.similarity}.")
+    if ranks.protocol.similarity is not None and style == "text":
+        lines.append(f"Similarity of vectors: {ranks.protocol.similarity}.")
     lines += told
     if "audit" in asked:
-        every_finding = findings + list(map(str, made.audit()))
+        every_finding = findings + list(map(str, result.audit()))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in asked:
-        from ..page import save as save_page  # It needs matplotlib.
-
-        line = command_line()
-        metrics = keys or None
-        save_page(asked["html"], made, command=line, title=title, metrics=metrics, notes=findings)
-    content = None
+        words: Given = {"title": title, "command": command_line(), "notes": findings}
+        tr.page.save(asked["html"], result, metrics=keys or None, **words)
     if style == "json":
-        content = content_of(made, keys, has_intervals="interval" in asked)
+        content = content_of(result, keys, has_intervals="interval" in asked)
         if "audit" in asked and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
-    result: AsTable = made
-    if has_rows:
+        show(result, printing, content)
+    elif has_rows:
         of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in asked}
-        result = table_of_keys(made, printing.pop("metrics"), **of_keys)
-    elif "interval" in asked:
-        printing["interval"] = True
-    show(result, printing, content, lines)
+        table = table_of_keys(result, printing.pop("metrics"), **of_keys)
+        show(table, printing, lines=lines)
+    else:
+        show(result, {**printing, "interval": "interval" in asked}, lines=lines)
 
 
-def content_of(made: Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
+def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
     The intervals are those of the keys, or of the metrics that tables show, without macro averages
     and z, which have none; and of groups the same.
     """
-    content: dict[str, Any] = json.loads(made.to_json(keys or None))
-    if has_intervals:
-        keys = [key for key in keys or made.grammar.few if not why_no_interval(made.read_key(key))]
-        content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
-        if made.by is not None:
-            content["groups"]["intervals"] = {
-                key: [
-                    None if math.isnan(group[key]) else group.interval(key).to_dict()
-                    for group in made.groups.values()
-                ]
-                for key in keys
-            }
+    content: dict[str, Any] = json.loads(result.to_json(keys or None))
+    if not has_intervals:
+        return content
+    content["intervals"] = {}
+    of_groups: dict[str, list[Any]] = {}
+    for key in keys or result.grammar.few:
+        if tr.inference.intervals.why_no_interval(result.read_key(key)):
+            continue
+        content["intervals"][key] = result.interval(key).to_dict()
+        of_groups[key] = []
+        if result.by is not None:
+            for group in result.groups.values():
+                has_value = not math.isnan(group[key])
+                of_groups[key].append(group.interval(key).to_dict() if has_value else None)
+    if result.by is not None:
+        content["groups"]["intervals"] = of_groups
     return content
-
-
-def evaluate_and_save(
-    evaluate: Callable[[], Ranks | Report], rules: Given, path: Path | None, grouping: Given
-) -> Report:
-    """Evaluate a task, save its ranks, and return their report with groups and weights."""
-    measured = evaluate()
-    ranks = measured if isinstance(measured, Ranks) else measured.ranks
-    ranks = ranks.with_protocol(**rules)
-    if path is not None:  # Ranks are saved before anything else can fail.
-        ranks.save(path)
-    made = report(ranks, **grouping)
-    if isinstance(measured, Report):
-        made._of_lists = measured._of_lists
-    return made
 
 
 # -- printing --------------------------------------------------------------------------------------
@@ -254,7 +241,7 @@ def check_printing(printing: Given, **outputs: Path | None) -> str:
     if outputs.get("html") is not None:
         import_extra("matplotlib", "an HTML page", "plot")
     output = printing.get("output")
-    check_outputs(force="force" in printing, output=output, **outputs)
+    check_outputs({"output": output, **outputs}, force="force" in printing)
     style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
         return style or "text"
@@ -270,6 +257,29 @@ def check_printing(printing: Given, **outputs: Path | None) -> str:
         expected = f"{STYLES[style]}, as {style} is asked for"
     expected = f"expected a name that ends in {expected}, got {output}"
     raise click.BadParameter(expected, param_hint="--output")
+
+
+def check_outputs(paths: Mapping[str, Path | None], *, force: bool) -> None:
+    """Raise an error if an output cannot be written, or would replace a file.
+
+    With `force` files are replaced, but neither an input nor another output.
+    """
+    files = [os.path.realpath(file) for file in files_read()]
+    for name, path in paths.items():
+        if path is None:
+            continue
+        place, replaced = writable_place(path, f"--{name}")
+        folder = os.path.dirname(place)
+        if not os.access(folder, os.W_OK):
+            raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
+        for file in files:
+            both_exist = os.path.exists(place) and os.path.exists(file)
+            is_same = both_exist and os.path.samefile(place, file)
+            if is_same or Path(place).is_relative_to(file):
+                raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
+        if replaced is not None and not force:
+            raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
+        files.append(place)
 
 
 def show(
@@ -288,6 +298,7 @@ def show(
         What follows a text; in other forms they go to standard error.
     """
     style = check_printing(printing)
+    output = printing.get("output")
     options = dict(printing)
     for keyword in ("json", "style", "output", "force"):
         options.pop(keyword, None)
@@ -299,18 +310,12 @@ def show(
         text = terminal_text(result.to_csv(**options, spreadsheet=True))
     else:
         text = terminal_text(getattr(result, f"to_{style}")(**options))
+    text = text.removesuffix("\n")
     if lines and style == "text":
-        text += "\n"
-        for line in lines:
-            text += f"\n{printable(line)}"
+        text = "\n".join([text, "", *map(printable, lines)])
     elif style != "json":
         for line in lines:
             click.echo(printable(line), err=True)
-    write_text(text.removesuffix("\n"), style, printing.get("output"))
-
-
-def write_text(text: str, style: str, output: Path | None) -> None:
-    """Print the text of a result, or write it to a file."""
     if output is not None:
         with replace_file(output) as file:
             file.write(f"{text}\n".encode(errors="backslashreplace"))
@@ -326,27 +331,3 @@ def command_line() -> str:
     words = ["truerank"]
     words += click.get_current_context().find_root().obj
     return shlex.join(words)
-
-
-def check_outputs(force: bool = False, **paths: Path | None) -> None:
-    """Raise an error if an output cannot be written, or would replace a file.
-
-    With `force` files are replaced, but neither an input nor another output. It is called before
-    anything is counted, which may take long.
-    """
-    taken = files_read()
-    for name, path in paths.items():
-        if path is None:
-            continue
-        place, replaced = writable_place(path, f"--{name}")
-        folder = os.path.dirname(place)
-        if not os.access(folder, os.W_OK):
-            raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
-        for file in map(os.path.realpath, taken):
-            both_exist = os.path.exists(place) and os.path.exists(file)
-            is_same = both_exist and os.path.samefile(place, file)
-            if is_same or Path(place).is_relative_to(file):
-                raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
-        if replaced is not None and not force:
-            raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
-        taken.append(place)

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import os
-from functools import partial
-from itertools import chain
-from typing import Any
 
 import click
 
-from ..errors import InputValueError
+from ..errors import InputValueError, argument_names
 from ..metrics.answers import ANSWERLESS, GAINS, MISSES
 from ..ranks.labels import LABEL_ALIASES
-from ..records.elements import is_integer_text
-from ..records.list_files import qrels_of_file
-from ..records.text import text_blocks
+from ..records.text import fields_of, text_lines
 from ..retrieval import Task
-from .options import (
-    ARRAY,
-    CANDIDATES,
-    COUNTING,
-    INPUT,
-    REPORTED,
-    WORD,
-    Given,
-    Value,
-    command,
-    name_arguments,
-    note_file,
-    option,
-    read_names,
-    take,
-)
-from .output import bar, chosen_part, counter, open_model, show_report
+from . import options
+from .options import Given, command, option, take
+from .output import counter, open_model, show_report
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -40,10 +21,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     if not os.path.exists(text):
         return text
     groups: dict[str, str] = {}
-    blocks = text_blocks(argument, note_file(text))
-    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for _, block in blocks)
-    for number, line in enumerate(lines, 1):
-        fields = [field.strip(" ") for field in line.removesuffix("\r").split("\t")]
+    for number, line in text_lines(argument, options.note_file(text)):
+        fields = fields_of(line, "tabs")
         place = f"{text}: line {number}"
         if len(fields) != 2 or not all(fields):
             expected = "a name and its group, with a tab between them"
@@ -55,21 +34,16 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     return groups
 
 
-@command(
-    "retrieval",
-    "columns relevance_level known split part leaks similarity layout bias "
-    f"{COUNTING} io {REPORTED}",
-    {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"},
-)
+@command("retrieval", options.OF_TASKS, "bias relevance_level", options.REPORTED)
 @option(
     "--qrels",
-    INPUT,
+    options.INPUT,
     "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
     required=True,
 )
 @option(
     "--lists",
-    INPUT,
+    options.INPUT,
     "Lists of the top candidates, perhaps gzipped: a TREC run, or a header of names.",
 )
 @option(
@@ -80,16 +54,16 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 )
 @option(
     "--candidates",
-    CANDIDATES,
+    options.CANDIDATES,
     "How many candidates there are in all, or their names in the order of columns and vectors: a "
     "file with a name in each line, or .npy.",
 )
-@option("--scores", WORD, "Scores of all candidates, with a row for each query.")
-@option("--queries", ARRAY, "A vector for each query: .npy.")
-@option("--entities", ARRAY, "A vector for each candidate: .npy.")
+@option("--scores", options.WORD, "Scores of all candidates, with a row for each query.")
+@option("--queries", options.ARRAY, "A vector for each query: .npy.")
+@option("--entities", options.ARRAY, "A vector for each candidate: .npy.")
 @option(
     "--labels",
-    Value(read_names, "queries=file", ("queries",)),
+    options.Value(options.read_names, "queries=file", ("queries",)),
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
 @option("--gain", tuple(GAINS), "What becomes of gains in nDCG. Default: linear.")
@@ -104,7 +78,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 )
 @option(
     "--by",
-    Value(read_groups, "label|file"),
+    options.Value(read_groups, "label|file"),
     "Groups of the queries: a file with lines of a query and its group, with a tab between them, "
     "perhaps gzipped, which --save stores as the label group; or another label of the answers.",
 )
@@ -124,62 +98,48 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
     """
     facts = take(given, "qrels columns split leaks gain relevance_level")
-    if given.pop("exclude", False):
-        facts["exclude"] = "self"
-    if isinstance(given.get("by"), dict):
-        facts["groups"] = given["by"]
-        given["by"] = "group"
     facts["known"] = given.pop("known", {})
     facts |= given.pop("labels", {})
+    if given.pop("exclude", False):
+        facts["exclude"] = "self"
+    by = given.get("by")
+    if isinstance(by, dict):
+        facts["groups"] = by
+        given["by"] = "group"
     candidates = given.pop("candidates", None)
-    lists = given.pop("lists", None)
-    if lists is None:
-        what, arrays = open_model(given, "queries entities")
-        if candidates is None:
-            candidates = count_candidates(what, arrays)
-        if isinstance(candidates, int):
-            check_digits(facts["qrels"], facts.get("columns"))
-            candidates = range(candidates)
-        task = chosen_part(Task(**facts, entities=candidates), given)
-        name_arguments({name: f"--{name}" for name in arrays})
-        count = counter(task, what, arrays, given)
-    else:
-        what = "lists"
+    if "lists" in given:
+        kind = "lists"
+        model = {"ids": given.pop("lists")}
         if candidates is None:
             raise click.UsageError(
                 "--lists needs --candidates: the number of documents in the collection, or a file "
                 "of their names"
             )
-        task = chosen_part(Task(**facts, entities=candidates), given)
-        rules = take(given, f"{COUNTING} misses")
-        count = partial(task.evaluate_lists, lists, **rules, progress=bar())
-    check_label(given.get("by"), task)
-    show_report(count, given, what, unit="query", title=f"Retrieval of {task.protocol.split}")
-
-
-def count_candidates(kind: str, arrays: Given) -> int | None:
-    """Return how many candidates a model has."""
-    if kind == "scores":
-        columns: int = arrays["scores"].shape[-1]
-        return columns
-    return len(arrays["entities"]) if arrays["entities"].ndim > 0 else None
-
-
-def check_digits(qrels: str, columns: Any) -> None:
-    """Refuse names of documents beside scores or vectors: a number does not say their columns."""
-    names = qrels_of_file("--qrels", qrels, columns).documents
-    named = [name for name in names if not is_integer_text(str(name))]
-    if named:
+    else:
+        kind, model = open_model(given, "queries entities")
+        array = model["scores"] if kind == "scores" else model["entities"]
+        if candidates is None and len(array.shape) > 0:
+            candidates = array.shape[-1] if kind == "scores" else array.shape[0]
+        if isinstance(candidates, int):
+            candidates = range(candidates)
+    names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
+    try:
+        with argument_names(qrels="--qrels", **names):
+            task = Task(**facts, entities=candidates)
+    except InputValueError as error:
+        if not isinstance(candidates, range) or not error.argument.startswith("--qrels"):
+            raise
         raise click.UsageError(
-            "scores and vectors need --candidates FILE, a name in each line in the order of their "
-            f"columns, and --labels queries=FILE, those of their rows, as --qrels has names "
-            f"({named[0]!r}); a number is enough beside --lists"
-        )
-
-
-def check_label(by: str | None, task: Task) -> None:
-    """Refuse a name of groups that is neither a file nor a label, before anything is counted."""
+            f"{error}; scores and vectors need --candidates FILE, a name in each line in the order "
+            "of their columns, and --labels queries=FILE, those of their rows, where --qrels has "
+            "names; a number is enough beside --lists"
+        ) from error
     labels = ["unit", *task.answers.labels]
-    if by is not None and LABEL_ALIASES.get(by, by) not in labels:
+    if isinstance(by, str) and LABEL_ALIASES.get(by, by) not in labels:
         expected = f"a file, or one of {', '.join(labels)}"
         raise InputValueError("--by", expected=expected, got=repr(by))
+    # Vectors are options of these names.
+    with argument_names(**({} if kind == "vectors" else names)):
+        count = counter(task, kind, model, given)
+        title = f"Retrieval of {task.protocol.split}"
+        show_report(count, given, kind, unit="query", title=title)

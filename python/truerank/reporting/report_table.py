@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import inference
 from ..errors import InputValueError, UnknownKeyError
-from ..inference.intervals import interval as interval_of
-from ..inference.intervals import why_no_interval
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
 from ..metrics.contributions import UNIT, describe_units
@@ -477,8 +476,8 @@ def add_intervals(
             value = lines[name][i]
             low = high = None
             has_value = key is not None and value is not None and not math.isnan(value)
-            if has_value and not why_no_interval(key, runs=runs):
-                interval = interval_of(model, key, unit=unit, level=level)
+            if has_value and not inference.intervals.why_no_interval(key, runs=runs):
+                interval = inference.interval(model, key, unit=unit, level=level)
                 low = interval.low
                 high = interval.high
                 intervals.append((group, interval))
