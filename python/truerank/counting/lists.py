@@ -318,17 +318,18 @@ def rank_open_lists(
         candidates = sizes[by_list]
     if lists.scores is None:
         dtype = None
-        given = "order alone"
+        source = "order alone"
         true, counts = _counts_by_order(lists, job, listing)
     else:
         dtype = lists.scores.dtype
-        given = "scores"
+        source = "scores"
         true, counts = _counts_by_score(lists, lists.scores, job, listing)
     final = _with_unlisted(counts, are_listed, candidates).final_counts(true)
     if total_bytes:
         report_progress(total_bytes)
-    ranks = job.ranks(final, dtype).with_protocol(lists=given)
-    return ranks._with({"listed": are_listed, "lengths": lengths})[np.argsort(by_list)]
+    in_order = np.argsort(by_list)
+    ranks = job.ranks({name: array[in_order] for name, array in final.items()}, dtype, lists=source)
+    return ranks._with({"listed": are_listed[in_order], "lengths": lengths[in_order]})
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

@@ -480,8 +480,8 @@ def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
     listed = list(value.values())
     are_scored = {isinstance(each, Mapping) for each in listed}
     for query, each in value.items():
-        is_list = is_column(each) and not isinstance(each, Set)
-        if len(are_scored) > 1 or not (isinstance(each, Mapping) or is_list):
+        is_odd = not isinstance(each, Mapping) and (isinstance(each, Set) or not is_column(each))
+        if len(are_scored) > 1 or is_odd:
             expected = "{query: {id: score}}, or {query: [ids, the best first]} for all queries"
             raise InputTypeError(
                 argument, expected=expected, got=f"{query!r}: {reprlib.repr(each)}"

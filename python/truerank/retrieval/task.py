@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ..arrays.row_keys import are_among, distinct
-from ..counting.lists import as_lists
+from ..counting.lists import CandidateLists, as_lists
 from ..embeddings.scoring import TopK
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, warn_user
+from ..inputs.array_likes import as_scores
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..inputs.selection import indptr_of, join_ranges
-from ..metrics.answers import GAINS, check_misses, counted_gains
+from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
@@ -31,7 +32,6 @@ from .side import ALL, SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..counting.lists import CandidateLists
     from ..records.elements import Names as ListedNames
     from ..records.lists import NamedLists
     from ..records.vocabularies import Names
@@ -422,23 +422,24 @@ class Task(SidedTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         check_misses(misses, self.protocol)
-        dtype = options.get("dtype")
         missing: ListedNames = ()
         unused: ListedNames = ()
-        files: tuple[str, ...] = ()
+        fields: dict[str, Any] = {}
+        if misses != MISSES[0]:
+            fields["misses"] = misses
         title = "ids"
         if isinstance(ids, TopK):  # Its ids are positions.
             self._check_columns_of("ids")
             self._check_order_of_queries("ids")
-            lists = as_lists(ids.ids, ids.scores, dtype)
+            lists = as_lists(ids.ids, ids.scores, options.get("dtype"))
         else:
             named = read_lists("ids", ids, columns)
-            lists, missing, unused = self._lists_by_query(named, dtype)
-            files = (named.source,) if named.source else ()
             title = named.title
-            self._warn_of_names(named, lists, options.get("order"))
-        with argument_names(ids=title):
-            report = self._evaluate("lists", lists, options, "ids", misses=misses, files=files)
+            lists, missing, unused = self._lists_by_query(named, title, options.get("dtype"))
+            if named.source:
+                fields["files"] = (named.source,)
+            self._warn_of_names(named, title, lists, options.get("order"))
+        report = self._evaluate("lists", lists, options, title, **fields)
         findings = []
         if missing:
             _warn_of_missing(title, len(self.answers.query_ids), missing, unused)
@@ -452,7 +453,8 @@ class Task(SidedTask):
         lengths: Any = np.diff(lists.indptr)
         if self.protocol.candidates == ALL:
             longest = int(lengths.max(initial=0))
-            findings += _short_lists(longest, report.summary.candidates_min)
+            fewest = int(report.candidates.min()) if len(report.candidates) else 0
+            findings += _short_lists(longest, fewest)
         names = int(lengths[self._rows_of(self.answers)].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = report.ranks.lengths  # They are without what is known.
@@ -464,17 +466,18 @@ class Task(SidedTask):
         return report
 
     def _lists_by_query(
-        self, named: NamedLists, dtype: Any
+        self, named: NamedLists, title: str, dtype: Any
     ) -> tuple[CandidateLists, ListedNames, ListedNames]:
         """Return named lists in the order of the rows of this task, or of this part of one.
 
         And the queries with right answers that have no list, and those of lists that are not used.
         """
         queries = self.names["query"]
-        query_ids = self._ids_of_listed_queries(named)
+        query_ids = self._ids_of_listed_queries(named, title)
+        number = len(query_ids)
         asked = self.answers.query_ids[:, 0]
         order = np.arange(self.height)
-        is_left_over = np.ones(len(named), np.bool_)
+        is_left_over = np.ones(number, np.bool_)
         if self._asked_by_whole is not None:  # It has each query once, in ascending order.
             order = self.test_rows
             is_left_over = ~are_among(query_ids, self._asked_by_whole)
@@ -482,31 +485,33 @@ class Task(SidedTask):
         is_asked[asked] = True
         is_used = (query_ids >= 0) & is_asked[query_ids]
         # An empty list, behind all others, stands for missing ones.
-        list_of_query = np.full(queries.size, len(named))
+        list_of_query = np.full(queries.size, number)
         list_of_query[query_ids[is_used]] = np.flatnonzero(is_used)
-        missing = asked[list_of_query[asked] == len(named)]
+        missing = asked[list_of_query[asked] == number]
         unused = np.flatnonzero(~is_used & is_left_over)
         rows = list_of_query[order]
         lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
         entries = join_ranges(named.indptr[rows], lengths)
-        indptr = indptr_of(lengths)
-        ids = indptr, self._ids_in_use(named, entries)
-        scores = None if named.scores is None else (indptr, named.scores[entries])
-        with argument_names(ids=named.title):
-            lists = as_lists(ids, scores, dtype)
+        scores = None
+        if named.scores is not None:
+            scores = as_scores(named.scores[entries], dtype)
+        ids = self._ids_of_entries(named, title, entries)
+        lists = CandidateLists(
+            indptr_of(lengths), ids, scores, score_at=lambda i: named.score_at(entries[i])
+        )
         return (
-            lists._replace(score_at=lambda i: named.score_at(entries[i])),
+            lists,
             tuple(map(queries.label_of, missing.tolist())),
             tuple(map(named.queries.__getitem__, unused.tolist())),
         )
 
-    def _ids_of_listed_queries(self, named: NamedLists) -> IntArray:
+    def _ids_of_listed_queries(self, named: NamedLists, title: str) -> IntArray:
         """Return the query of each list; -1 for one that the task lacks, which may be an error."""
-        title = named.title
         is_text = bool(named.path)
         queries = self.names["query"]
         # Positions mean something only where somebody gave the order.
-        if queries.words is not None and len(named) and not isinstance(named.queries[0], str):
+        are_positions = bool(named.queries) and not isinstance(named.queries[0], str)
+        if are_positions and queries.words is not None:
             queries.ids_of("ids", named.queries[:1])
             self._check_order_of_queries("ids")
         if self._all_queries_known:  # Others are an error, and no list is left over.
@@ -515,52 +520,52 @@ class Task(SidedTask):
             elements = read_elements(title, named.queries, "queries")
             query_ids = queries.find(title, elements, is_text=is_text)
         asked = self.answers.query_ids[:, 0]
-        if len(named) and len(asked) and not (query_ids >= 0).any():
+        if named.queries and len(asked) and not (query_ids >= 0).any():
             first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
             problem = f"no query in common: right answers are of {first_asked}, "
             first_listed = ", ".join(map(repr, named.queries[:3]))
             raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
         return query_ids
 
-    def _ids_in_use(self, named: NamedLists, entries: IntArray) -> IntArray:
+    def _ids_of_entries(self, named: NamedLists, title: str, entries: IntArray) -> IntArray:
         """Return the ids of some entries of lists; only the names that these have must be known."""
         numbers = named.ids[entries]
         used = np.flatnonzero(np.bincount(numbers))
         names = named.names
         if len(used) < len(names):
             names = tuple(map(named.names.__getitem__, used.tolist()))
+        entities = self.names["entity"]
+        if self._names_alone is not None:
+            ids_of_names = _ids_of_names_alone(self._names_alone, names)
+        elif named.path and entities.names is None and names:
+            advice = f"give qrels of str, or entities=range({entities.size})"
+            expected = "ids of entities, as qrels have, and no names in text"
+            expected += f" ({advice}, whose digits are names)"
+            raise InputTypeError(title, expected=expected, got=repr(names[0]))
+        else:
+            ids_of_names = entities.ids_of(title, names, is_text=bool(named.path))
         id_of_number: IntArray = np.zeros(len(named.names), np.int64)
-        id_of_number[used] = self._ids_of_names(named.title, names, bool(named.path))
+        id_of_number[used] = ids_of_names
         ids: IntArray = id_of_number[numbers]
         return ids
 
-    def _warn_of_names(self, named: NamedLists, lists: CandidateLists, order: str | None) -> None:
+    def _warn_of_names(
+        self, named: NamedLists, title: str, lists: CandidateLists, order: str | None
+    ) -> None:
         """Warn where no list has a right answer, and where ranks contradict the scores."""
         names = self._names_alone
         targets = self.answers.targets
         if names is not None and len(lists.ids) and not are_among(targets, lists.ids).any():
             right = names.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
-            warn_user(f"{named.title}: no right answer is in any list: {two}")
+            warn_user(f"{title}: no right answer is in any list: {two}")
         if named.contradiction and order != "ascending":
             advice = "order='ascending' says that lower scores are better"
-            warn_user(f"{named.title}: {named.contradiction}: {advice}")
+            warn_user(f"{title}: {named.contradiction}: {advice}")
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
             self._asked_by_whole = source.answers.query_ids[:, 0]
-
-    def _ids_of_names(self, title: str, names: Any, is_text: bool) -> IntArray:
-        """Return the ids of distinct names, any of which may be new where names are alone."""
-        if self._names_alone is not None:
-            return _ids_of_names_alone(self._names_alone, names)
-        entities = self.names["entity"]
-        if is_text and entities.names is None and len(names):
-            advice = f"give qrels of str, or entities=range({entities.size})"
-            expected = "ids of entities, as qrels have, and no names in text"
-            expected += f" ({advice}, whose digits are names)"
-            raise InputTypeError(title, expected=expected, got=repr(names[0]))
-        return entities.ids_of(title, names, is_text=is_text)
 
     def _check_rows(self, name: str) -> None:
         """Refuse columns where entities have no order, and rows where queries have none."""
@@ -592,10 +597,10 @@ class Task(SidedTask):
             raise InputValueError(name, f"{problem}: {advice}")
 
     def _evaluate(
-        self, what: str, value: Any, options: Any, title: str, misses: str = "zero", **more: Any
+        self, what: str, value: Any, options: Any, title: str, **arguments: Any
     ) -> Report:
-        """Report the ranks of the one side."""
-        ranks = evaluate(self, what, {SIDE: value}, options, title=title, misses=misses, **more)
+        """Report the ranks of the one side; further arguments are those of `evaluate`."""
+        ranks = evaluate(self, what, {SIDE: value}, options, title=title, **arguments)
         return Report(ranks, by="group" if self._has_groups else None, unit="query")
 
     def __repr__(self) -> str:
