@@ -14,7 +14,7 @@ import truerank as tr
 # Results, which the package makes and users only read, and records of plain fields.
 RESULTS = """AlignmentData CSLS Comparison
 Interval Intervals Predictions
-Triples Adjusted Metric Figure Step InputError InputTypeError InputValueError
+Triples Adjusted Metric Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK Preset Comparisons CompatReport
 CompatTable"""
 NOT_ASKED = frozenset(RESULTS.split())

@@ -83,8 +83,8 @@ def _exact_rows() -> list[list[str]]:
 
 def _range(tables: Sequence[compat.CompatTable], name: str, key: str) -> str:
     """Return the least and the greatest number, wherever the true candidates stand."""
-    figures = [found[name].figures[key] for found in tables]
-    ends = min(f.least for f in figures), max(f.most for f in figures)
+    ends_of_tables = [found[name].ends[key] for found in tables]
+    ends = min(map(min, ends_of_tables)), max(map(max, ends_of_tables))
     return " to ".join(dict.fromkeys(map(_number, ends)))
 
 

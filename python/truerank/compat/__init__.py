@@ -6,7 +6,6 @@ number departs from the exact one. `table` shows the numbers of several toolkits
 scores.
 """
 
-from .interpreter import Figure
 from .presets import PRESETS, Convention, Metric, Preset, describe
 from .reports import CompatReport, CompatTable, Step, report, table
 
@@ -15,7 +14,6 @@ __all__ = [
     "CompatReport",
     "CompatTable",
     "Convention",
-    "Figure",
     "Metric",
     "Preset",
     "Step",

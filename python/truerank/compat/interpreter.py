@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import default_arithmetic, widen_bfloat16
 from ..inputs.selection import indptr_of
-from ..naming import public
 from ..ranks.container import Ranks
 from ..reporting import report
 from .presets import EXACT, Convention
@@ -351,7 +350,7 @@ def counts_by_convention(
     # Blocks are counted only for conventions whose counts may differ from the exact ones.
     parts: dict[Convention, list[IntArray]] = {}
     for convention in conventions:
-        counted = _up_to_counts(convention)
+        counted = up_to_counts(convention)
         counted_as[convention] = counted
         if replace(counted, **irrelevant) != EXACT:
             parts[counted] = []
@@ -367,7 +366,7 @@ def counts_by_convention(
     return {convention: whole.get(counted, settled) for convention, counted in counted_as.items()}
 
 
-def _up_to_counts(convention: Convention) -> Convention:
+def up_to_counts(convention: Convention) -> Convention:
     """Return a convention without what is done after counting."""
     # Their counts tell candidates before the true one from those after it.
     if convention.rank.endswith("column"):
@@ -376,24 +375,6 @@ def _up_to_counts(convention: Convention) -> Convention:
 
 
 # -- numbers ---------------------------------------------------------------------------------------
-
-
-@public("truerank.compat")
-class Figure(NamedTuple):
-    """A number, with its least and greatest value if a toolkit leaves the order of ties open.
-
-    Attributes
-    ----------
-    value : float
-        The number; if the order of ties is open, its mean over all orders; if the rounding of a
-        transform leaves an order open, the middle of the bounds.
-    least, most : float
-        The bounds; equal to `value` if the order is not open.
-    """
-
-    value: float
-    least: float
-    most: float
 
 
 # A task whose true candidate is among the first k adds this; all others add 0.
@@ -485,8 +466,11 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
 
 def figure(
     key: str, counts: IntArray, convention: Convention, groups: Sequence[IntArray] = ()
-) -> Figure:
-    """Compute one metric under a convention.
+) -> tuple[float, float, float]:
+    """Compute one metric under a convention: its value, and the least and the greatest.
+
+    If the order of ties is open, the value is the mean over all orders; if the rounding of a
+    transform leaves an order open, it is the middle of the bounds.
 
     Parameters
     ----------
@@ -502,17 +486,18 @@ def figure(
     Examples
     --------
     >>> figure("mrr", np.array([[0], [2], [9], [0]]), Convention(rank="any"))
-    Figure(value=0.75, least=0.5, most=1.0)
+    (0.75, 0.5, 1.0)
     """
     candidates, unsettled = counts[2:]
-    nothing = Figure(math.nan, math.nan, math.nan)
+    nothing = (math.nan, math.nan, math.nan)
     if not len(candidates):
         return nothing
     if groups:
         figures = np.array([figure(key, counts[:, group], convention) for group in groups])
         if convention.mean == "float32 sums":
             figures = figures.astype(Single)  # OpenKE also adds and halves floats.
-        return Figure(*figures.mean(axis=0).tolist())
+        value, least, most = figures.mean(axis=0).tolist()
+        return value, least, most
     is_finite = convention.candidates == "finite"
     if is_finite and (candidates**2).sum() < len(candidates):
         return nothing  # PyKEEN raises, since (n**2 - 1) / 12 is no variance.
@@ -526,17 +511,24 @@ def figure(
             value = beyond_first * 1e12
         else:
             value = math.nan
-        return Figure(value, value, value)
+        return value, value, value
     least, most = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
     value = (least + most) / 2
     is_open = least != most and not unsettled.any()
     # The mean rank is linear, so that its mean over all orders is the middle.
     if is_open and key != "mr":
-        value = _mean_over_orders(key, counts)
-    return Figure(value, least, most)
+        value = mean_over_orders(key, counts)
+    return value, least, most
 
 
-def _mean_over_orders(key: str, counts: IntArray) -> float:
+def mean_over_orders(key: str, counts: IntArray) -> float:
+    """Compute the mean of a metric over all orders of ties.
+
+    Examples
+    --------
+    >>> mean_over_orders("mrr@2", np.array([[0], [3], [9], [0]]))
+    0.5
+    """
     above, tied, candidates, _ = counts
     name, k = split_key(key)
     if not k or name == "hits":

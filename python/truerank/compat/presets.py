@@ -172,45 +172,38 @@ class Preset:
     notes: tuple[str, ...] = ()
 
 
-def _read_preset(name: str, row: dict[str, Any]) -> Preset:
-    convention = Convention(**row.pop("convention", {}))
-    metrics = tuple(Metric(*metric) for metric in row.pop("metrics"))
-    return Preset(name=name, convention=convention, metrics=metrics, **_frozen(row))
+def _read_presets() -> Iterator[Preset]:
+    for name, row in _CONTENT["toolkits"].items():
+        fields: dict[str, Any] = {}
+        for key, value in row.items():
+            fields[key] = tuple(value) if isinstance(value, list) else value
+        fields["convention"] = Convention(**fields.get("convention", {}))
+        fields["metrics"] = tuple(Metric(*metric) for metric in fields["metrics"])
+        yield Preset(name=name, **fields)
 
 
-def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with tuples in place of its lists."""
-    frozen = dict(row)
-    for field, value in row.items():
-        if isinstance(value, list):
-            frozen[field] = tuple(value)
-    return frozen
-
-
-PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {name: _read_preset(name, row) for name, row in _CONTENT["toolkits"].items()}
-)
+PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read_presets()})
 
 
 def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
     """Return presets by their names, each of which stands once; None means all of them."""
     if names is None:
         names = PRESETS
-    chosen: list[Preset] = []
+    presets: list[Preset] = []
     for name in several("presets", names, "names or rows"):
         if isinstance(name, Preset):
-            chosen.append(name)
+            presets.append(name)
         elif not isinstance(name, str):
             expected = "a name or a Preset"
             raise InputTypeError(argument, expected=expected, got=type(name).__name__)
         elif name not in PRESETS:
             raise UnknownKeyError(argument, "", f"one of {', '.join(PRESETS)}", repr(name))
         else:
-            chosen.append(PRESETS[name])
-    if len({row.name for row in chosen}) < len(chosen):
-        got = ", ".join(row.name for row in chosen)
+            presets.append(PRESETS[name])
+    if len({row.name for row in presets}) < len(presets):
+        got = ", ".join(row.name for row in presets)
         raise InputValueError("presets", expected="each name once", got=got)
-    return chosen
+    return presets
 
 
 @public("truerank.compat")

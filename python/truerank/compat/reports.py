@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -23,7 +23,6 @@ from ..reporting import report as exact_report
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
-    Figure,
     counts_by_convention,
     figure,
     full_blocks,
@@ -85,9 +84,11 @@ class CompatReport(Mapping[str, float], AsTable):
         What it does otherwise, in turn; the last one arrives at its numbers.
     first, last : ndarray of float64, shape (tasks,)
         The first and the last place that the true candidate of each task can take.
-    figures : dict of str to Figure
+    figures : dict of str to float
         Metrics by their keys in truerank, not scaled: "mr", "mrr", "hits@1", "hits@10", and those
         that the toolkit shows.
+    ends : dict of str to (float, float)
+        The least and the greatest value of each of these.
 
     Examples
     --------
@@ -111,23 +112,25 @@ class CompatReport(Mapping[str, float], AsTable):
         self._metrics = {}
         for metric in preset.metrics:
             self._metrics[metric.name.format(filtered=suffix)] = metric
-        keys = [metric.key for metric in preset.metrics]
-        keys.extend(COMMON_KEYS)
+        keys = dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON_KEYS])
         groups = []
         side = exact.ranks.side
         if preset.averaged and side is not None:
             groups = [side.codes == code for code in distinct(side.codes)]
-        self.first, self.last = places(counts[EXACT], EXACT)
-        self.figures = _figures(keys, counts[EXACT], EXACT, groups)
         steps = []
-        for name, convention in preset.convention.steps():
+        for name, convention in [("", EXACT), *preset.convention.steps()]:
             first, last = places(counts[convention], convention)
-            changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
+            self.figures: dict[str, float] = {}
+            self.ends: dict[str, tuple[float, float]] = {}
+            for key in keys:
+                value, least, most = figure(key, counts[convention], convention, groups)
+                self.figures[key] = value
+                self.ends[key] = (least, most)
+            if name:  # The exact definition comes first, and is no step.
+                changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
+                steps.append(Step(name, convention.says(name), changed, self.figures))
             self.first = first
             self.last = last
-            self.figures = _figures(keys, counts[convention], convention, groups)
-            values = {key: shown.value for key, shown in self.figures.items()}
-            steps.append(Step(name, convention.says(name), changed, values))
         self.steps = tuple(steps)
 
     @overload
@@ -141,7 +144,7 @@ class CompatReport(Mapping[str, float], AsTable):
         if isinstance(name, (list, tuple)):
             return {each: self[each] for each in unique_keys(name, "key")}
         metric = self._metric(name)
-        return self.figures[metric.key].value * metric.scale
+        return self.figures[metric.key] * metric.scale
 
     def _metric(self, name: str) -> Metric:
         """Return a metric of the toolkit; an unknown name is a KeyError."""
@@ -177,8 +180,8 @@ class CompatReport(Mapping[str, float], AsTable):
         (0.5, 1.0)
         """
         metric = self._metric(name)
-        shown = self.figures[metric.key]
-        return shown.least * metric.scale, shown.most * metric.scale
+        least, most = self.ends[metric.key]
+        return least * metric.scale, most * metric.scale
 
     def printed(self, name: str) -> str:
         """Write a number with the digits of the toolkit, or both bounds if ties leave it open.
@@ -206,7 +209,14 @@ class CompatReport(Mapping[str, float], AsTable):
         100.0
         """
         metric = self._metric(name)
-        return _exact_value(metric.key, self.exact) * metric.scale
+        metric_name, cutoff = split_key(metric.key)
+        if not cutoff or metric_name == "hits":
+            return self.exact[metric.key] * metric.scale
+        # No report of ranks has the other keys with a cutoff.
+        ranks = self.exact.ranks.realistic
+        if not len(ranks):
+            return float("nan")
+        return float(per_task(metric.key, ranks).mean()) * metric.scale
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for each number: the exact one, those after the steps, and the toolkit's.
@@ -287,45 +297,26 @@ class CompatTable(dict[str, CompatReport], AsTable):
         keys = _names(metrics, COMMON_KEYS)
         cells: dict[str | Column, list[Any]] = {"convention": ["exact", *self]}
         for key in keys:
-            figures = [report.figures[key] for report in self.values()]
             # The exact definition leaves nothing open.
-            ranges: list[Any] = [self.exact[key]]
-            ranges += [(figure.least, figure.most) for figure in figures]
-            values = [self.exact[key]] + [figure.value for figure in figures]
+            values = [self.exact[key], *(report.figures[key] for report in self.values())]
+            ranges = [self.exact[key], *(report.ends[key] for report in self.values())]
             cells[replace(column_of(key), shown=ranges)] = values
         return Table(cells).table(**options)
 
 
-def _names(chosen: Names, known: Collection[str]) -> list[str]:
-    if chosen is None or (isinstance(chosen, str) and chosen == "all"):
+def _names(metrics: Names, known: Collection[str]) -> list[str]:
+    if metrics is None or (isinstance(metrics, str) and metrics == "all"):
         return list(known)
-    names = unique_keys(chosen)
+    names = unique_keys(metrics)
     for name in names:
         if name not in known:
             raise UnknownKeyError("metrics", "", f"one of {', '.join(known)}", repr(name))
     return names
 
 
-def _figures(
-    keys: Iterable[str], counts: IntArray, convention: Convention, groups: Sequence[IntArray]
-) -> dict[str, Figure]:
-    return {key: figure(key, counts, convention, groups) for key in dict.fromkeys(keys)}
-
-
 def column_of(key: str) -> Column:
     decimals = 1 if key == "mr" else 3
     return Column(key, table_name(key), decimals)
-
-
-def _exact_value(key: str, exact: Report) -> float:
-    """Return the value of realistic ranks, also of keys that no report of ranks has."""
-    name, cutoff = split_key(key)
-    if not cutoff or name == "hits":
-        return exact[key]
-    ranks = exact.ranks.realistic
-    if not len(ranks):
-        return float("nan")
-    return float(per_task(key, ranks).mean())
 
 
 # -- evaluation ------------------------------------------------------------------------------------
@@ -433,7 +424,7 @@ def table(
     """
     columns = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
     rules = Rules(order=order, dtype=dtype, nan="worst", audit=True)
-    chosen = find_presets(presets)
+    rows_of_presets = find_presets(presets)
     if others is None:
         ranks, blocks = _count_columns(scores, rules, **columns)
     else:
@@ -443,10 +434,10 @@ def table(
         ranks, blocks = _count_sampled(scores, others, rules)
     exact = exact_report(ranks if side is None else ranks.with_labels(side=side))
     conventions = [EXACT]
-    for preset in chosen:
+    for preset in rows_of_presets:
         conventions += [reached for _, reached in preset.convention.steps()]
     counts = counts_by_convention(ranks, blocks, conventions)
-    return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in chosen])
+    return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in rows_of_presets])
 
 
 def _count_columns(
@@ -469,11 +460,15 @@ def _count_sampled(true_scores: Any, others: Any, rules: Rules) -> tuple[Ranks, 
         got = f"shape {true.array.shape}"
         raise InputValueError("scores", expected="one score for each task beside others=", got=got)
     true = true.with_array(true.array.reshape(-1))
-    of_rules = {"order": rules.order, "dtype": rules.dtype, "nan": rules.nan, "audit": rules.audit}
-    ranks = rank_against(true_scores, others, **of_rules)
-    values = others
-    if isinstance(others, tuple):
-        _, values = others
+    ranks = rank_against(
+        true_scores,
+        others,
+        order=rules.order,
+        dtype=rules.dtype,
+        nan=rules.nan,
+        audit=rules.audit,
+    )
+    values = others[1] if isinstance(others, tuple) else others
     with argument_names(scores="others"):
         negatives = as_scores(values, rules.dtype)
     flat = negatives.with_array(negatives.array.reshape(-1))
