@@ -20,8 +20,8 @@ FAULTS = [
     Fault(
         "a check left out",
         "python/truerank/tasks/candidates.py",
-        "missing = answers[~are_among(answers, chosen)]",
-        'missing = answers[~are_among(answers, chosen) & ("head" in what)]',
+        "missing = answers[~are_among(answers, pool)]",
+        'missing = answers[~are_among(answers, pool) & ("head" in noun)]',
     ),
     Fault(
         "a bound made too tight",

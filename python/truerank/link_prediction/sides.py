@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from ..ranks.labels import Labels, labels_of_codes
 from ..records.split_audit import audit_split, count_in_words
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
+    ALL,
+    TYPED,
+    CandidateSet,
     KeyedLists,
     Sampled,
-    check_among,
-    check_sample,
+    candidates_of_tasks,
     draw_candidates,
     name_of_sets,
-    read_keyed_lists,
+    read_candidate_set,
 )
 from ..tasks.side import Side, TaskLists, make_side
 from .triples import SIDES
@@ -58,11 +60,7 @@ QUERY_ROLES: dict[str, tuple[str, ...]] = {
 TRIPLES = "triples"  # Messages call the facts so.
 TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
-
-
-# Any other str is the name of a known split.
-ALL = "all"
-TYPED = "typed"
+ROWS = "rows of the test"  # They may have lists of candidates.
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
     "of entities, a list for each test triple as (indptr, indices), a mapping of relations or of "
@@ -124,7 +122,7 @@ def make_sides(
     kept: IntArray,
     keys: Sequence[int],
     filter: str,
-    candidates: CandidateSet,
+    candidates: Mapping[str, CandidateSet],
     *,
     is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, Side]:
@@ -142,8 +140,8 @@ def make_sides(
         The further columns that are part of a query.
     filter : str
         The rule by which known answers are left out: a word of `FILTERS`.
-    candidates : CandidateSet
-        The candidate set.
+    candidates : mapping of str to CandidateSet
+        By side.
     is_asked : ndarray of bool
         The triples of all splits that share a query of the task are marked in it.
     """
@@ -158,7 +156,7 @@ def make_sides(
         "tail_degree": labels_of_codes(of_entities.of(facts["tail"][kept])),
     }
     del of_entities
-    made = {}
+    by_name = {}
     for name, (*query, answer) in roles_by_side(sides, keys).items():
         size = splits.vocabularies[name].size
         side = make_side(
@@ -174,8 +172,9 @@ def make_sides(
             known_answers = make_side(
                 name, facts, kept, query=agreeing, answer=answer, n_candidates=size
             ).filter
-        degrees = of_relations.of(side.targets)
-        if name != "relation":
+        if name == "relation":
+            degrees = of_relations.of(side.targets)
+        else:
             degrees = labels_of_triples[f"{name}_degree"].codes
         labels = {
             "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
@@ -186,11 +185,9 @@ def make_sides(
             **labels_of_triples,
             "degree": degree_buckets(degrees),
         }
-        candidates_of_side = candidates_of(candidates, side, splits)
-        made[name] = replace(
-            side, filter=known_answers, candidates=candidates_of_side, labels=labels
-        )
-    return made
+        among = candidates_of_side(candidates[name], side, splits)
+        by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
+    return by_name
 
 
 def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:
@@ -204,38 +201,10 @@ def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[
     return {side: (*QUERY_ROLES[side], *map(str, keys), side) for side in sides}
 
 
-class CandidateSet(NamedTuple):
-    """A checked candidate set, with its name in the protocol.
-
-    Attributes
-    ----------
-    name : str
-    pool : str, ndarray of int64, or KeyedLists
-        What candidates are, or are drawn from: all, those that occur in that position of that
-        relation ("typed"), those of a known split by its name, ids, or ids for each relation or
-        for each row of the test.
-    by_row : bool
-        Whether lists are those of rows of the test.
-    sampled : Sampled or None
-        How candidates are drawn.
-    by_side : dict of str to CandidateSet, or None
-        Those of each side, where they are not the same.
-    """
-
-    name: str
-    pool: str | IntArray | KeyedLists = ALL
-    by_row: bool = False
-    sampled: Sampled | None = None
-    by_side: dict[str, CandidateSet] | None = None
-
-    @property
-    def are_sampled(self) -> bool:
-        """Whether candidates were drawn."""
-        return self.sampled is not None
-
-
-def as_candidates(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
-    """Check the argument `candidates`.
+def as_candidates(
+    value: Any, sides: Sequence[str], splits: SplitTables
+) -> tuple[str, dict[str, CandidateSet]]:
+    """Check the argument `candidates`; return what the protocol calls them, and those of each side.
 
     Raises
     ------
@@ -245,13 +214,31 @@ def as_candidates(value: Any, sides: Sequence[str], splits: SplitTables) -> Cand
         entities for the side "relation", a mapping that lacks a side, and another number of lists
         than test triples.
     """
-    if _is_by_side(value, sides, splits):
-        return _read_sides(value, sides, splits)
-    are_listed = value is not None and not isinstance(value, (str, Sampled))
-    if are_listed and len(sides) > 1 and "relation" in sides:
-        problem = "a list is of entities or of relations; give a mapping of sides to lists"
-        raise InputValueError("candidates", problem)
-    return _read_set(value, sides, splits)
+    if not _is_by_side(value, sides, splits):
+        are_listed = value is not None and not isinstance(value, (str, Sampled))
+        if are_listed and len(sides) > 1 and "relation" in sides:
+            problem = "a list is of entities or of relations; give a mapping of sides to lists"
+            raise InputValueError("candidates", problem)
+        shared = _read_set(value, sides, splits)
+        return shared.name, dict.fromkeys(sides, shared)
+    if value.keys() != set(sides):
+        expected = f"those of {', '.join(sides)}, the sides of the task"
+        raise InputValueError("candidates", expected=expected, got=", ".join(value))
+    by_side = {}
+    for side in sides:
+        if isinstance(value[side], Sampled):
+            expected = "lists, relations with their lists, or the name of a set for each side"
+            raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
+        by_side[side] = _read_set(value[side], [side], splits)
+    names = {candidates.name for candidates in by_side.values()}
+    lists = [each.pool for each in by_side.values() if not isinstance(each.pool, str)]
+    if len(names) == 1:
+        name = names.pop()
+    elif len(lists) == len(by_side):
+        name = name_of_sets(lists)
+    else:
+        name = ", ".join(f"{side} {candidates.name}" for side, candidates in by_side.items())
+    return name, by_side
 
 
 def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
@@ -271,83 +258,29 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
     return True
 
 
-def _read_sides(
-    value: Mapping[str, Any], sides: Sequence[str], splits: SplitTables
-) -> CandidateSet:
-    """Read the candidates of each side."""
-    if value.keys() != set(sides):
-        expected = f"those of {', '.join(sides)}, the sides of the task"
-        raise InputValueError("candidates", expected=expected, got=", ".join(value))
-    by_side = {}
-    for side in sides:
-        if isinstance(value[side], Sampled):
-            expected = "lists, relations with their lists, or the name of a set for each side"
-            raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
-        by_side[side] = _read_set(value[side], [side], splits)
-    parts = list(by_side.values())
-    if all(part.name == parts[0].name for part in parts):
-        name = parts[0].name
-    elif any(isinstance(part.pool, str) for part in parts):
-        name = ", ".join(f"{side} {part.name}" for side, part in by_side.items())
-    else:
-        name = name_of_sets([_one_set_if_all_are(part.pool) for part in parts])
-    return CandidateSet(name, by_side=by_side)
-
-
 def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
-    """Read candidates of some sides whose answers are of one kind, if they are not all."""
-    if value is None:
-        return CandidateSet(ALL)
-    if isinstance(value, Sampled):
-        return _read_sample(value, sides, splits)
-    if isinstance(value, str):
-        _check_name(value, sides, splits)
-        return CandidateSet(value, value)
+    """Read candidates of some sides whose answers are of one kind."""
     if isinstance(value, tuple) and value and all(map(_is_list, value)):
         return _read_lists(value, sides, splits)
-    if isinstance(value, Mapping):
-        if "relation" in sides:
-            problem = "lists by relation are of entities; relations are no candidates by relation"
-            raise InputValueError("candidates", problem)
-        vocabularies = splits.vocabularies
-        lists = read_keyed_lists(value, vocabularies["relation"], vocabularies["head"])
-        return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
-    vocabulary = splits.vocabularies[sides[0]]
-    others = ", or {side: (indptr, indices)} with a list for each test triple"
-    chosen = vocabulary.set_of("candidates", value, others)
-    return CandidateSet(name_of_sets([chosen]), chosen)
-
-
-def _read_sample(value: Sampled, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
-    """Read how candidates are drawn, and from what."""
-    sampled = check_sample(value, "answer")
-    if sampled.per is not None:
+    if isinstance(value, Mapping) and "relation" in sides:
+        problem = "lists by relation are of entities; relations are no candidates by relation"
+        raise InputValueError("candidates", problem)
+    vocabularies = splits.vocabularies
+    forms = ", or {side: (indptr, indices)} with a list for each test triple"
+    candidates = read_candidate_set(
+        value, "answer", vocabularies["relation"], vocabularies[sides[0]], forms
+    )
+    if candidates.sampled is not None and candidates.sampled.per is not None:
         problem = 'every task has its own sample: per is "answer" here, or None'
         raise InputValueError("candidates", problem)
-    pool = ALL
-    if sampled.typed:
-        pool = TYPED
-    elif sampled.among is not None:
-        pool = sampled.among
-    _check_name(pool, sides, splits)
-    return CandidateSet(sampled.name, pool, sampled=sampled)
-
-
-def _check_name(name: str, sides: Sequence[str], splits: SplitTables) -> None:
-    """Check that a name is that of a candidate set which the sides have."""
-    if name == TYPED and "relation" in sides:
-        raise InputValueError("candidates", "types are those of entities; relations have none")
-    if name not in (ALL, TYPED) and name not in splits.known:
-        known = ", ".join(splits.known) or "none"
-        got = f"{name!r}; the known splits: {known}"
-        raise InputValueError("candidates", expected=_EXPECTED, got=got)
-
-
-def _one_set_if_all_are(pool: Any) -> Any:
-    """Return the set that all relations have, if lists by relation are the same, or the pool."""
-    if isinstance(pool, KeyedLists) and pool.one_set is not None:
-        return pool.one_set
-    return pool
+    if isinstance(candidates.pool, str):
+        if candidates.pool == TYPED and "relation" in sides:
+            raise InputValueError("candidates", "types are those of entities; relations have none")
+        if candidates.pool not in (ALL, TYPED, *splits.known):
+            known = ", ".join(splits.known) or "none"
+            got = f"{candidates.pool!r}; the known splits: {known}"
+            raise InputValueError("candidates", expected=_EXPECTED, got=got)
+    return candidates
 
 
 def _is_list(value: object) -> bool:
@@ -367,17 +300,17 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTable
     rows = np.arange(splits.tested)
     list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
-    lists = KeyedLists(rows, indptr, indices)
-    return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists, by_row=True)
+    lists = KeyedLists(rows, indptr, indices, Vocabulary(splits.tested, None, ROWS))
+    return CandidateSet(name_of_sets([lists]), lists)
 
 
-def candidates_of(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
+def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
     """Make the candidates of one side, in the form that `Side` takes.
 
     Parameters
     ----------
     candidates : CandidateSet
-        The candidate set.
+        Those of the side.
     side : Side
         The side, whose filter has all known answers.
     splits : SplitTables
@@ -392,9 +325,28 @@ def candidates_of(candidates: CandidateSet, side: Side, splits: SplitTables) -> 
     ValueError
         If an answer is not among its candidates.
     """
-    if candidates.by_side is not None:
-        candidates = candidates.by_side[side.name]
-    pool = _read_pool(candidates, side, splits)
+    pool: Any = candidates.pool
+    relations = splits.rows[side.units, 1]
+    is_word = isinstance(pool, str)
+    if is_word and pool == ALL:
+        pool = None
+    elif is_word and pool == TYPED:  # Each relation has a list.
+        answers = splits.columns[side.name]
+        relation, entities = distinct_rows([splits.rows[:, 1], answers])
+        size = splits.vocabularies["relation"].size
+        indptr = indptr_of(np.bincount(relation, minlength=size))
+        pool = TaskLists(indptr, entities, relations)
+    else:
+        if is_word:
+            columns = (1,) if side.name == "relation" else (0, 2)
+            rows = splits.known_rows(pool)
+            pool = distinct(np.concatenate([rows[:, column] for column in columns]))
+        keys = relations
+        if isinstance(pool, KeyedLists) and pool.names.of == ROWS:
+            keys = side.units
+        members = splits.vocabularies[side.name]
+        noun = f"answers of the side {side.name}"
+        pool = candidates_of_tasks(pool, keys, side.targets, members, noun)
     if candidates.sampled is None:
         return pool
     if pool is None:
@@ -410,35 +362,6 @@ def candidates_of(candidates: CandidateSet, side: Side, splits: SplitTables) -> 
     number = candidates.sampled.negatives
     indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
     return TaskLists(indptr, indices, tasks)
-
-
-def _read_pool(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
-    """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
-    pool = candidates.pool
-    vocabulary = splits.vocabularies[side.name]
-    if isinstance(pool, KeyedLists):
-        keys, of_keys = splits.rows[side.units, 1], splits.vocabularies["relation"]
-        if candidates.by_row:
-            keys, of_keys = side.units, Vocabulary(splits.tested, None, "rows of the test")
-        pool.check(keys, side.targets, of_keys, vocabulary)
-        if pool.one_set is not None:
-            return pool.one_set
-        return pool.lists_of(keys)
-    if isinstance(pool, str):
-        if pool == ALL:
-            return None
-        if pool == TYPED:  # Each relation has a list.
-            _, answer = SIDES[side.name]
-            answers = splits.rows[:, answer]
-            relation, entities = distinct_rows([splits.rows[:, 1], answers])
-            relations = splits.vocabularies["relation"].size
-            indptr = indptr_of(np.bincount(relation, minlength=relations))
-            return TaskLists(indptr, entities, splits.rows[side.units, 1])
-        columns = (1,) if side.name == "relation" else (0, 2)
-        rows = splits.known_rows(pool)
-        pool = distinct(np.concatenate([rows[:, column] for column in columns]))
-    check_among(pool, side.targets, vocabulary, f"answers of the side {side.name}")
-    return pool
 
 
 # -- audit -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from ..ranks.protocol import Protocol
 from ..records.id_tables import name_splits
 from ..records.split_audit import check_rules, findings_of_reading
 from ..reporting import Report
+from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .sides import (
@@ -211,7 +212,7 @@ class Task(SidedTask):
         width = splits.rows.shape[1]
         key_columns = _read_keys(keys, width)
         filter_name = _read_filter(filter, known is not None)
-        chosen = as_candidates(candidates, chosen_sides, splits)
+        name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         kept, findings, more_findings = audit_triples(
             splits, key_columns, rules, has_known=known is not None
         )
@@ -220,7 +221,7 @@ class Task(SidedTask):
         self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
         is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides_of_task = make_sides(
-            chosen_sides, splits, kept, key_columns, filter_name, chosen, is_asked=is_asked
+            chosen_sides, splits, kept, key_columns, filter_name, candidate_sets, is_asked=is_asked
         )
         findings += findings_of_reading(
             splits.sizes, TRIPLES, is_asked, splits.left_out, splits.notes
@@ -230,8 +231,8 @@ class Task(SidedTask):
         protocol = Protocol(
             filter=filtered_by,
             filter_rule=_rule_of_protocol(filter_name, key_columns, width),
-            candidates=chosen.name,
-            sampled=chosen.are_sampled,
+            candidates=name_of_candidates,
+            sampled=isinstance(candidates, Sampled),
             split=split,
         )
         super().__init__(

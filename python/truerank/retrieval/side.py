@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,12 @@ from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
-    KeyedLists,
+    ALL,
+    CandidateSet,
     Sampled,
-    check_among,
-    check_sample,
+    candidates_of_tasks,
     draw_candidates,
-    name_of_sets,
-    read_keyed_lists,
+    read_candidate_set,
 )
 from ..tasks.side import Side, TaskLists, make_side
 from .sets import AnswerSets
@@ -30,113 +29,55 @@ from .sets import AnswerSets
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
 
-ALL = "all"
 
-
-class ChosenCandidates(NamedTuple):
-    """Checked candidates of a task.
-
-    Attributes
-    ----------
-    name : str
-        What the protocol calls them.
-    pool : ndarray of int64, KeyedLists, or None
-        What they are, for all queries or for each, or what they are drawn from; None: all.
-    sampled : Sampled or None
-        How they are drawn.
-    """
-
-    name: str
-    pool: IntArray | KeyedLists | None = None
-    sampled: Sampled | None = None
-
-
-def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
+def read_candidates(value: Any, sets: AnswerSets) -> CandidateSet:
     """Read the argument `candidates`.
 
     Raises
     ------
     TypeError, ValueError
-        For a name that no known split has, ids out of range, unknown labels, a typed sample,
-        queries without a list, and right answers that are not among the candidates.
+        For a name that no known split has, ids out of range, unknown labels, a typed sample, and
+        lists or samples where not all entities have names.
     """
-    if isinstance(value, Sampled):
-        return _read_sample(value, sets)
-    if value is None:
-        return ChosenCandidates(ALL)
-    if isinstance(value, str):
-        if value == LISTED:
-            return ChosenCandidates(LISTED)
-        return ChosenCandidates(value, _read_named_pool(value, sets))
-    if sets.names_alone:
-        _refuse_without_names("a list of them")
-    if isinstance(value, Mapping):
-        lists = read_keyed_lists(value, sets.queries, sets.entities)
-        queries, answers = np.ascontiguousarray(sets.pairs.T)
-        lists.check(queries, answers, sets.queries, sets.entities)
-        pool: Any = lists if lists.one_set is None else lists.one_set
-        return ChosenCandidates(name_of_sets([pool]), pool)
-    pool = sets.entities.set_of("candidates", value, ", or {query: [entities]}")
-    name = name_of_sets([pool])
-    check_among(pool, sets.pairs[:, 1], sets.entities, "right answers")
-    return ChosenCandidates(name, pool)
-
-
-def _read_sample(value: Sampled, sets: AnswerSets) -> ChosenCandidates:
-    """Check a sample, and read what it is drawn from."""
-    sampled: Sampled = check_sample(value, "query")
-    if sampled.typed:
-        raise InputValueError("candidates", "queries have no types, from which to draw")
-    if sets.names_alone:
-        _refuse_without_names("a sample")
-    pool = None if sampled.among is None else _read_named_pool(sampled.among, sets)
-    return ChosenCandidates(sampled.name, pool, sampled)
-
-
-def _read_named_pool(name: str, sets: AnswerSets) -> IntArray | None:
-    """Return the entities of a known split; None: all."""
-    if name == ALL:
-        return None
-    if name not in sets.known:
-        known = f"the known splits ({', '.join(sets.known) or 'none'})"
-        expected = f"{ALL}, {LISTED}, or one of {known}"
-        raise InputValueError("candidates", expected=expected, got=repr(name))
-    pool = distinct(sets.known[name][1])
-    check_among(pool, sets.pairs[:, 1], sets.entities, "right answers")
-    return pool
-
-
-def _refuse_without_names(got: str) -> None:
-    expected = "all, or a known split, as not all entities have names"
-    raise InputValueError("candidates", expected=expected, got=got)
+    if sets.names_alone and value is not None and not isinstance(value, str):
+        expected = "all, or a known split, as not all entities have names"
+        got = "a sample" if isinstance(value, Sampled) else "a list of them"
+        raise InputValueError("candidates", expected=expected, got=got)
+    forms = ", or {query: [entities]}"
+    candidates = read_candidate_set(value, "query", sets.queries, sets.entities, forms)
+    pool = candidates.pool
+    if isinstance(pool, str):
+        if candidates.sampled is not None and candidates.sampled.typed:
+            raise InputValueError("candidates", "queries have no types, from which to draw")
+        if pool not in sets.known and pool not in (ALL, LISTED):
+            known = f"the known splits ({', '.join(sets.known) or 'none'})"
+            expected = f"{ALL}, {LISTED}, or one of {known}"
+            raise InputValueError("candidates", expected=expected, got=repr(pool))
+    return candidates
 
 
 def draw_for_queries(
-    candidates: ChosenCandidates,
+    sampled: Sampled,
+    columns: IntArray,
     known: tuple[IntArray, IntArray],
     right: tuple[IntArray, IntArray],
-    size: int,
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each query, its right answers among them.
 
     Parameters
     ----------
-    candidates : ChosenCandidates
-        With a sample.
+    sampled : Sampled
+    columns : ndarray of int64
+        What is drawn from.
     known : (indptr, indices)
         For each query what is never drawn.
     right : (rows, targets)
         The query of each right answer, and the answer.
-    size : int
-        The number of entities.
 
     Returns
     -------
     indptr, indices : ndarray
     """
-    sampled = candidates.sampled
-    assert sampled is not None
-    columns: Any = np.arange(size) if candidates.pool is None else candidates.pool
     rng = np.random.default_rng(sampled.seed)
     number = len(known[0]) - 1
     rows, targets = right
@@ -153,7 +94,7 @@ def draw_for_queries(
 SIDE = "answers"
 
 
-def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Side:
+def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Side:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     size = sets.entities.size
     facts = {"query": sets.pairs[:, 0], "entity": sets.pairs[:, 1]}
@@ -169,15 +110,18 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) ->
         has_filter=bool(sets.known) or candidates.sampled is not None,
     )
     queries = side.query_ids[:, 0]
+    query = queries[side.rows]
     among: Any = candidates.pool
-    if isinstance(among, KeyedLists):
-        among = among.lists_of(queries)._replace(lists=side.rows)
+    if isinstance(among, str):
+        among = distinct(sets.known[among][1]) if among in sets.known else None
+    if among is not None:
+        among = candidates_of_tasks(among, query, side.targets, sets.entities, "right answers")
     if candidates.sampled is not None:
         assert side.filter is not None
+        columns = np.arange(size) if among is None else among
         known = side.filter.indptr, side.filter.indices
-        lists = draw_for_queries(candidates, known, (side.rows, side.targets), size)
-        among = TaskLists(*lists, side.rows)
-    query = queries[side.rows]
+        right = side.rows, side.targets
+        among = TaskLists(*draw_for_queries(candidates.sampled, columns, known, right), side.rows)
     labels = {
         "queries": sets.queries.labels(query),
         "targets": sets.entities.labels(side.targets),

@@ -25,10 +25,11 @@ from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
 from ..reporting.audit import Finding
+from ..tasks.candidates import ALL
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .sets import check_number_of_names, read_answer_sets, without_leaks
-from .side import ALL, SIDE, make_answers, read_candidates
+from .side import SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
 ARGUMENT = "candidates"
+ALL = "all"
+TYPED = "typed"  # They occur in that position of that relation.
 PER = ("answer", "query")  # Candidates are drawn for each of these.
 
 
@@ -99,15 +101,6 @@ def check_sample(sampled: Sampled, default: str) -> Sampled:
     if sampled.per == default:
         return sampled._replace(per=None)
     return sampled
-
-
-def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:
-    """Check that all answers are among the chosen candidates, or name the first other one."""
-    missing = answers[~are_among(answers, chosen)]
-    if len(missing):
-        first = vocabulary.label_of(int(missing[0]))
-        problem = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
-        raise InputValueError("candidates", problem)
 
 
 def batches_of(work: IntArray, most: int) -> Iterator[slice]:
@@ -287,11 +280,14 @@ class KeyedLists:
     indptr : ndarray of int64, shape (k + 1,)
     indices : ndarray of int64
         The candidates of each, ascending and distinct.
+    names : Vocabulary
+        What keys name.
     """
 
     keys: IntArray
     indptr: IntArray
     indices: IntArray
+    names: Vocabulary
 
     @cached_property
     def one_set(self) -> IntArray | None:
@@ -299,7 +295,8 @@ class KeyedLists:
 
         Examples
         --------
-        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 2]), np.array([5, 5])).one_set
+        >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
+        >>> KeyedLists(keys, np.array([0, 1, 2]), np.array([5, 5]), relations).one_set
         array([5])
         """
         lengths = np.diff(self.indptr)
@@ -316,23 +313,23 @@ class KeyedLists:
 
         Examples
         --------
-        >>> lists = KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7]))
+        >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
+        >>> lists = KeyedLists(keys, np.array([0, 1, 3]), np.array([5, 5, 7]), relations)
         >>> lists.lists_of(np.array([8, 8]))
         TaskLists(indptr=array([0, 2]), indices=array([5, 7]), lists=array([0, 0]))
         """
         lists = TaskLists(self.indptr, self.indices, np.searchsorted(self.keys, keys))
         return lists.of_tasks(np.arange(len(keys)))
 
-    def check(
-        self, keys: IntArray, answers: IntArray, of_keys: Vocabulary, of_answers: Vocabulary
-    ) -> None:
+    def check(self, keys: IntArray, answers: IntArray, members: Vocabulary) -> None:
         """Check that keys have lists, and that their right answers are in them.
 
         Parameters
         ----------
         keys, answers : ndarray of int64, shape (n,)
             The key of each task, and its right answer.
-        of_keys, of_answers : Vocabulary
+        members : Vocabulary
+            Of the candidates.
 
         Raises
         ------
@@ -341,19 +338,116 @@ class KeyedLists:
         """
         missing = distinct(keys[~are_among(keys, self.keys)])
         if len(missing):
-            names = first_names([of_keys.label_of(key) for key in missing[:4].tolist()])
-            problem = f"{len(missing):,} {of_keys.of} of the test have no list ({names})"
+            first = first_names(list(map(self.names.label_of, missing[:4].tolist())))
+            problem = f"{len(missing):,} {self.names.of} of the test have no list ({first})"
             raise InputValueError(ARGUMENT, problem)
-        size = of_answers.size
         of_entry = np.repeat(self.keys, np.diff(self.indptr))
-        listed = of_entry * size + self.indices  # They ascend, as the keys and their lists do.
-        wrong = np.flatnonzero(~are_among(keys * size + answers, listed))
+        # Pairs of a key and a candidate ascend, as the keys and their lists do.
+        pairs = of_entry * members.size + self.indices
+        wrong = np.flatnonzero(~are_among(keys * members.size + answers, pairs))
         if len(wrong):
-            answer = of_answers.label_of(int(answers[wrong[0]]))
-            key = of_keys.label_of(int(keys[wrong[0]]))
+            answer = members.label_of(int(answers[wrong[0]]))
+            key = self.names.label_of(int(keys[wrong[0]]))
             problem = f"{len(wrong):,} right answers are not among their candidates"
-            problem += f", first {answer!r} for {key!r} of the {of_keys.of}"
+            problem += f", first {answer!r} for {key!r} of the {self.names.of}"
             raise InputValueError(ARGUMENT, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateSet:
+    """Candidates as they were named, before they are those of tasks.
+
+    Attributes
+    ----------
+    name : str
+        What the protocol calls them.
+    pool : str, ndarray of int64, or KeyedLists
+        What they are, or are drawn from: a word, as "all", or the name of a known split; ids; or
+        ids for each key.
+    sampled : Sampled or None
+        How they are drawn.
+    """
+
+    name: str
+    pool: str | IntArray | KeyedLists
+    sampled: Sampled | None = None
+
+
+def read_candidate_set(
+    value: Any, per: str, keys: Vocabulary, members: Vocabulary, forms: str
+) -> CandidateSet:
+    """Read candidates whose answers are of one kind: a word, a sample, lists by key, or one set.
+
+    Parameters
+    ----------
+    value : None, str, Sampled, mapping, or sequence
+        None: all.
+    per : {"answer", "query"}
+        What is drawn for, if a sample does not say it.
+    keys, members : Vocabulary
+        Of the relations or queries that have lists, and of the candidates.
+    forms : str
+        Further forms, for messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what names nothing, and for a sample that has not the fields of one.
+
+    Examples
+    --------
+    >>> queries, entities = Vocabulary(2, None, "queries"), Vocabulary(9, None, "entities")
+    >>> read_candidate_set([7, 3, 7], "query", queries, entities, "").pool
+    array([3, 7])
+    >>> read_candidate_set(Sampled(5, among="train"), "query", queries, entities, "").pool
+    'train'
+    """
+    if value is None:
+        return CandidateSet(ALL, ALL)
+    if isinstance(value, str):
+        return CandidateSet(value, value)
+    if isinstance(value, Sampled):
+        sampled = check_sample(value, per)
+        pool: Any = TYPED if sampled.typed else ALL
+        if sampled.among is not None:
+            pool = sampled.among
+        return CandidateSet(sampled.name, pool, sampled)
+    if isinstance(value, Mapping):
+        pool = read_keyed_lists(value, keys, members)
+    else:
+        pool = members.set_of(ARGUMENT, value, forms)
+    return CandidateSet(name_of_sets([pool]), pool)
+
+
+def candidates_of_tasks(
+    pool: IntArray | KeyedLists, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str
+) -> Any:
+    """Return the candidates of tasks, one list for all or lists by task, with their answers.
+
+    Parameters
+    ----------
+    pool : ndarray of int64, or KeyedLists
+    keys, answers : ndarray of int64, shape (n,)
+        The key of each task, and its right answer.
+    members : Vocabulary
+        Of the candidates.
+    noun : str
+        What messages call the answers.
+
+    Raises
+    ------
+    InputValueError
+        If a key has no list, or an answer is not among its candidates.
+    """
+    if isinstance(pool, KeyedLists):
+        pool.check(keys, answers, members)
+        return pool.lists_of(keys) if pool.one_set is None else pool.one_set
+    missing = answers[~are_among(answers, pool)]
+    if len(missing):
+        first = members.label_of(int(missing[0]))
+        problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
+        raise InputValueError(ARGUMENT, problem)
+    return pool
 
 
 def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary) -> KeyedLists:
@@ -373,8 +467,9 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     Examples
     --------
     >>> relations, entities = Vocabulary(2, ("likes", "knows"), "relations"), Vocabulary(9, None)
-    >>> read_keyed_lists({"knows": [7, 2, 7], "likes": [3]}, relations, entities)
-    KeyedLists(keys=array([0, 1]), indptr=array([0, 1, 3]), indices=array([3, 2, 7]))
+    >>> lists = read_keyed_lists({"knows": [7, 2, 7], "likes": [3]}, relations, entities)
+    >>> lists.keys, lists.indptr, lists.indices
+    (array([0, 1]), array([0, 1, 3]), array([3, 2, 7]))
     """
     ids = keys.ids_of(ARGUMENT, list(value), lambda i: f"among the {keys.of} of its lists")
     names = list(value)
@@ -386,28 +481,14 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     def where(i: int) -> str:
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
-    found = members.ids_of(ARGUMENT, elements, where)
+    candidates = members.ids_of(ARGUMENT, elements, where)
     in_order = np.argsort(ids, kind="stable")
     # It has the new number of each list in the order of `ids`.
     new_number = np.empty(len(ids), dtype=np.int64)
     new_number[in_order] = np.arange(len(ids))
-    list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), found])
+    list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), candidates])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
-    return KeyedLists(ids[in_order], indptr, indices)
-
-
-def digest_of_ids(*lists: IntArray) -> str:
-    """Return 8 hex digits that tell sets of ids apart in a name.
-
-    Examples
-    --------
-    >>> digest_of_ids(np.array([0, 1])) == digest_of_ids(np.array([0, 2]))
-    False
-    """
-    from hashlib import blake2b
-
-    joined = b"".join(ids.astype("<i8").tobytes() for ids in lists)
-    return blake2b(joined, digest_size=4).hexdigest()
+    return KeyedLists(ids[in_order], indptr, indices, keys)
 
 
 def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
@@ -416,7 +497,7 @@ def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
     Parameters
     ----------
     sets : sequence of ndarray or KeyedLists
-        One for each side, or one for all.
+        One for each side, or one for all. Lists that are all the same are one set.
 
     Examples
     --------
@@ -424,20 +505,30 @@ def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
     'selection of 2 (3ea97a77)'
     >>> name_of_sets([np.array([0, 1]), np.array([2])])
     'selection of 2 x 1 (fa1e0462)'
-    >>> name_of_sets([KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7]))])
+    >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
+    >>> lists = KeyedLists(keys, np.array([0, 1, 3]), np.array([5, 5, 7]), relations)
+    >>> name_of_sets([lists])
     'selection of 2 lists, 3 in all (9c791ac9)'
     """
+    from hashlib import blake2b
+
     sizes = []
     arrays: list[IntArray] = []
     for each in sets:
-        if isinstance(each, KeyedLists):
-            lists = format_count(len(each.keys), "list")
-            sizes.append(f"{lists}, {len(each.indices)} in all")
-            arrays.extend([each.keys, each.indptr, each.indices])
+        if not isinstance(each, KeyedLists):
+            ids = [each]
+            size = str(len(each))
+        elif each.one_set is not None:
+            ids = [each.one_set]
+            size = str(len(each.one_set))
         else:
-            sizes.append(str(len(each)))
-            arrays.append(each)
-    return f"selection of {' x '.join(sizes)} ({digest_of_ids(*arrays)})"
+            ids = [each.keys, each.indptr, each.indices]
+            size = f"{format_count(len(each.keys), 'list')}, {len(each.indices)} in all"
+        sizes.append(size)
+        arrays.extend(ids)
+    joined = b"".join(ids.astype("<i8").tobytes() for ids in arrays)
+    digest = blake2b(joined, digest_size=4).hexdigest()
+    return f"selection of {' x '.join(sizes)} ({digest})"
 
 
 # -- candidates of lists ---------------------------------------------------------------------------
