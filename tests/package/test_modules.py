@@ -100,7 +100,6 @@ TESTED_BY = {
     "reporting/test_report_table.py": """
     """,
     "reporting/test_reports.py": """
-        reporting/summaries
     """,
     "retrieval/test_grades.py": """
         metrics/answers

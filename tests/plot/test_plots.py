@@ -17,7 +17,7 @@ import truerank as tr
 from support.example_ranks import any_ranks
 from support.examples import examples
 from support.refusals import refusal
-from truerank.reporting.summaries import compose_key
+from truerank.metrics.keys import RANK_KEYS
 
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
@@ -260,7 +260,7 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     ax = plot.hits_curve(report, kind=kind)
     line, chance = ax.get_lines()
     cutoffs, values = drawn(line)
-    keys = [compose_key(side, kind, f"hits@{k}") for k in cutoffs[::7]]
+    keys = [RANK_KEYS.compose(side, kind, f"hits@{k}") for k in cutoffs[::7]]
     assert values[::7] == near([report[key] for key in keys])
     assert drawn(chance)[1][::7] == near([report.chance(key)[0] for key in keys])
     most = int(report.model.sample(side, kind).candidates.max(initial=2))
@@ -270,7 +270,9 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     ends_by_k = band(ax) if ax.collections else {}
     for k, ends in list(ends_by_k.items())[::7]:
         kinds = ("pessimistic", "optimistic")
-        assert list(ends) == near([report[compose_key(side, end, f"hits@{k}")] for end in kinds])
+        assert list(ends) == near(
+            [report[RANK_KEYS.compose(side, end, f"hits@{k}")] for end in kinds]
+        )
 
 
 def test_band_of_hits() -> None:

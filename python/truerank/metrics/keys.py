@@ -245,6 +245,17 @@ class Grammar:
             return key._replace(adjustment=kind)
         return key._replace(side=side, kind=kind)
 
+    def compose(self, side: str, kind: str, metric: str) -> str:
+        """Join side, kind and metric to a key, without defaults.
+
+        Examples
+        --------
+        >>> RANK_KEYS.compose("tail", "realistic", "amri")
+        'tail.amri'
+        """
+        words = [word for word in (side, kind) if word not in (ALL_SIDES, self.default_kind)]
+        return ".".join([*words, metric])
+
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
         words = [MACRO] if key.macro else []

@@ -346,7 +346,7 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
 
 
 def _most_candidates(models: Mapping[str, Report], side: str | None) -> int:
-    samples = (sample_of(report, side, DEFAULT_KIND) for report in models.values())
+    samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in models.values())
     return max(int(sample.candidates.max(initial=1)) for sample in samples)
 
 
@@ -359,9 +359,9 @@ def _curves(
     """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
     curves = {}
     for name, report in models.items():
-        sample = sample_of(report, side, kind)
-        best = sample_of(report, side, "optimistic")
-        worst = sample_of(report, side, "pessimistic")
+        sample = ranks_to_draw(report, side, kind)
+        best = ranks_to_draw(report, side, "optimistic")
+        worst = ranks_to_draw(report, side, "pessimistic")
         line, low, high, chance = shares_of(sample, best, worst)
         tasks = len(sample.ranks)
         details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
@@ -390,7 +390,7 @@ def _format_candidates(sample: Sample | Report) -> str:
     return f"{low:,} to {high:,} candidates"
 
 
-def sample_of(report: Report, side: str | None, kind: str) -> Sample:
+def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
     """Return the ranks of a side and kind; None stands for the first side, usually "both".
 
     Raises
@@ -401,7 +401,7 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     Examples
     --------
     >>> from truerank import Ranks, report
-    >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
+    >>> ranks_to_draw(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
     tasks = report.model

@@ -1,4 +1,4 @@
-"""The audit of a report: how its ranks were counted, and what makes its numbers suspect."""
+"""What a report says of its ranks: their numbers and ties, and what makes its values suspect."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from ..arrays.row_keys import codes_of
 from ..metrics.averages import DEFAULT_KIND
 from ..metrics.keys import UNPOOLED_SIDE
 from ..naming import format_count, percent, printable, public
+from ..ranks.container import ties_of
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
-from .summaries import compose_key, share_missed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .reports import Report
-    from .summaries import Summary
 
 # Queries are checked by these.
 CHECKS_OF_QUERIES = ("ties", "constant", "nan", "inf", "saturated", "sampled")
@@ -71,6 +70,95 @@ THRESHOLDS = {
 }
 
 
+# -- summary ---------------------------------------------------------------------------------------
+
+
+@public("truerank.reporting")
+@dataclass(frozen=True)
+class Summary:
+    """Numbers of tasks, candidates and ties, whatever the weights.
+
+    Attributes
+    ----------
+    tasks : int
+    candidates_min, candidates_max : int
+        The range of the number of candidates; 0 without tasks.
+    tied_tasks : int
+        The number of tasks whose true candidate ties with another one. Targets that their lists
+        miss are not counted: they are bounded, not tied.
+    largest_tie, mean_tie : int, float
+        The number of candidates in a tie, the true one included: the largest, and the mean over
+        the tied tasks; 1 and nan where no task ties.
+    audit : dict of str to int, or None
+        The results of a count with `audit=True`: the numbers of candidates that are `nan` and
+        `inf` over all tasks, the largest number of candidates with the best score of a task,
+        `at_best`, the number of true candidates with another score in their block, `differing`, and
+        that of tasks whose row differs from the first row of their query, `mismatched`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> tr.report(tr.Ranks([0, 3], [1, 2], 10)).summary.tied_tasks
+    1
+    """
+
+    tasks: int
+    candidates_min: int
+    candidates_max: int
+    tied_tasks: int
+    largest_tie: int
+    mean_tie: float
+    audit: dict[str, int] | None
+
+
+def summary_of(report: Report) -> Summary:
+    """Sum up the tasks of a report; of queries their right answers. What a list misses is no tie.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks([0, 3, 1], [1, 2, 9], 10, listed=[True, True, False])
+    >>> summary_of(tr.report(ranks)).mean_tie
+    2.0
+    """
+    ranks = report.ranks
+    candidates = ranks.candidates
+    if report.unit == "query":
+        ranks = ranks[report._answered.is_right]
+        candidates = report.candidates  # A list counts here with all that it misses.
+    tied = ties_of(ranks.tied, ranks.listed)
+    ties = tied[tied > 1]
+    counts = None
+    if ranks.audit is not None:
+        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
+        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
+    return Summary(
+        tasks=len(ranks),
+        candidates_min=int(candidates.min()) if len(candidates) else 0,
+        candidates_max=int(candidates.max(initial=0)),
+        tied_tasks=len(ties),
+        largest_tie=int(ties.max(initial=1)),
+        mean_tie=float(ties.mean()) if len(ties) else math.nan,
+        audit=counts,
+    )
+
+
+def kinds_differ(report: Report) -> bool:
+    """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
+    if report.unit == "query":
+        has_bounds = report.protocol.misses == "bounds" and bool(share_missed(report))
+        return report.summary.tied_tasks > 0 or has_bounds
+    return bool((report.ranks.tied > 1).any())
+
+
+def share_missed(report: Report) -> float | None:
+    """Return the share of the right answers of queries that lists miss; None without lists."""
+    is_right = report._answered.is_right
+    if report.ranks.listed is None or not is_right.any():
+        return None
+    return float(1 - report.ranks.listed[is_right].mean())
+
+
 # -- results ---------------------------------------------------------------------------------------
 
 
@@ -102,10 +190,6 @@ class Finding:
 
     def __str__(self) -> str:
         return printable(f"{self.name}: {self.message}")
-
-
-# How bad something is, by the measure of its check, and what it is.
-Graded = tuple[float, Finding]
 
 
 @public("truerank.reporting")
@@ -162,33 +246,28 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     lines = [
         f"{protocol} (fingerprint {protocol.fingerprint}).",
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
-        *_tie_lines(report.summary, is_of_lists=protocol.lists is not None),
     ]
-    if not findings:
-        lines.append("Nothing was found that makes the numbers suspect.")
-    return Findings(findings, lines)
-
-
-def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
-    lines = []
+    summary = report.summary
     if summary.tied_tasks:
         lines.append(
             f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
             f"at most, {summary.mean_tie:.3g} on average."
         )
-    elif summary.tasks and is_of_lists:  # The kinds may differ by misses.
+    elif summary.tasks and protocol.lists is not None:  # The kinds may differ by misses.
         lines.append("No task ties.")
     elif summary.tasks:
         lines.append("No task ties: all kinds of rank agree.")
     if summary.audit is not None:
         counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
         lines.append(f"Counts of scores: {counts}.")
-    return lines
+    if not findings:
+        lines.append("Nothing was found that makes the numbers suspect.")
+    return Findings(findings, lines)
 
 
-def graded_findings(report: Report, names: Sequence[str]) -> list[Graded]:
-    """List what makes the numbers of a report suspect, and how bad each is, by its check.
+def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, Finding]]:
+    """List what makes the numbers of a report suspect, each with the measure of its check.
 
     Examples
     --------
@@ -200,22 +279,22 @@ def graded_findings(report: Report, names: Sequence[str]) -> list[Graded]:
     ['sampled']
     """
     checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
-    asked = [check for check in checks if not names or check in names]
-    graded: list[Graded] = []
-    for name, measure, count, words in _measured(report, asked):
-        if name in asked and measure > THRESHOLDS.get(name, 0.0):
+    checks = tuple(check for check in checks if not names or check in names)
+    graded = []
+    for name, measure, count, words in _measures(report, checks):
+        if name in checks and measure > THRESHOLDS.get(name, 0.0):
             finding = Finding(name, int(count), MESSAGES[name].format(words))
             graded.append((float(measure), finding))
     for finding in report._of_lists:
         if not names or finding.name in names:
-            graded.append((finding.count, finding))
+            graded.append((float(finding.count), finding))
     return graded
 
 
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measured(report: Report, asked: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
+def _measures(report: Report, checks: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
     """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
     Those that compute metrics are made only if they are asked for.
@@ -237,9 +316,9 @@ def _measured(report: Report, asked: Collection[str]) -> Iterator[tuple[str, flo
     if ranks.listed is not None:
         yield "misses", *_share_of(report, ~ranks.listed)
         constant &= ranks.listed
-    if "worse than chance" in asked:
+    if "worse than chance" in checks:
         yield "worse than chance", *_worse_than_chance(report)
-    if "ties" in asked:
+    if "ties" in checks:
         moved, words = _ties(report)
         yield "ties", moved, report.summary.tied_tasks, words
     yield "constant", *_share_of(report, constant)
@@ -291,7 +370,7 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     else:
         question = f"is the similarity {protocol.similarity} right?"
     for side in report.sides:
-        key = compose_key(side, DEFAULT_KIND, "amri")
+        key = report.grammar.compose(side, DEFAULT_KIND, "amri")
         if report[key] < 0:
             z = _standard_errors_above(report, side)
             if z > STANDARD_ERRORS:
@@ -305,18 +384,18 @@ def _standard_errors_above(report: Report, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
     ranks = report.ranks
     mask = report.model.sides.mask(side)
-    chosen: Any = slice(None) if mask is None else mask
-    candidates = ranks.candidates[chosen].astype(np.float64)
+    tasks: Any = slice(None) if mask is None else mask
+    candidates = ranks.candidates[tasks].astype(np.float64)
     weights = np.ones(len(candidates))
     if report.weights is not None:
-        weights = report.weights[chosen]
+        weights = report.weights[tasks]
         weights = weights / (weights.max() or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
-        codes = codes_of(ranks.targets.codes[chosen]).codes
+        codes = codes_of(ranks.targets.codes[tasks]).codes
         deviations = np.bincount(codes, weights=deviations).astype(np.float64)
     spread = math.sqrt(float(np.square(deviations).sum()))
-    excess = float((weights * (ranks.realistic[chosen] - (candidates + 1) / 2)).sum())
+    excess = float((weights * (ranks.realistic[tasks] - (candidates + 1) / 2)).sum())
     if not spread:
         return 0.0
     return excess / spread
@@ -350,7 +429,7 @@ def _ties(report: Report) -> tuple[float, str]:
     most = 0.0
     words = ""
     for side, metric in itertools.product(sides, metrics):
-        keys = {kind: compose_key(side, kind, metric, grammar) for kind in grammar.tie_kinds}
+        keys = {kind: grammar.compose(side, kind, metric) for kind in grammar.tie_kinds}
         values = {kind: report[key] for kind, key in keys.items()}
         value = values[grammar.default_kind]
         gap = max(abs(other - value) for other in values.values())

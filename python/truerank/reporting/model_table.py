@@ -26,7 +26,7 @@ from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.forms import DAGGER
 from ..tables.table import check_digits
-from .audit import Graded, graded_findings
+from .audit import graded_findings
 from .report_table import (
     DOUBTS,
     GROUP,
@@ -500,21 +500,17 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
 
 def _doubts(models: Models) -> Iterator[str]:
     """Say the worst that each of some checks finds in all models, and which models have it."""
-    worst: dict[str, dict[str, Graded]] = {}
+    # By check and model: the measure, and where it is infinite the sizes that the message names.
+    worst: dict[str, dict[str, tuple[float, str]]] = {}
     for name, runs in models.items():
         for report in runs:
-            for graded in graded_findings(report, DOUBTS):
-                of_models = worst.setdefault(graded[1].name, {})
-                of_models[name] = max(of_models.get(name, graded), graded, key=_severity)
+            for measure, finding in graded_findings(report, DOUBTS):
+                doubt = measure, finding.message
+                of_models = worst.setdefault(finding.name, {})
+                of_models[name] = max(of_models.get(name, doubt), doubt)
     for of_models in worst.values():
-        message = max(of_models.values(), key=_severity)[1].message
-        alike = [name for name, (_, finding) in of_models.items() if finding.message == message]
+        _, message = max(of_models.values())
+        alike = [name for name, doubt in of_models.items() if doubt[1] == message]
         names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
         others = ", ".join(name for name in of_models if name not in alike)
         yield f"{names}{message}." + (f" In {others} less." if others else "")
-
-
-def _severity(graded: Graded) -> tuple[float, str]:
-    """Order findings of one check by its measure; where it is infinite, by the sizes they name."""
-    measure, finding = graded
-    return measure, finding.message

@@ -1,4 +1,4 @@
-"""A report as one table: rows of its sides and kinds, of means and groups."""
+"""What a report is printed as: one table of its sides, kinds, means and groups; JSON; a line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .. import inference
 from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
+from ..metrics.averages import DEFAULT_KIND
 from ..metrics.contributions import UNIT, describe_units
 from ..metrics.keys import (
     ALL_SIDES,
@@ -24,17 +25,17 @@ from ..metrics.keys import (
     parse,
     table_name,
 )
-from ..naming import format_count
+from ..naming import format_count, percent
 from ..ranks.grouping import group_codes
-from ..tables import Column, Table
+from ..tables import Column, Table, forms
 from ..tables.as_table import Names
 from ..tables.table import DIGITS, check_digits
-from .audit import graded_findings
-from .summaries import compose_key, kinds_differ, lines_above
+from .audit import graded_findings, kinds_differ, share_missed
 
 if TYPE_CHECKING:
     from ..inference import Interval
     from ..ranks.labels import LabelsLike
+    from .audit import Summary
     from .reports import Report
 
 ALL_METRICS = "all"
@@ -61,6 +62,12 @@ MICRO = "micro"
 GROUP = "group"
 
 ALL_ROWS = "all"  # It labels all groups, or all queries, together.
+
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
+JSON_FORMAT = 1
+JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
+# In these words the line above a table says what becomes of right answers that their lists miss.
+MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
 Pairs = Sequence[tuple[str, str]]  # Each is a side and a kind of rank.
 
@@ -328,7 +335,7 @@ def _macro_lines(
             values = lines[name]
             left_out = len(report._labels) - sum(values[i] == values[i] for i in rows)
             if left_out and key.adjustment != "z":
-                of_key = f"{MACRO}.{compose_key(side, kind, name)}"
+                of_key = f"{MACRO}.{report.grammar.compose(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
 
 
@@ -542,3 +549,148 @@ def label_text(label: Hashable) -> str:
     if isinstance(label, tuple):
         return " ".join(map(str, label))
     return str(label)
+
+
+def lines_above(report: Report) -> list[str]:
+    """Say what was counted, among how many candidates: the lines above a table."""
+    if report.unit == "query":
+        return _lines_of_queries(report)
+    summary = report.summary
+    protocol = report.protocol
+    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
+    number = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
+    if sides:
+        number += f" ({', '.join(sides)})"
+    words = [number]
+    if summary.tasks:
+        noun = "candidate" if summary.candidates_max == 1 else "candidates"
+        if protocol.sampled:
+            noun = f"sampled {noun}"
+        words.append(f"{_range_of_candidates(summary)} {noun}")
+    if protocol.filter:
+        words.append(f"filtered by {' + '.join(protocol.filter)}")
+    else:
+        words.append("unfiltered")
+    if summary.tied_tasks == 1:
+        words.append("1 task is tied")
+    elif summary.tied_tasks:
+        words.append(f"{summary.tied_tasks:,} tasks are tied")
+    elif summary.tasks:
+        words.append("no ties")
+    if report.weighting:
+        words.append(report.weighting)
+    return [f"{', '.join(words)}."]
+
+
+def _lines_of_queries(report: Report) -> list[str]:
+    summary = report.summary
+    protocol = report.protocol
+    sizes = _sizes_of_queries(report)
+    if not summary.tasks:
+        return [sizes]
+    tied = f"{summary.tied_tasks:,} of them tied"
+    lines = [f"{sizes}, {tied}, among {_range_of_candidates(summary)} candidates"]
+    missed = share_missed(report)
+    if missed is not None:
+        share = f"{percent(missed)} of the right answers"
+        line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
+        if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
+            longest = int(report.ranks.lengths.max())
+            line += f"; the longest has {format_count(longest, 'candidate')}"
+        lines.append(line)
+    if report.without_answers:
+        number = format_count(report.without_answers, "query", "queries")
+        counted = "left out" if protocol.answerless is None else "counted as 0"
+        lines.append(f"{number} without a right answer {counted}")
+    if protocol.relevance_level:
+        lines.append(f"answers are right from a gain of {protocol.relevance_level:g} on")
+    return lines
+
+
+def _sizes_of_queries(report: Report) -> str:
+    queries = format_count(report.tasks(), "query", "queries")
+    answers = format_count(report.summary.tasks, "right answer")
+    return f"{queries} with {answers}"
+
+
+def _range_of_candidates(summary: Summary) -> str:
+    low = summary.candidates_min
+    high = summary.candidates_max
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def words_of_repr(report: Report) -> list[str]:
+    """List what the repr of a report says: its sizes, and a few of its values."""
+    if report.unit == "query":
+        words = [_sizes_of_queries(report)]
+        keys = list(report.grammar.few)
+    else:
+        summary = report.summary
+        words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
+        if report.by is not None:
+            words.append(format_count(len(report._labels), "group"))
+        keys = [
+            report.grammar.compose(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS
+        ]
+    return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def write_json(report: Report, metrics: Names, indent: int | None) -> str:
+    """Write a report as JSON, with some keys or those that it lists."""
+    keys = list(report) if metrics is None else unique_keys(metrics)
+    columns = keys
+    if metrics is None:  # One kind of rank is enough for many groups.
+        default = report.grammar.default_kind
+        columns = [key for key in keys if report.read_key(key).kind == default]
+    return forms.write_json(json_content(report, keys, columns), indent)
+
+
+def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON object with some keys, of which groups have some columns."""
+    protocol = report.protocol
+    content: dict[str, Any] = {
+        "kind": JSON_KINDS[report.unit],
+        "format": JSON_FORMAT,
+        "metrics": report.to_dict(keys),
+        "summary": report.summary,
+        "protocol": protocol,
+        "seed": report.seed,
+        "weighting": report.weighting,
+        "sides": report.model.sides.counts,
+        "findings": report.audit(),
+        "groups": None,
+    }
+    if report.by is not None:
+        values = {}
+        for key in columns:
+            parsed = report.read_key(key)
+            if not parsed.macro:
+                values[key] = report._value_by_group(parsed).tolist()
+        content["groups"] = {
+            "by": report.by,
+            "labels": list(report._labels),
+            "tasks": {
+                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
+            },
+            "metrics": values,
+        }
+    if report.unit == "query":
+        missed = share_missed(report)
+        longest = None
+        if missed is not None and report.ranks.lengths is not None:
+            longest = int(report.ranks.lengths.max())
+        content |= {
+            "queries": report.tasks(),
+            "without_answers": report.without_answers,
+            "misses": protocol.misses or "zero",
+            "answers": report.summary.tasks,
+            "missed": missed,
+            "longest": longest,
+            "relevance_level": protocol.relevance_level or 0.0,
+            "answerless": protocol.answerless or "omit",
+        }
+    content["fingerprint"] = protocol.fingerprint
+    return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -199,7 +200,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return reporting.summaries.summary_of(self)
+        return reporting.audit.summary_of(self)
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; of retrieval that of queries.
@@ -255,7 +256,19 @@ class Report(Mapping[str, float], AsTable):
         return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(reporting.summaries.listed_keys(self))
+        grammar = self.grammar
+        kinds = grammar.listed_kinds
+        if self.unit == "task" and not reporting.audit.kinds_differ(self):
+            kinds = (grammar.default_kind,)
+        keys = []
+        for side, kind, metric in itertools.product(self.sides, kinds, grammar.listed):
+            keys.append(grammar.compose(side, kind, metric))
+        if self.by is not None:
+            for side, metric in itertools.product(self.sides, grammar.listed):
+                if self.read_key(metric).adjustment != "z":
+                    key = grammar.compose(side, grammar.default_kind, metric)
+                    keys.append(f"{MACRO}.{key}")
+        return iter(keys)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -269,8 +282,8 @@ class Report(Mapping[str, float], AsTable):
             return NotImplemented
         keys = list(other)
         try:
-            content = reporting.summaries.json_content(self, keys, ())
-            of_other = reporting.summaries.json_content(other, keys, ())
+            content = reporting.report_table.json_content(self, keys, ())
+            of_other = reporting.report_table.json_content(other, keys, ())
         except UnknownKeyError:
             return False
         # As JSON values, nan equals nan.
@@ -717,7 +730,7 @@ class Report(Mapping[str, float], AsTable):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        return reporting.summaries.write_json(self, metrics, indent)
+        return reporting.report_table.write_json(self, metrics, indent)
 
     def table(
         self,
@@ -795,7 +808,7 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.summaries.words_of_repr(self))})")
+        return printable(f"Report({', '.join(reporting.report_table.words_of_repr(self))})")
 
 
 class Groups(Mapping[Hashable, Report]):
