@@ -58,7 +58,14 @@ class InputError(Exception):
         got: object = "",
         place: str = "",
     ) -> None:
-        shown = _shown(got)
+        # Python itself refuses to write integers of 4,301 digits.
+        if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
+            digits = math.ceil(got.bit_length() * math.log10(2))
+            shown = f"an integer of about {digits:,} digits"
+        else:
+            shown = str(got)
+        if len(shown) > _LONGEST_TEXT:
+            shown = f"{shown[: _LONGEST_TEXT // 2]}... ({len(shown):,} characters)"
         super().__init__(argument, problem, expected, shown, place)
         self.problem = problem
         self.expected = expected
@@ -127,16 +134,6 @@ class argument_names:
         if isinstance(error, InputError) and not isinstance(error, UnknownKeyError):
             name, colon, part = error.argument.partition(": ")
             error.argument = f"{self._names.get(name, name)}{colon}{part}"
-
-
-def _shown(got: object) -> str:
-    """Write what came, in a line; Python itself refuses to write integers of 4,301 digits."""
-    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
-        return f"an integer of about {math.ceil(got.bit_length() * math.log10(2)):,} digits"
-    text = str(got)
-    if len(text) <= _LONGEST_TEXT:
-        return text
-    return f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
 
 
 def warn_user(text: str) -> None:

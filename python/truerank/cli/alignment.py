@@ -16,7 +16,7 @@ from ..naming import format_count
 from ..records.elements import is_integer_text
 from ..records.text import fields_of, text_lines
 from . import options
-from .options import Given, command, option, take
+from .options import Values, command, option, take
 from .output import counter, open_model, show_report
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command("alignment", options.OF_TASKS, "header duplicates", options.REPORTING)
 @click.argument("files", type=options.WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
-@option(
-    "--scores",
-    options.WORD,
-    "Similarities in place of vectors, with left entities as rows and right ones as columns.",
-)
+@option("--scores", options.WORD, "Similarities of left (rows) and right entities (columns).")
 @option(
     "--labels",
     options.Value(options.read_names, "side=file", ("left", "right")),
@@ -74,10 +70,9 @@ def parse_candidates(name: str, text: str) -> Any:
 @option(
     "--csls",
     options.POSITIVE,
-    "Use CSLS: subtract the mean similarity of each of both entities to its so many most similar "
-    "candidates.",
+    "CSLS: subtract the mean similarity of both entities to their so many most similar ones.",
 )
-def align(given: Given) -> None:
+def align(values: Values) -> None:
     """Evaluate entity alignment: rank pairs in both directions, by vectors or similarities.
 
     LEFT and RIGHT are .npy files with a vector for each entity of the two graphs, also for entities
@@ -98,29 +93,29 @@ def align(given: Given) -> None:
     truerank alignment left.npy right.npy --data zh_en --known train=sup_pairs --test ref_pairs
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
-    folder = given.pop("data", None)
-    take_arguments(given, folder)
-    kind, model = open_model(given, "left right")
-    facts = take(given, "split candidates duplicates leaks")
+    folder = values.pop("data", None)
+    take_arguments(values, folder)
+    kind, model = open_model(values, "left right")
+    facts = take(values, "split candidates duplicates leaks")
     what = kind
     if folder is None:
-        source = given["pairs"]
-        facts |= take(given, "pairs known columns header")
+        source = values["pairs"]
+        facts |= take(values, "pairs known columns header")
         sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
-        facts |= dict(zip(("left", "right"), sizes, strict=True)) | given.pop("labels", {})
+        facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
     else:
         what = "a data set"
-        of_folder, source = read_data_set(folder, facts.get("split", "test"), given)
+        of_folder, source = read_data_set(folder, facts.get("split", "test"), values)
         facts |= of_folder
     with argument_names(left="--labels left", right="--labels right"):
         task = Task(**facts)
     known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
     with argument_names(left="LEFT", right="RIGHT"):
-        count = counter(task, kind, model, given)
+        count = counter(task, kind, model, values)
         ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
         show_report(
             count,
-            given,
+            values,
             what,
             told=[f"Ranked: {ranked}, {source}; known: {known}."],
             split_audit=task.audit,
@@ -128,14 +123,14 @@ def align(given: Given) -> None:
         )
 
 
-def take_arguments(given: Given, folder: str | None) -> None:
+def take_arguments(values: Values, folder: str | None) -> None:
     """Read the files that are named without an option, and put each in under its own name."""
-    paths = given.pop("files", ())
+    paths = values.pop("files", ())
     names = []
-    if "scores" not in given:
+    if "scores" not in values:
         names += ["LEFT", "RIGHT"]
-    if "test" in given:
-        given["pairs"] = given.pop("test")
+    if "test" in values:
+        values["pairs"] = values.pop("test")
     elif folder is None:
         names.append("PAIRS")
     if len(paths) != len(names):
@@ -143,21 +138,21 @@ def take_arguments(given: Given, folder: str | None) -> None:
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
         if name == "PAIRS":  # The task reads them, for it knows the names.
-            given["pairs"] = options.note_file(path)
+            values["pairs"] = options.note_file(path)
         else:
-            given[name.lower()] = options.read_array(name, path)
+            values[name.lower()] = options.read_array(name, path)
 
 
-def read_data_set(folder: str, split: str, given: Given) -> tuple[dict[str, Any], str]:
+def read_data_set(folder: str, split: str, values: Values) -> tuple[dict[str, Any], str]:
     """Read what a task takes of a data set, and the words for the pairs that are ranked.
 
     These are the pairs of the split, or all if it has no splits. Where there are files of pairs of
     one's own, they are its splits, and the rest is ranked unless one of them is.
     """
-    own = {f"--known {name}": path for name, path in given.pop("known", {}).items()}
-    if "pairs" in given:
-        own["--test"] = given.pop("pairs")
-    fold = given.pop("fold", None)
+    own = {f"--known {name}": path for name, path in values.pop("known", {}).items()}
+    if "pairs" in values:
+        own["--test"] = values.pop("pairs")
+    fold = values.pop("fold", None)
     if own and fold is not None:
         raise click.UsageError("--fold cannot stand beside one's own --known and --test")
     is_of_openea = find_file(folder, "rel_triples_1")

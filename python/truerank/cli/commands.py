@@ -17,7 +17,7 @@ from .. import __version__, _core
 from ..errors import InputError
 from ..naming import printable
 from ..tables import Table
-from .options import PRINTING, Given, command
+from .options import PRINTING, Values, command
 from .output import show
 
 # The function of a command, whose module is loaded when the command is called, and what it does.
@@ -110,7 +110,7 @@ def commands() -> None:
 
 
 @command("info", PRINTING)
-def info(given: Given) -> None:
+def info(values: Values) -> None:
     """Show versions, instruction sets, bounds, threads and devices.
 
     \b
@@ -134,4 +134,4 @@ def info(given: Given) -> None:
     }
     table = Table(["fact", "value"], facts.items())
     table.names = 2
-    show(table, given, facts)
+    show(table, values, facts)

@@ -25,7 +25,7 @@ from ..naming import format_count
 from ..reporting.report_table import metric_column
 from ..tables import Column, Table
 from . import options
-from .options import Given, command, option, take
+from .options import Values, command, option, take
 from .output import show
 
 FOLDER = Path(__file__).parent / "data"
@@ -179,7 +179,7 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
 
 
 @command("demo", options.MEASURED)
-def demo(given: Given) -> None:
+def demo(values: Values) -> None:
     """Evaluate a published model again, which is part of the package.
 
     The exit code is 1 if a measured figure differs from the published one.
@@ -187,8 +187,8 @@ def demo(given: Given) -> None:
     \b
     truerank demo --percent
     """
-    table, wrong = run(percent=given.pop("percent", False))
-    show(table, given)
+    table, wrong = run(percent=values.pop("percent", False))
+    show(table, values)
     if wrong:
         raise click.exceptions.Exit(1)
 
@@ -202,7 +202,7 @@ def demo(given: Given) -> None:
     options.Value(options.read_array, "side=file", ("side",)),
     "Side of each task, head or tail: side=S.npy. OpenKE averages both sides.",
 )
-def compare_conventions(given: Given) -> None:
+def compare_conventions(values: Values) -> None:
     """Show the numbers that other toolkits get from the same scores, beside the exact ones.
 
     SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
@@ -212,12 +212,12 @@ def compare_conventions(given: Given) -> None:
     truerank compat scores.npy targets.npy --filter filter.npz
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     """
-    printing = take(given, f"metrics {options.PRINTING}")
-    given |= given.pop("labels", {})
-    if "preset" in given:
-        show(compat.report(**given), printing)
+    printing = take(values, f"metrics {options.PRINTING}")
+    values |= values.pop("labels", {})
+    if "preset" in values:
+        show(compat.report(**values), printing)
     else:
-        show(compat.table(**given), printing)
+        show(compat.table(**values), printing)
 
 
 @command("adjust", options.PRINTING)
@@ -232,7 +232,7 @@ def compare_conventions(given: Given) -> None:
 @option(
     "--tasks", options.POSITIVE, "Number of tasks. The head and the tail of a triple are two tasks."
 )
-def adjust_value(given: Given) -> None:
+def adjust_value(values: Values) -> None:
     """Adjust a published number for chance, without its model.
 
     METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number, such as 0.46, not
@@ -241,8 +241,8 @@ def adjust_value(given: Given) -> None:
     \b
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
     """
-    printing = take(given, options.PRINTING)
-    adjusted = adjust(given.pop("metric"), given.pop("value"), **given)
+    printing = take(values, options.PRINTING)
+    adjusted = adjust(values.pop("metric"), values.pop("value"), **values)
     numbers = {
         "published": adjusted.value,
         "expected by chance": adjusted.expectation,

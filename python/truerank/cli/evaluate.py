@@ -23,7 +23,7 @@ from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..stores.store import ShardStore
 from . import options
-from .options import Given, command, option, take
+from .options import Values, command, option, take
 from .output import (
     SAVED,
     bar,
@@ -76,11 +76,7 @@ def read_targets(name: str, text: str) -> Any:
 )
 @click.argument("scores", type=options.WORD, required=False)
 @click.argument("targets", type=options.Value(read_targets, "number|file"), required=False)
-@option(
-    "--shards axis",
-    tuple(AXES),
-    "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
-)
+@option("--shards axis", tuple(AXES), "What files of a pattern hold: rows (default) or columns.")
 @option("--member", options.WORD, "Name of the array in an .npz file.")
 @option(
     "--labels",
@@ -88,12 +84,8 @@ def read_targets(name: str, text: str) -> Any:
     "The side, relation or query of the tasks, as side=tail (of all), or relation=r.npy (with one "
     "for each task). They are stored by --save, and can be added to saved ranks.",
 )
-@option(
-    "--filtered-by",
-    options.WORDS,
-    "Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
-)
-def evaluate(given: Given) -> None:
+@option("--filtered-by", options.WORDS, "Splits whose answers --filter leaves out: train,valid.")
+def evaluate(values: Values) -> None:
     """Rank the true candidate of each task and report the metrics.
 
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
@@ -110,9 +102,9 @@ def evaluate(given: Given) -> None:
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     """
-    labels = {LABELS[name]: value for name, value in given.pop("labels", {}).items()}
-    filtered_by = given.pop("filtered_by", None)
-    scores = given.pop("scores", None)
+    labels = {LABELS[name]: value for name, value in values.pop("labels", {}).items()}
+    filtered_by = values.pop("filtered_by", None)
+    scores = values.pop("scores", None)
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     saved_ranks = None
@@ -120,16 +112,14 @@ def evaluate(given: Given) -> None:
         saved_ranks = tr.load(scores)
     else:
         with argument_names(queries="--labels query"):
-            arguments = read_arguments(scores, given, labels)
+            arguments = read_arguments(scores, values, labels)
 
     def count() -> tr.Ranks:
         if saved_ranks is None:
             ranks = tr.rank(**arguments)
         else:
             ranks = saved_ranks
-            options.note_file(
-                scores
-            )  # It is noted only now, as the same line may save ranks in it.
+            options.note_file(scores)  # Only now, as the same line may save ranks in it.
         if labels:
             with argument_names(queries="--labels query"):
                 ranks = ranks.with_labels(**labels)
@@ -140,41 +130,41 @@ def evaluate(given: Given) -> None:
         return ranks.with_protocol(filter=filtered_by)
 
     if saved_ranks is not None:
-        show_report(count, given, SAVED, unit=unit_of(saved_ranks))
+        show_report(count, values, SAVED, unit=unit_of(saved_ranks))
         return
     partial = arguments.get("checkpoint")
-    show_report(count, given, "scores")
+    show_report(count, values, "scores")
     if partial is not None:
         Path(partial).unlink(missing_ok=True)
 
 
-def read_arguments(path: str, given: Given, labels: Given) -> Given:
+def read_arguments(path: str, values: Values, labels: Values) -> Values:
     """Return the arguments of `rank`, with a checkpoint beside the file to save.
 
     Labels and groups are checked before, as a count may take long.
     """
-    if "targets" not in given:
+    if "targets" not in values:
         ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
-    targets = given.pop("targets")
-    reading = take(given, "member dtype io")
-    if "axis" in given:
-        reading["axis"] = AXES[given.pop("axis")]
+    targets = values.pop("targets")
+    reading = take(values, "member dtype io")
+    if "axis" in values:
+        reading["axis"] = AXES[values.pop("axis")]
     store = open_store(path, **reading)
-    rules = take(given, "filter rows candidates order nan threads")
+    rules = take(values, "filter rows candidates order nan threads")
     if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
         check_shards(store, len(targets))
     tasks = store.shape[0]
     of_tasks: Any = rules.get("rows", targets)
     if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
-    if labels or not given.keys().isdisjoint(("by", "weights")):
+    if labels or not values.keys().isdisjoint(("by", "weights")):
         blank = tr.Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2)
         blank = blank.with_labels(**labels)
-        tr.report(blank, by=given.get("by"), weights=given.get("weights"))
-    rules |= {"scores": store, "targets": targets, "audit": "audit" in given, "progress": bar()}
-    if "save" in given:
-        rules["checkpoint"] = f"{given['save']}.partial"
+        tr.report(blank, by=values.get("by"), weights=values.get("weights"))
+    rules |= {"scores": store, "targets": targets, "audit": "audit" in values, "progress": bar()}
+    if "save" in values:
+        rules["checkpoint"] = f"{values['save']}.partial"
     return rules
 
 
@@ -196,7 +186,7 @@ def check_shards(store: ShardStore, tasks: int) -> None:
 @option(
     "--level",
     click.FloatRange(0, 1, min_open=True, max_open=True),
-    "Confidence level of the interval of the difference. Default: 0.95.",
+    "Confidence level of intervals. Default: 0.95.",
 )
 @option(
     "--unit",
@@ -204,9 +194,7 @@ def check_shards(store: ShardStore, tasks: int) -> None:
     "What was drawn when the test set was made: a label of the ranks (query, relation, ...), or a "
     ".npy file with a label for each task of the first file. Default: the label unit, else tasks.",
 )
-@option(
-    "--by", options.LABEL, "The groups that have rows on the page of --html: a label of the ranks."
-)
+@option("--by", options.LABEL, "Groups that have rows on the page of --html: a label of the ranks.")
 @option("--qrels", options.INPUT, "Right answers, of which the files are runs, as those of TREC.")
 @option(
     "--candidates",
@@ -214,7 +202,7 @@ def check_shards(store: ShardStore, tasks: int) -> None:
     "Of runs: how many candidates there are in all, or a file with a name in each line.",
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ.")
-def compare_files(given: Given) -> None:
+def compare_files(values: Values) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
     Each file holds the ranks of one model, which --save of any command wrote; those of retrieval
@@ -232,36 +220,36 @@ def compare_files(given: Given) -> None:
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task where they have none; --unit names another label.
     """
-    paths = given.pop("ranks", ())
+    paths = values.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved ranks of at least two models, each once")
-    printing = take(given, options.PRINTING)
-    page = given.pop("html", None)
-    metrics = given.pop("metrics", ["mrr"])
-    seed = given.pop("seed", 0)
+    printing = take(values, options.PRINTING)
+    page = values.pop("html", None)
+    metrics = values.pop("metrics", ["mrr"])
+    seed = values.pop("seed", 0)
     check_printing(printing, html=page)
-    ranks = ranks_of_models(paths, given)
-    rules = take(given, "relevance_level")
+    ranks = ranks_of_models(paths, values)
+    rules = take(values, "relevance_level")
     if unit_of(next(iter(ranks.values()))) == "task":
         options.refuse(rules, "ranks of tasks with one right answer each")
-    by = given.pop("by", None)
+    by = values.pop("by", None)
     if by is not None and page is None:
         raise click.UsageError("--by has groups on the page of --html; --unit names the units")
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    comparisons = tr.compare(models, metric=metrics, seed=seed, **given)
+    comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
     if page is not None:
-        tr.page.save(page, models, metrics=metrics, command=command_line(), **given)
+        tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
     show(comparisons, printing)
 
 
-def ranks_of_models(paths: Sequence[str], given: Given) -> dict[str, tr.Ranks]:
+def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
     """Return the saved ranks of each model by its name, or with --qrels those of its run."""
-    are_runs = "qrels" in given
+    are_runs = "qrels" in values
     if not are_runs:
-        options.refuse(take(given, "candidates order nan"), "saved ranks")
-    elif "candidates" not in given:
+        options.refuse(take(values, "candidates order nan"), "saved ranks")
+    elif "candidates" not in values:
         raise click.UsageError(
             "--qrels needs --candidates: the number of documents in the collection, or a file of "
             "their names"
@@ -281,8 +269,8 @@ def ranks_of_models(paths: Sequence[str], given: Given) -> dict[str, tr.Ranks]:
     if not are_runs:
         return {name: tr.load(path) for name, path in files.items()}
     with argument_names(entities="--candidates"):
-        task = tr.retrieval.Task(given.pop("qrels"), entities=given.pop("candidates"))
-    rules = take(given, "order nan") | {"progress": bar()}
+        task = tr.retrieval.Task(values.pop("qrels"), entities=values.pop("candidates"))
+    rules = take(values, "order nan") | {"progress": bar()}
     return {name: task.evaluate_lists(path, **rules).ranks for name, path in files.items()}
 
 
@@ -297,7 +285,7 @@ def ranks_of_models(paths: Sequence[str], given: Given) -> dict[str, tr.Ranks]:
     "What to do with tasks that several files of ranks have: refuse them (the default), drop all "
     "but the first, if the counts agree, or keep them.",
 )
-def merge(given: Given) -> None:
+def merge(values: Values) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
 
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
@@ -312,7 +300,7 @@ def merge(given: Given) -> None:
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
-    paths = given.pop("parts", ())
+    paths = values.pop("parts", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [archive_kind("parts", path) for path in paths]
@@ -324,11 +312,11 @@ def merge(given: Given) -> None:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
     if kinds[0] == KIND:
-        ranks = joined_ranks(paths, given.pop("repeats", "refuse"))
+        ranks = joined_ranks(paths, values.pop("repeats", "refuse"))
     else:
-        options.refuse(take(given, "repeats"), "counters")
+        options.refuse(take(values, "repeats"), "counters")
         ranks = merged_counter(paths).ranks()
-    show_report(lambda: ranks, given, SAVED, unit=unit_of(ranks))
+    show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
 def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
@@ -350,18 +338,18 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
 def check_units(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
     """Refuse ranks that lack units of a whole, and say which, or which part is of another."""
     units = sum(origin.units for origin in ranks.origins)
-    found = distinct(unit)
-    if len(found) == units:
+    present = distinct(unit)
+    if len(present) == units:
         return
     first, *others = parts
     wholes = {path: {origin.fingerprint for origin in parts[path].origins} for path in parts}
     apart = [path for path in others if wholes[path].isdisjoint(wholes[first])]
-    got = f"{len(found):,} of them"
+    got = f"{len(present):,} of them"
     if apart:
         got += f"; {apart[0]} is of another test than {first}"
     elif len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
         is_missing = np.ones(units, np.bool_)
-        is_missing[found] = False
+        is_missing[present] = False
         got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
     counted = describe_units(units, unit_codes(ranks, UNIT)[1])
     expected = f"all {counted} of the whole"

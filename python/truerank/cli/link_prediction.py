@@ -12,7 +12,7 @@ from ..errors import InputValueError, argument_names, warn_user
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.sides import FILTERS
 from . import options
-from .options import Given, command, option, take
+from .options import Values, command, option, take
 from .output import bar, counter, open_model, show_report
 
 # The candidates of each side.
@@ -67,8 +67,7 @@ def parse_candidates(option: str, text: str) -> Any:
 @option(
     "--queries",
     options.Value(options.read_array, "side=file", SIDES),
-    "Vectors to compare with entities as tails, or as heads, or with relations: tail=T.npy. Once "
-    "for each side.",
+    "Vectors to compare with tails, heads or relations: tail=T.npy. Once for each side.",
 )
 @option(
     "--scores",
@@ -76,39 +75,22 @@ def parse_candidates(option: str, text: str) -> Any:
     "Scores of all entities as tails, or as heads, or of all relations, in place of vectors: "
     "tail=S.npy. Files are as for evaluate.",
 )
-@option(
-    "--lists",
-    options.INPUT,
-    "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
-)
+@option("--lists", options.INPUT, "Predictions of AnyBURL, in place of --test and a model.")
 @option(
     "--labels",
     options.Value(options.read_names, "kind=file", KINDS),
     "Names of the entities, or of the relations, in the triples: a line for each row of "
     "--entities, or lines of a name and its row. Default: sorted by name.",
 )
-@option(
-    "--unique",
-    None,
-    "Rows belong to the distinct queries, in ascending order of their ids, not to the triples.",
-)
-@option(
-    "--sides",
-    options.Value(parse_sides, "name,..."),
-    "What to predict: head, tail, relation. Default: head,tail.",
-)
+@option("--unique", None, "Rows belong to the distinct queries, in ascending order of their ids.")
+@option("--sides", options.Value(parse_sides, "name,..."), "Sides to predict. Default: head,tail.")
 @option("--ids", None, "Text files without --labels hold ids, not names. .npy always does.")
 @option(
     "--keys",
     options.Value(parse_columns, "column,..."),
-    "Further columns of the triples, from 3 on, that belong to each query (such as a time), or "
-    "none.",
+    "Further columns of the triples, from 3 on, that belong to queries (as a time), or none.",
 )
-@option(
-    "--filter",
-    options.WORD,
-    f"Which known answers are left out: {', '.join(FILTERS)}. Default: query.",
-)
+@option("--filter", options.WORD, f"Known answers to leave out: {', '.join(FILTERS)}.")
 @option(
     "--candidates",
     options.Value(parse_candidates, "name|file"),
@@ -121,7 +103,7 @@ def parse_candidates(option: str, text: str) -> Any:
     options.SUSPECT_ROWS,
     "What to do with test rows of an entity or relation that train lacks. Default: keep.",
 )
-def predict_links(given: Given) -> None:
+def predict_links(values: Values) -> None:
     """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
 
     Triples are in text files (perhaps gzipped) with a head, a relation and a tail in each line,
@@ -138,29 +120,31 @@ def predict_links(given: Given) -> None:
         --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
     truerank link-prediction --lists predictions --known train=train.txt --known valid=valid.txt
     """
-    known = given.pop("known", {})
-    labels = given.pop("labels", {})
+    known = values.pop("known", {})
+    labels = values.pop("labels", {})
     of_labels = argument_names(entities="--labels entities", relations="--labels relations")
-    if "lists" in given:
-        predictions = given.pop("lists")
-        facts = take(given, f"sides split candidates {options.COUNTING}") | labels
+    if "lists" in values:
+        path = values.pop("lists")
+        facts = take(values, f"sides split candidates {options.COUNTING}") | labels
 
         def evaluate_predictions() -> Any:
             with of_labels:
-                read = read_predictions(predictions, progress=bar())
-                return read.evaluate(known or None, **facts)
+                predictions = read_predictions(path, progress=bar())
+                return predictions.evaluate(known or None, **facts)
 
-        show_report(evaluate_predictions, given, "predictions")
+        show_report(evaluate_predictions, values, "predictions")
         return
-    if "test" not in given:
+    if "test" not in values:
         raise click.UsageError("Missing option '--test'.")
-    kind, model = open_model(given, "entities queries relations", needs_all=False)
-    test = given.pop("test")
-    sizes = count_candidates(kind, model) if given.pop("ids", is_npy(test)) else {}
-    facts = take(given, "columns header sides split candidates keys filter duplicates leaks unseen")
+    kind, model = open_model(values, "entities queries relations", needs_all=False)
+    test = values.pop("test")
+    sizes = count_candidates(kind, model) if values.pop("ids", is_npy(test)) else {}
+    facts = take(
+        values, "columns header sides split candidates keys filter duplicates leaks unseen"
+    )
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
-        facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
+        facts["candidates"] = candidates._replace(seed=values.get("seed", 0))
     vocabularies = sizes | labels
     try:
         with of_labels:
@@ -179,15 +163,15 @@ def predict_links(given: Given) -> None:
     option_of_sides = "--scores" if kind == "scores" else "--queries"
     with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
         show_report(
-            counter(task, kind, model, given),
-            given,
+            counter(task, kind, model, values),
+            values,
             kind,
             split_audit=task.audit,
             title=f"Link prediction of {task.protocol.split}",
         )
 
 
-def count_candidates(kind: str, model: Given) -> dict[str, int]:
+def count_candidates(kind: str, model: Values) -> dict[str, int]:
     """Return how many entities and relations a model has."""
     if kind == "scores":
         return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in model.items()}

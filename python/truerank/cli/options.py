@@ -24,7 +24,7 @@ from ..records.elements import is_id
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Given = dict[str, Any]
+Values = dict[str, Any]
 Decorator = Callable[[Any], Any]
 _FILES = "truerank.files"  # Under this name the context of a command has the files that it reads.
 _SELECTION = ("indptr", "indices", "lists")
@@ -150,7 +150,7 @@ def read_part(option: str, text: str) -> slice:
 
 def values_by_name(
     context: click.Context, parameter: click.Parameter, pairs: Sequence[tuple[str, Any]]
-) -> Given:
+) -> Values:
     """Return the values of an option by the names before them, each of which stands there once."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
@@ -239,13 +239,10 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--order": (ORDERS, "Whether higher scores are better (descending, default) or lower ones."),
     "--nan": (
         NAN_RULES,
-        "NaN among candidates: an error (raise, default), the worst score, or no candidate (omit).",
+        "A NaN is an error (raise, default), the worst score, or left out (omit).",
     ),
     "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
-    "--io": (
-        ("map", "read"),
-        "Map files into memory (default), or read them, which is safe even if a file shrinks.",
-    ),
+    "--io": (("map", "read"), "Map files (default), or read them, which is safe if they shrink."),
     "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
     "--similarity": (
         get_args(Similarity),
@@ -253,8 +250,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--complex-layout layout": (
         LAYOUTS,
-        "Where real vectors have the parts of complex numbers, for --similarity complex_l1: in "
-        "turn (interleaved), or all real parts before all imaginary parts (halves).",
+        "Order of parts of complex numbers: in turn (interleaved), or real ones first (halves).",
     ),
     "--bias": (ARRAY, "A number for each entity, added to its scores: .npy."),
     # What the tasks are.
@@ -270,13 +266,11 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--relevance-level -l relevance_level": (
         float,
-        "Of retrieval: grades from this number on are right answers. Default: all above 0, or what "
-        "saved ranks say.",
+        "Of retrieval: the least grade of right answers. Default: above 0, or as saved ranks say.",
     ),
     "--known": (
         Value(lambda _, path: note_file(path), "split=file", ()),
-        "Known answers of another split, such as train or valid, which are left out. Once for "
-        "each split.",
+        "Known answers of another split, such as train, which are left out. Once for each split.",
     ),
     "--columns": (
         Value(read_roles, "role=column,..."),
@@ -284,14 +278,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "head=0,relation=2,tail=1 or query=0,document=1. Others are left out. Default: by names, "
         "or in this order.",
     ),
-    "--header/--no-header header": (
-        None,
-        "Whether the first line of each text file names its columns. Default: it does not.",
-    ),
-    "--split": (
-        WORD,
-        "Name of the evaluated split, which --save stores. Default: test; of `evaluate` none.",
-    ),
+    "--header/--no-header header": (None, "Whether the first line of text names its columns."),
+    "--split": (WORD, "Name of the evaluated split. Default: test; of `evaluate` none."),
     "--part": (
         Value(read_part, "start:stop:step"),
         "Rank a part of the test: those of its triples, pairs or queries that a slice of Python "
@@ -320,13 +308,10 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "pessimistic, and chance, optimum, ratio, index.",
     ),
     "--audit": (None, "Count NaN and saturated scores, and list what is suspect."),
-    "--save": (
-        OUTPUT,
-        "Save the ranks in an .npz file, from which `truerank evaluate` computes any metric later.",
-    ),
+    "--save": (OUTPUT, "Save the ranks in an .npz file, of which `evaluate` computes any metric."),
     "--html": (
         OUTPUT,
-        "Also write an HTML page: tables, the audit and plots. It needs the extra plot.",
+        "Also write a page of tables, the audit and plots. It needs the extra plot.",
     ),
     # What is printed.
     "--metrics --metric metrics": (
@@ -336,18 +321,11 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--format style": (
         tuple(STYLES),
-        "How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
+        "How to write the result; spreadsheet is CSV without names that look like formulas.",
     ),
     "--json": (None, "The same as --format json."),
-    "--output": (
-        OUTPUT,
-        "Write the result to a file, in the form of its ending: .txt, .md, .tex, .csv, .json or "
-        ".html.",
-    ),
-    "--digits": (
-        click.IntRange(0, 15),
-        "Decimals of shares, default 3; mean ranks have two fewer.",
-    ),
+    "--output": (OUTPUT, "Write the result to a file: .txt, .md, .tex, .csv, .json or .html."),
+    "--digits": (click.IntRange(0, 15), "Decimals of shares (3); mean ranks have two fewer."),
     "--percent": (None, "Print hits@k and the like as percentages."),
     "--force": (None, "Replace files that are there. Without it nothing is overwritten."),
     "--notes/--no-notes notes": (None, "Whether to print the lines around the table."),
@@ -388,21 +366,21 @@ def command(name: str, *keywords: str) -> Decorator:
         Those of its options in the table, which come after those that it declares.
     """
 
-    def decorate(function: Callable[[Given], None]) -> click.Command:
+    def decorate(function: Callable[[Values], None]) -> click.Command:
         @functools.wraps(function)
-        def run(**values: Any) -> None:
+        def run(**every_value: Any) -> None:
             names = dict(option_names)
-            given: Given = {}
-            for keyword, value in values.items():
+            values: Values = {}
+            for keyword, value in every_value.items():
                 if isinstance(value, dict):
                     for key in value:
                         names[f'{keyword}["{key}"]'] = f"{names[keyword]} {key}"
                         names.setdefault(key, f"{names[keyword]} {key}")
                 is_empty = isinstance(value, (tuple, dict)) and not value
                 if value is not None and not is_empty:
-                    given[keyword] = value
+                    values[keyword] = value
             with argument_names(**names):
-                function(given)
+                function(values)
 
         result: click.Command = click.command(name)(run)
         for keyword in " ".join(keywords).split():
@@ -425,21 +403,21 @@ def name_of(parameter: click.Parameter) -> str:
     return parameter.human_readable_name
 
 
-def take(given: Given, keywords: str) -> Given:
+def take(values: Values, keywords: str) -> Values:
     """Take the values of some keywords, as far as they were given.
 
     Examples
     --------
-    >>> given = {"order": "ascending", "nan": "omit"}
-    >>> take(given, "order threads"), given
+    >>> values = {"order": "ascending", "nan": "omit"}
+    >>> take(values, "order threads"), values
     ({'order': 'ascending'}, {'nan': 'omit'})
     """
-    return {name: given.pop(name) for name in keywords.split() if name in given}
+    return {name: values.pop(name) for name in keywords.split() if name in values}
 
 
-def refuse(given: Given, what: str) -> None:
+def refuse(values: Values, what: str) -> None:
     """Refuse values that nobody has taken."""
     parameters = click.get_current_context().command.params
-    names = [name_of(parameter) for parameter in parameters if parameter.name in given]
+    names = [name_of(parameter) for parameter in parameters if parameter.name in values]
     if names:
         raise click.UsageError(printable(f"{', '.join(names)} cannot apply to {what}"))

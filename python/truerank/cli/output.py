@@ -23,7 +23,7 @@ from ..naming import import_extra, printable, terminal_text
 from ..reporting.report_table import table_of_keys
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
-from .options import MEASURED, STYLES, Given, files_read, note_file, refuse, take
+from .options import MEASURED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,12 +54,12 @@ def open_store(path: str, **keywords: Any) -> Store:
     return store
 
 
-def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str, Given]:
+def open_model(values: Values, vectors: str, needs_all: bool = True) -> tuple[str, Values]:
     """Take a model from the options: its scores if they are given, or else its vectors.
 
     Parameters
     ----------
-    given : dict
+    values : dict
     vectors : str
         The keywords of vectors.
     needs_all : bool
@@ -72,19 +72,19 @@ def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str,
     arrays : dict
         What the methods of a task take, by keyword.
     """
-    arrays: Given = {}
-    if "scores" in given:
-        reading = {name: given[name] for name in ("dtype", "io") if name in given}
-        paths = given.pop("scores")
+    arrays: Values = {}
+    if "scores" in values:
+        reading = {name: values[name] for name in ("dtype", "io") if name in values}
+        paths = values.pop("scores")
         if not isinstance(paths, dict):
             paths = {"scores": paths}
         for name, path in paths.items():
             arrays[name] = open_store(path, **reading)
         return "scores", arrays
-    values = take(given, vectors)
-    for name, value in values.items():
+    by_option = take(values, vectors)
+    for name, value in by_option.items():
         arrays |= value if isinstance(value, dict) else {name: value}
-    if not values or (needs_all and len(values) < len(vectors.split())):
+    if not by_option or (needs_all and len(by_option) < len(vectors.split())):
         ways = ", ".join(f"--{name}" for name in vectors.split())
         raise click.UsageError(
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
@@ -92,14 +92,14 @@ def open_model(given: Given, vectors: str, needs_all: bool = True) -> tuple[str,
     return "vectors", arrays
 
 
-def counter(task: Any, kind: str, model: Given, given: Given) -> Callable[[], tr.Report]:
+def counter(task: Any, kind: str, model: Values, values: Values) -> Callable[[], tr.Report]:
     """Return what evaluates a model by a task, or by a part of it, with a bar of progress."""
-    if "part" in given:
-        task = task[given.pop("part")]
+    if "part" in values:
+        task = task[values.pop("part")]
     method, options = METHODS[kind]
-    rules = take(given, options)
+    rules = take(values, options)
     if kind != "lists":
-        rules["audit"] = "audit" in given
+        rules["audit"] = "audit" in values
     return partial(getattr(task, method), **model, **rules, progress=bar())
 
 
@@ -133,7 +133,7 @@ def unit_of(ranks: tr.Ranks) -> str:
 
 def show_report(
     evaluate: Callable[[], tr.Ranks | tr.Report],
-    given: Given,
+    values: Values,
     what: str,
     *,
     unit: str = "task",
@@ -147,7 +147,7 @@ def show_report(
     ----------
     evaluate : callable
         Returns the ranks of all tasks, or a report of them.
-    given : dict
+    values : dict
         The options of reports, of which none may be left.
     what : str
         What is evaluated, for the error that an option cannot apply to it.
@@ -160,15 +160,15 @@ def show_report(
     title : str, optional
         The title of the page.
     """
-    printing = take(given, f"{MEASURED} kinds")
-    asked = take(given, "save html audit interval")
-    grouping = take(given, "by weights seed")
-    rules = take(given, RULES[unit])
-    refuse(given, what)
+    printing = take(values, f"{MEASURED} kinds")
+    outputs = take(values, "save html audit interval")
+    grouping = take(values, "by weights seed")
+    rules = take(values, RULES[unit])
+    refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
     read_keys = [parse(key, unit) for key in keys]  # Unknown keys are refused before a long count.
     has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
-    style = check_printing(printing, save=asked.get("save"), html=asked.get("html"))
+    style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):
         raise click.UsageError(
             "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
@@ -180,8 +180,8 @@ def show_report(
     if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
-    if "save" in asked:  # Ranks are saved before anything else can fail.
-        ranks.save(asked["save"])
+    if "save" in outputs:  # Ranks are saved before anything else can fail.
+        ranks.save(outputs["save"])
     result = tr.report(ranks, **grouping)
     result._of_lists = getattr(counted, "_of_lists", ())
     findings = list(map(str, split_audit))
@@ -189,23 +189,23 @@ def show_report(
     if ranks.protocol.similarity is not None and style == "text":
         lines.append(f"Similarity of vectors: {ranks.protocol.similarity}.")
     lines += told
-    if "audit" in asked:
+    if "audit" in outputs:
         every_finding = findings + list(map(str, result.audit()))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
-    if "html" in asked:
-        words: Given = {"title": title, "command": command_line(), "notes": findings}
-        tr.page.save(asked["html"], result, metrics=keys or None, **words)
+    if "html" in outputs:
+        words: Values = {"title": title, "command": command_line(), "notes": findings}
+        tr.page.save(outputs["html"], result, metrics=keys or None, **words)
     if style == "json":
-        content = content_of(result, keys, has_intervals="interval" in asked)
-        if "audit" in asked and split_audit:
+        content = content_of(result, keys, has_intervals="interval" in outputs)
+        if "audit" in outputs and split_audit:
             content["split_audit"] = list(map(vars, split_audit))
         show(result, printing, content)
     elif has_rows:
-        of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in asked}
+        of_keys = {"percent": printing.pop("percent", False), "interval": "interval" in outputs}
         table = table_of_keys(result, printing.pop("metrics"), **of_keys)
         show(table, printing, lines=lines)
     else:
-        show(result, {**printing, "interval": "interval" in asked}, lines=lines)
+        show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
 
 
 def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -
 # -- printing --------------------------------------------------------------------------------------
 
 
-def check_printing(printing: Given, **outputs: Path | None) -> str:
+def check_printing(printing: Values, **outputs: Path | None) -> str:
     """Check what is to be written, before anything is counted; return the style of the result."""
     if outputs.get("html") is not None:
         import_extra("matplotlib", "an HTML page", "plot")
@@ -283,7 +283,7 @@ def check_outputs(paths: Mapping[str, Path | None], *, force: bool) -> None:
 
 
 def show(
-    result: AsTable, printing: Given, content: object = None, lines: Sequence[str] = ()
+    result: AsTable, printing: Values, content: object = None, lines: Sequence[str] = ()
 ) -> None:
     """Print a result, or write it to a file, in the form that was asked for.
 

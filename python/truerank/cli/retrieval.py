@@ -12,7 +12,7 @@ from ..ranks.labels import LABEL_ALIASES
 from ..records.text import fields_of, text_lines
 from ..retrieval import Task
 from . import options
-from .options import Given, command, option, take
+from .options import Values, command, option, take
 from .output import counter, open_model, show_report
 
 
@@ -41,11 +41,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "The right answers, perhaps gzipped: lines qid 0 docid relevance, or a header of names.",
     required=True,
 )
-@option(
-    "--lists",
-    options.INPUT,
-    "Lists of the top candidates, perhaps gzipped: a TREC run, or a header of names.",
-)
+@option("--lists", options.INPUT, "Lists of the top candidates: a TREC run, or a header of names.")
 @option(
     "--misses",
     MISSES,
@@ -70,19 +66,16 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--answerless",
     tuple(ANSWERLESS),
-    "Leave queries without a right answer out of all means (omit, the default), or count them as "
-    "0.",
+    "Leave queries without a right answer out of means (omit, the default), or count them as 0.",
 )
-@option(
-    "--exclude-self exclude", None, "Leave the query itself out, where queries are candidates, too."
-)
+@option("--exclude-self exclude", None, "Leave the query itself out of its candidates.")
 @option(
     "--by",
     options.Value(read_groups, "label|file"),
     "Groups of the queries: a file with lines of a query and its group, with a tab between them, "
     "perhaps gzipped, which --save stores as the label group; or another label of the answers.",
 )
-def retrieve(given: Given) -> None:
+def retrieve(values: Values) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     A model is given by the lists that it made, by its scores, or by vectors of queries and of
@@ -97,26 +90,26 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
     truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
     """
-    facts = take(given, "qrels columns split leaks gain relevance_level")
-    facts["known"] = given.pop("known", {})
-    facts |= given.pop("labels", {})
-    if given.pop("exclude", False):
+    facts = take(values, "qrels columns split leaks gain relevance_level")
+    facts["known"] = values.pop("known", {})
+    facts |= values.pop("labels", {})
+    if values.pop("exclude", False):
         facts["exclude"] = "self"
-    by = given.get("by")
+    by = values.get("by")
     if isinstance(by, dict):
         facts["groups"] = by
-        given["by"] = "group"
-    candidates = given.pop("candidates", None)
-    if "lists" in given:
+        values["by"] = "group"
+    candidates = values.pop("candidates", None)
+    if "lists" in values:
         kind = "lists"
-        model = {"ids": given.pop("lists")}
+        model = {"ids": values.pop("lists")}
         if candidates is None:
             raise click.UsageError(
                 "--lists needs --candidates: the number of documents in the collection, or a file "
                 "of their names"
             )
     else:
-        kind, model = open_model(given, "queries entities")
+        kind, model = open_model(values, "queries entities")
         array = model["scores"] if kind == "scores" else model["entities"]
         if candidates is None and len(array.shape) > 0:
             candidates = array.shape[-1] if kind == "scores" else array.shape[0]
@@ -140,6 +133,6 @@ def retrieve(given: Given) -> None:
         raise InputValueError("--by", expected=expected, got=repr(by))
     # Vectors are options of these names.
     with argument_names(**({} if kind == "vectors" else names)):
-        count = counter(task, kind, model, given)
+        count = counter(task, kind, model, values)
         title = f"Retrieval of {task.protocol.split}"
-        show_report(count, given, kind, unit="query", title=title)
+        show_report(count, values, kind, unit="query", title=title)
