@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "the columns of a line in another order",
         "python/truerank/records/text.py",
-        "rows = _core.RowForm(form.width, order, door.needed,",
-        "rows = _core.RowForm(form.width, order[::-1], door.needed,",
+        "order = [form.places[role] for role in names]",
+        "order = [form.places[role] for role in names][::-1]",
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",

@@ -47,12 +47,12 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks.joining import concatenate as concatenate
     from .ranks.storage import load as load
-    from .records.list_files import read_qrels as read_qrels
-    from .records.list_files import read_run as read_run
+    from .records.lists import read_qrels as read_qrels
+    from .records.lists import read_run as read_run
+    from .records.lists import write_run as write_run
     from .reporting import Report as Report
     from .reporting import report as report
     from .reporting import table as table
-    from .retrieval.trec_runs import write_run as write_run
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks.score_evaluation import evaluate as evaluate
@@ -74,11 +74,10 @@ else:  # or a type checker would accept any name
         ".ranks.joining": ("concatenate",),
         ".ranks.storage": ("load",),
         ".reporting": ("Report", "report", "table"),
-        ".retrieval.trec_runs": ("write_run",),
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks.score_evaluation": ("evaluate",),
-        ".records.list_files": ("read_qrels", "read_run"),
+        ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (
         "adapters",

@@ -58,7 +58,7 @@ TESTED_BY = {
         link_prediction/sides
     """,
     "link_prediction/test_triples.py": """
-        records/split_audit
+        records/splits
     """,
     "metrics/test_chance_model.py": """
         metrics/order_statistics metrics/transforms
@@ -83,10 +83,9 @@ TESTED_BY = {
         ranks/labels
     """,
     "records/test_doors_of_ids.py": """
-        records/elements records/id_tables
+        records/id_tables
     """,
     "records/test_list_files.py": """
-        retrieval/trec_runs
     """,
     "records/test_list_forms.py": """
         records/lists

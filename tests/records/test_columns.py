@@ -19,9 +19,8 @@ from truerank.records.columns import (
     LISTS,
     PAIRS,
     check_columns,
-    find_roles,
-    read_table,
-    table_of_rows,
+    find_columns,
+    read_columns,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "inputs.md"
@@ -43,7 +42,7 @@ pytestmark = pytest.mark.python_only
 def test_names_are_read_wherever_they_stand(door, names):
     roles = list(door.roles)[: len(names)]
     for order in permutations(range(len(names))):
-        places, _ = find_roles("x", [names[j] for j in order], len(names), door)
+        places = find_columns("x", [names[j] for j in order], len(names), door).places
         assert places == {roles[j]: order.index(j) for j in range(len(names))}
         assert list(places) == roles
 
@@ -73,40 +72,43 @@ def test_names_are_read_wherever_they_stand(door, names):
 )
 def test_other_names_are_refused(door, names):
     with pytest.raises(InputValueError, match=re.escape("columns={")):
-        find_roles("x", names, len(names), door)
+        find_columns("x", names, len(names), door)
 
 
 def test_columns_that_columns_does_not_name_are_left_out():
     said = check_columns({"query": "user", "document": 2}, JUDGEMENTS)
-    places, others = find_roles("x", ["user", "at", "item"], 3, JUDGEMENTS, said)
-    assert (places, others) == ({"query": 0, "document": 2}, [1])
+    form = find_columns("x", ["user", "at", "item"], 3, JUDGEMENTS, said)
+    assert (form.places, form.left_out) == ({"query": 0, "document": 2}, ("at",))
 
 
 def test_without_names_columns_have_the_order_of_the_roles():
-    assert find_roles("x", None, 3, FACTS)[0] == {"head": 0, "relation": 1, "tail": 2}
-    assert find_roles("x", None, 5, FACTS, has_further=True)[1] == [3, 4]
+    places = {"head": 0, "relation": 1, "tail": 2}
+    assert find_columns("x", None, 3, FACTS).places == places
+    further = find_columns("x", None, 5, FACTS, has_further=True)
+    assert further.places == {**places, "3": 3, "4": 4}
     for width in (2, 4):
         with pytest.raises(InputValueError, match=f"got {width} columns"):
-            find_roles("x", None, width, FACTS)
+            find_columns("x", None, width, FACTS)
 
 
 def test_further_columns_are_kept_in_their_order_where_there_may_be_such():
     names = ["time", "tail", "head", "relation", "place"]
-    places, others = find_roles("x", names, 5, FACTS, has_further=True)
-    assert places == {"head": 2, "relation": 3, "tail": 1}
-    assert others == [0, 4]
+    form = find_columns("x", names, 5, FACTS, has_further=True)
+    assert form.places == {"head": 2, "relation": 3, "tail": 1, "3": 0, "4": 4}
+    assert form.further == ["time", "place"]
 
 
 def test_the_user_may_say_which_columns_are_meant():
     columns = check_columns({"head": "u", "relation": "r", "tail": 1}, FACTS)
-    for has_further in (False, True):
-        places, others = find_roles(
-            "x", ["u", "v", "r", "w"], 4, FACTS, columns, has_further=has_further
-        )
-        assert places == {"head": 0, "relation": 2, "tail": 1}
-        assert others == [3]
+    names = ["u", "v", "r", "w"]
+    form = find_columns("x", names, 4, FACTS, columns)
+    assert form.places == {"head": 0, "relation": 2, "tail": 1}
+    assert form.left_out == ("w",)
+    form = find_columns("x", names, 4, FACTS, columns, has_further=True)
+    assert form.places == {"head": 0, "relation": 2, "tail": 1, "3": 3}
+    assert form.left_out == ()
     numbers = check_columns({"left": 1, "right": 0}, PAIRS)
-    assert find_roles("x", None, 2, PAIRS, numbers)[0] == {"left": 1, "right": 0}
+    assert find_columns("x", None, 2, PAIRS, numbers).places == {"left": 1, "right": 0}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_the_option_is_a_name_or_a_number_for_each_role(columns, error):
 )
 def test_what_the_user_says_must_be_there(names, columns):
     with pytest.raises(InputValueError, match="columns="):
-        find_roles("x", names, 3, FACTS, columns)
+        find_columns("x", names, 3, FACTS, columns)
 
 
 def test_no_name_has_two_meanings_at_one_door():
@@ -175,8 +177,7 @@ MAKERS = {
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_tables_have_columns_with_names(kind):
-    table = read_table("test", MAKERS[kind]())
-    assert table is not None
+    table = read_columns("test", MAKERS[kind](), PAIRS)
     assert table.names == ["tail", "head"]
     assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
 
@@ -191,21 +192,20 @@ def test_tables_have_columns_with_names(kind):
     ],
 )
 def test_tuples_and_numbered_columns_have_no_names(value):
-    table = read_table("test", value)
-    assert table is not None
+    table = read_columns("test", value, PAIRS, {"left": 0, "right": 1})
     assert table.names is None
     assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
 
 
 def test_numbers_in_another_order_are_names():
-    table = read_table("test", FRAME.set_axis([1, 0], axis=1))
-    assert table is not None
+    table = read_columns("test", FRAME.set_axis([1, 0], axis=1), PAIRS)
     assert table.names == [1, 0]
 
 
 @pytest.mark.parametrize("value", [[(5, "a")], [[5, "a"]], np.zeros((2, 2)), [], "path", {}, 3])
 def test_rows_arrays_and_paths_are_no_tables(value):
-    assert read_table("test", value) is None
+    with pytest.raises(InputTypeError, match="lists: expected a path, a table with named columns"):
+        read_columns("lists", value, LISTS)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,11 @@ def test_rows_arrays_and_paths_are_no_tables(value):
 )
 def test_what_is_no_table_is_refused(value, error):
     with pytest.raises(error, match="test: expected"):
-        read_table("test", value)
+        read_columns("test", value, PAIRS)
 
 
 @pytest.mark.parametrize("value", [np.zeros((3, 0), int), np.zeros((0, 0), int), [(), ()]])
 def test_rows_without_columns_are_refused(value):
     """They would be read as no rows at all."""
-    with pytest.raises(InputTypeError, match="test: expected rows, got"):
-        table_of_rows("test", value, "rows")
+    with pytest.raises(InputTypeError, match=r"test: expected a path, .*, got"):
+        read_columns("test", value, PAIRS)

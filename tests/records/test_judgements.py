@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.records.list_files import read_lists
-from truerank.records.lists import read_judgements
+from truerank.records.lists import read_judgements, read_lists
 
 RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
 ENTRIES = [("q2", "d3", 0.5), ("q1", "d7", 2.5), ("q1", "d3", 1.5)]

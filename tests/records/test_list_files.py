@@ -19,7 +19,7 @@ from oracles import lists as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from truerank import _core
-from truerank.records.list_files import exact_number, first_rounded
+from truerank.records.text import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
 TREC_RUN = _core.RowForm(6, [0, 2], 2, 4)

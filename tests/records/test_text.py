@@ -100,10 +100,11 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
         form = find_form("pairs", path, PAIRS)
         assert form is not None
-        names = [_core.Names(), _core.Names()]
-        columns = read_rows("pairs", path, PAIRS, form, (1, 0), names)
+        names = {"right": _core.Names(), "left": _core.Names()}
+        columns, _, _ = read_rows("pairs", path, PAIRS, form, names)
         assert [column.tolist() for column in columns] == [[0, 1, 2]] * 2
-        assert [each.listed() for each in names] == [("b", "d", "f"), ("a", "c", "e")]
+        assert names["right"].listed() == ("b", "d", "f")
+        assert names["left"].listed() == ("a", "c", "e")
 
 
 ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]

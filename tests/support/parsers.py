@@ -431,7 +431,7 @@ def _read_openea(path: Path) -> Any:
 # -- lists and judgements --------------------------------------------------------------------------
 
 
-def _read_lists(lists: tr.NamedLists) -> Any:
+def _read_lists(lists: Any) -> Any:
     """Return what was read, after it was ranked; a list's entries are found by name."""
     answers = {query: list(lists[query])[:1] for query in lists.queries}
     if len(lists.ids):

@@ -28,7 +28,8 @@ from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..records.columns import FACTS
-from ..records.id_tables import IdTable, name_known_splits
+from ..records.id_tables import IdTable
+from ..records.splits import name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device

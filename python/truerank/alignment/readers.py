@@ -19,15 +19,9 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import integer
 from ..naming import printable, public
 from ..records.columns import FACTS, PAIRS, Door
-from ..records.elements import is_id, is_integer_text
-from ..records.id_tables import (
-    IdTable,
-    SplitTables,
-    TableReader,
-    distinct_labels,
-    encode_columns,
-    read_tables,
-)
+from ..records.id_tables import IdTable, distinct_labels, encode_columns, read_table
+from ..records.splits import SplitTables, read_tables
+from ..records.text import is_id, is_integer_text
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -339,8 +333,7 @@ def _read_graph(
 def _read_lines(path: str, fields: Sequence[str], may_be_empty: bool = False) -> IdTable:
     """Read a file with some fields a line."""
     door = Door("lines", dict.fromkeys(fields, frozenset()), len(fields))
-    reader = TableReader(door)
-    table = reader.read_lines("folder", path)
+    table = read_table("folder", path, door)
     if len(table):
         return table
     if not may_be_empty:

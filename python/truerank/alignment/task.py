@@ -31,8 +31,7 @@ from ..inputs.rules import (
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
-from ..records.id_tables import name_splits
-from ..records.split_audit import audit_split, check_rules, findings_of_reading
+from ..records.splits import audit_split, check_rules, findings_of_reading, name_splits
 from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
-    from ..records.id_tables import SplitTables
+    from ..records.splits import SplitTables
     from ..records.vocabularies import Names
 
     Candidates = tuple[IntArray, IntArray]

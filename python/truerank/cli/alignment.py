@@ -13,8 +13,7 @@ from ..arrays.input_files import is_npy
 from ..arrays.row_keys import are_among, row_keys
 from ..errors import InputValueError, argument_names
 from ..naming import format_count
-from ..records.elements import is_integer_text
-from ..records.text import fields_of, text_lines
+from ..records.text import fields_of, is_integer_text, text_lines
 from . import options
 from .options import Values, command, option, take
 from .output import counter, open_model, show_report

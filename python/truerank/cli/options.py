@@ -19,7 +19,6 @@ from ..arrays.input_files import is_npy, read_npy, read_npz
 from ..errors import InputValueError, argument_names
 from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
-from ..records.elements import is_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +128,9 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
         if not role or not column or role in columns:
             expected = "ROLE=COLUMN,..., each role once, as head=0,relation=2,tail=1"
             raise wrong_word(option, expected, text)
-        columns[role] = int(column[:_DIGITS]) if is_id(column) else column
+        columns[role] = column
+        if re.fullmatch("0|[1-9][0-9]*", column):
+            columns[role] = int(column[:_DIGITS])
     return columns
 
 

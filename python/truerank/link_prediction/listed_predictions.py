@@ -19,7 +19,7 @@ from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..naming import public
 from ..records.columns import FACTS
-from ..records.id_tables import TableReader
+from ..records.id_tables import read_table
 from ..records.lists import refuse_repeats
 from ..records.text import read_blocks
 from ..records.vocabularies import Vocabulary
@@ -136,7 +136,7 @@ class Predictions:
         >>> report["head.mr"], report["tail.optimistic.mr"], report["tail.pessimistic.mr"]
         (1.0, 2.0, 10.0)
         """
-        test = TableReader(FACTS).read("triples", self._names_of_triples())
+        test = read_table("triples", self._names_of_triples(), FACTS)
         task = Task(
             replace(test, kind="text"),
             known,
@@ -221,7 +221,7 @@ def read_predictions(
     names_of_relations = _core.Names()
     reader = _core.PredictionReader(names, names_of_relations)
 
-    def read_lines(text: str) -> tuple[Any, Sequence[Any]]:
+    def read_lines(text: str, _: int) -> tuple[Any, Sequence[Any]]:
         fault, *columns = reader.rows(text, has_scores)
         return fault, columns
 

@@ -20,7 +20,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
-from ..records.split_audit import audit_split, count_in_words
+from ..records.splits import audit_split, count_in_words
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
     ALL,
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..records.id_tables import SplitTables
-    from ..records.split_audit import FindingParts
+    from ..records.splits import FindingParts, SplitTables
 
 
 # What facts of known splits leave out: those of the same query, those that agree in head, relation

@@ -12,8 +12,7 @@ from ..inputs.checks import choice, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
-from ..records.id_tables import name_splits
-from ..records.split_audit import check_rules, findings_of_reading
+from ..records.splits import check_rules, findings_of_reading, name_splits
 from ..reporting import Report
 from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
@@ -34,7 +33,7 @@ from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..records.id_tables import SplitTables
+    from ..records.splits import SplitTables
     from ..records.vocabularies import Names
     from ..tasks.side import Side
 

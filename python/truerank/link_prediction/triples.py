@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputValueError
 from ..naming import public
 from ..records.columns import FACTS
-from ..records.id_tables import SplitTables, read_tables
+from ..records.splits import SplitTables, read_tables
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray

@@ -1,24 +1,49 @@
-"""Columns of tables, by their names: frames, Arrow tables, structured arrays; tuples of columns.
+"""Columns of tables, by their names, and their elements, which are labels or integers.
 
 A column with a name is read by it, wherever it stands. What has no names is read in the order of
 the roles. Nothing is guessed: a role that is missing or there twice is refused, and so is a column
 that has no role, since it may change what the others mean. No library is imported: a table of one
-is known by its type.
+is known by its type. Each element is looked at, and none is converted: what is no `str` and no
+integer names nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import as_array, refuse_mask
-from ..inputs.checks import NUMBERED, columns_of, is_frame, is_integer, is_iterable, kind_of
+from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
+from ..inputs.checks import (
+    NUMBERED,
+    check_length,
+    check_shape,
+    columns_of,
+    is_frame,
+    is_integer,
+    is_iterable,
+    kind_of,
+    plain_names,
+    without_index,
+)
+
+if TYPE_CHECKING:
+    from ..arrays.types import IntArray
+
+    Elements = IntArray | Sequence[str]
+    Name = Any  # It is a str or an int.
+    Names = tuple[Any, ...]  # They are all str, or all int.
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
+NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
+_MISSING = "pandas makes floats of ints where values are missing"
+
+at_position: Callable[[int], str] = "at position {}".format  # Messages name an element so.
 
 # -- roles -----------------------------------------------------------------------------------------
 
@@ -41,6 +66,10 @@ class Door:
         Whether more columns may follow; each of them has its own labels.
     counted : tuple of str
         The roles in files that begin with a line that counts the others, in their order there.
+    forms : str
+        What a table may be, for messages.
+    mappings : str
+        What a mapping by query may be, for messages; "": rows belong to no queries.
     """
 
     kind: str
@@ -49,6 +78,8 @@ class Door:
     vocabularies: dict[str, str] = field(default_factory=dict)
     has_further: bool = False
     counted: tuple[str, ...] = ()
+    forms: str = ""
+    mappings: str = ""
 
     @property
     def needed_roles(self) -> list[str]:
@@ -79,7 +110,7 @@ class Door:
         """
         return next((role for role, names in self.roles.items() if name in names), None)
 
-    def fits(self, width: int, *, are_placed: bool = False) -> bool:
+    def fits(self, width: int, are_placed: bool) -> bool:
         """Return whether rows may have this number of columns, if names or numbers place them."""
         if are_placed or self.has_further:
             return self.needed <= width <= MAX_COLUMNS
@@ -89,6 +120,10 @@ class Door:
 # The names of BEIR and of recommenders are the short ones.
 _QUERIES = frozenset({"query", "query-id", "user"})
 _DOCUMENTS = frozenset({"document", "corpus-id", "item"})
+_ROWS = (
+    "a path, a table with named columns (pandas, polars, pyarrow, a structured array), "
+    "rows [{}, ...] as a list of tuples or an array of ints, or a tuple of columns"
+)
 
 FACTS = Door(
     "facts",
@@ -101,6 +136,7 @@ FACTS = Door(
     vocabularies={"head": "entities", "relation": "relations", "tail": "entities"},
     has_further=True,
     counted=("head", "tail", "relation"),  # OpenKE's files have them in this order.
+    forms=_ROWS.format("(head, relation, tail)"),
 )
 PAIRS = Door(
     "pairs",
@@ -110,6 +146,7 @@ PAIRS = Door(
     },
     needed=2,
     vocabularies={"left": "left", "right": "right"},
+    forms=_ROWS.format("(left, right)"),
 )
 JUDGEMENTS = Door(
     "judgements",
@@ -119,6 +156,9 @@ JUDGEMENTS = Door(
         "relevance": frozenset({"relevance", "score"}),
     },
     needed=2,
+    forms="a path, a table with named columns, {query: {document: grade}}, {query: [documents]}, a "
+    "tuple of columns (queries, documents, grades), or a sparse matrix of grades",
+    mappings="{query: {document: grade}}, or {query: [documents]}",
 )
 LISTS = Door(
     "lists",
@@ -129,6 +169,9 @@ LISTS = Door(
         "rank": frozenset({"rank"}),
     },
     needed=2,
+    forms="a path, a table with named columns, {query: {id: score}}, {query: [ids, the best "
+    "first]}, or TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping",
+    mappings="{query: {id: score}}, or {query: [ids, the best first]}",
 )
 DOORS = (FACTS, PAIRS, JUDGEMENTS, LISTS)
 
@@ -171,7 +214,59 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
     return checked
 
 
-def find_roles(
+@dataclass(frozen=True)
+class Form:
+    """Where the columns of a table are, and how a file of text has them.
+
+    Attributes
+    ----------
+    width : int
+        The number of columns.
+    names : sequence, or None
+        The names of the columns; None: they have none.
+    places : dict of str to int
+        The column of each role; further columns that are read have their numbers as roles.
+    left_out : tuple of str
+        The columns that are not read, and what else was left out.
+    description : str
+        What reports say of the form of a file; "": nothing.
+    between : {"blanks", "tabs", "commas"}
+        What separates fields: blanks and tabs; tabs alone; or commas, with csv's quoting.
+    header : int
+        The number of the line that is none of the rows; 0: all are.
+    count : int, optional
+        How many rows the header says that there are.
+    has_comments : bool
+        Whether lines that begin with #, and those of blanks and tabs alone, are none of the rows.
+    """
+
+    width: int
+    names: Sequence[Any] | None = None
+    places: dict[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    description: str = ""
+    between: str = "blanks"
+    header: int = 0
+    count: int | None = None
+    has_comments: bool = False
+
+    @property
+    def number_role(self) -> str:
+        """The role of the numbers that are read from text; "": there are none."""
+        return next((role for role in NUMBERS if role in self.places), "")
+
+    @property
+    def further(self) -> list[str]:
+        """The names of the further columns that are read; empty where columns have no names."""
+        if self.names is None:
+            return []
+        return [str(self.names[place]) for role, place in self.places.items() if role.isdecimal()]
+
+
+NO_FORM = Form(0)
+
+
+def find_columns(
     argument: str,
     names: Sequence[Any] | None,
     width: int,
@@ -179,7 +274,7 @@ def find_roles(
     columns: Mapping[str, str | int] | None = None,
     *,
     has_further: bool = False,
-) -> tuple[dict[str, int], list[int]]:
+) -> Form:
     """Find the column of each role, by names or by positions.
 
     Parameters
@@ -194,15 +289,8 @@ def find_roles(
     columns : mapping of str to (str or int), optional
         What the user says, as `check_columns` returns it.
     has_further : bool
-        Whether columns without a role are read, too: the further ones of facts.
-
-    Returns
-    -------
-    places : dict of str to int
-        The position of each role that the table has, in the order of the roles.
-    others : list of int
-        The positions of columns without a role: the further ones, or those that are left out, as
-        the user named columns without them.
+        Whether columns without a role are read, too: the further ones of facts. Otherwise they are
+        left out where the user named columns without them, and refused where nobody did.
 
     Raises
     ------
@@ -211,11 +299,11 @@ def find_roles(
 
     Examples
     --------
-    >>> find_roles("test", ["tail", "head", "relation"], 3, FACTS)
-    ({'head': 1, 'relation': 2, 'tail': 0}, [])
-    >>> find_roles("qrels", None, 2, JUDGEMENTS)
-    ({'query': 0, 'document': 1}, [])
-    >>> find_roles("qrels", ["user", "item", "stars"], 3, JUDGEMENTS)  # doctest: +ELLIPSIS
+    >>> find_columns("test", ["tail", "head", "relation"], 3, FACTS).places
+    {'head': 1, 'relation': 2, 'tail': 0}
+    >>> find_columns("qrels", None, 2, JUDGEMENTS).places
+    {'query': 0, 'document': 1}
+    >>> find_columns("qrels", ["user", "item", "stars"], 3, JUDGEMENTS)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     truerank.errors.InputValueError: qrels: expected columns query, document, relevance ...
     """
@@ -228,15 +316,21 @@ def find_roles(
             if len(names) > 8:
                 got += ", ..."
         raise InputValueError(argument, expected=_expected(door, columns), got=got)
-    return places, others
+    left_out = []
+    for number, place in enumerate(others, door.needed):
+        if has_further:
+            places[str(number)] = place
+        else:
+            left_out.append(f"column {place}" if names is None else str(names[place]))
+    return Form(width, names, places, tuple(left_out))
 
 
-def is_header(fields: Sequence[str], door: Door) -> bool:
+def has_each_role(fields: Sequence[str], door: Door) -> bool:
     """Return whether the first line of a file has each role of a door once, as names.
 
     Examples
     --------
-    >>> is_header(["t", "h", "r"], FACTS), is_header(["oslo", "in", "norway"], FACTS)
+    >>> has_each_role(["t", "h", "r"], FACTS), has_each_role(["oslo", "in", "norway"], FACTS)
     (True, False)
     """
     places = _places(fields, len(fields), door, None)
@@ -285,116 +379,70 @@ def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
     return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
 
 
-def name_of_column(names: Sequence[Any] | None, place: int) -> str:
-    """Return the name of a column, or its number, for messages."""
-    return f"column {place}" if names is None else str(names[place])
-
-
 # -- tables ----------------------------------------------------------------------------------------
 
 
 class ColumnTable(NamedTuple):
-    """Columns of one length.
-
-    Attributes
-    ----------
-    columns : list
-        One-dimensional things: lists, arrays, Series.
-    names : list, or None
-        The name of each; None: they have no names.
-    """
+    """Columns of one length: lists, arrays, Series; and their names, or None."""
 
     columns: list[Any]
     names: list[Any] | None = None
 
-    def by_role(
-        self, argument: str, door: Door, columns: Mapping[str, str | int] | None = None
-    ) -> tuple[dict[str, Any], str]:
-        """Return the columns by their roles, as `find_roles` finds them, and what was left out.
 
-        The latter is written as in the sources of files; it is "" where nothing was.
-
-        Examples
-        --------
-        >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["document", "query", "text"])
-        >>> columns = {"query": "query", "document": "document"}
-        >>> table.by_role("test", JUDGEMENTS, columns)
-        ({'query': [3, 4], 'document': [5, 6]}, 'test (left out: columns text)')
-        """
-        places, others = find_roles(argument, self.names, len(self.columns), door, columns)
-        by_role = {role: self.columns[place] for role, place in places.items()}
-        source = ""
-        if others:
-            source = f"{argument} (left out: columns {', '.join(map(self.name, others))})"
-        return by_role, source
-
-    def name(self, place: int) -> str:
-        """Return the name of a column, or its number."""
-        return name_of_column(self.names, place)
-
-
-def read_table(argument: str, value: Any) -> ColumnTable | None:
-    """Return the columns of a table or of a tuple; None for anything else.
-
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        A frame of pandas or polars, a table of pyarrow, a structured array, or a tuple of columns,
-        which have no names.
-
-    Raises
-    ------
-    InputTypeError, InputValueError
-        For a tuple of anything but columns of one length.
-
-    Examples
-    --------
-    >>> read_table("test", ([3, 4], [5, 6]))
-    ColumnTable(columns=[[3, 4], [5, 6]], names=None)
-    >>> read_table("test", [(3, 5), (4, 6)])
-    """
-    if isinstance(value, tuple):
-        return None if hasattr(value, "_fields") else table_of_columns(argument, list(value))
-    if is_frame(value):
-        return _of_frame(argument, value)
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
-        fields = list(value.dtype.names)
-        return ColumnTable([value[name] for name in fields], fields)
-    if isinstance(value, kind_of("pyarrow", "Table")):
-        return ColumnTable(list(map(_plain_column, value.columns)), list(value.column_names))
-    return None
-
-
-def read_named_table(
-    argument: str, value: Any, forms: str, columns: Mapping[str, str | int] | None
+def read_columns(
+    argument: str, value: Any, door: Door, columns: Mapping[str, str | int] | None = None
 ) -> ColumnTable:
-    """Return the columns of a table with named columns, or with numbers that the user gave.
+    """Return the columns of a value that has some.
 
     Parameters
     ----------
     argument : str
         For messages.
     value : object
-        A frame of pandas or polars, a table of pyarrow, or a structured array.
-    forms : str
-        All forms that the door takes, for messages.
+        A frame of pandas or polars, a table of pyarrow, a structured array; a tuple of columns,
+        which have no names, but for lists; rows of facts or pairs: a list of tuples of scalars, or
+        an array of ints.
+    door : Door
     columns : mapping of str to (str or int), or None
         The columns of the roles, as `check_columns` returns them.
 
     Raises
     ------
     InputTypeError, InputValueError
-        For anything else, and for a frame whose columns are numbered, unless the user says which
-        are which.
+        For anything else; for columns of unlike lengths; for a frame whose columns are numbered,
+        unless the user says which are which; and for rows of another width than the door has.
+
+    Examples
+    --------
+    >>> read_columns("test", ([3, 4], [5, 6]), PAIRS)
+    ColumnTable(columns=[[3, 4], [5, 6]], names=None)
+    >>> read_columns("test", [(3, "a"), (4, "b")], PAIRS).columns
+    [(3, 4), ('a', 'b')]
     """
-    table = None if isinstance(value, tuple) else read_table(argument, value)
-    if table is None:
-        raise wrong_form(argument, value, forms)
-    if table.names is None and columns is None:
-        expected = "columns with names, or columns= with their numbers"
-        raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
+    has_rows = not door.mappings
+    if is_frame(value):
+        table = _of_frame(argument, value)
+        if table.names is None and columns is None:
+            expected = "columns with names, or columns= with their numbers"
+            got = "a frame whose columns are numbered"
+            raise InputValueError(argument, expected=expected, got=got)
+    elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
+        fields = list(value.dtype.names)
+        table = ColumnTable([value[name] for name in fields], fields)
+    elif isinstance(value, kind_of("pyarrow", "Table")):
+        table = ColumnTable(list(map(_plain_column, value.columns)), list(value.column_names))
+    elif isinstance(value, tuple) and not hasattr(value, "_fields") and door is not LISTS:
+        table = _of_tuple(argument, value)
+    elif has_rows:
+        table = _of_rows(argument, value, door.forms)
+    else:
+        raise wrong_form(argument, value, door.forms)
+    width = len(table.columns)
+    is_filled = width > 0 and len(table.columns[0]) > 0
+    are_placed = columns is not None
+    if has_rows and is_filled and table.names is None and not door.fits(width, are_placed):
+        expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
+        raise InputValueError(argument, expected=expected, got=f"{width} columns")
     return table
 
 
@@ -417,47 +465,21 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     return InputTypeError(argument, expected=forms, got=got)
 
 
-def table_of_columns(argument: str, columns: list[Any]) -> ColumnTable:
-    """Return columns without names; what is no column is refused, and so are unlike lengths.
-
-    Examples
-    --------
-    >>> len(table_of_columns("test", [np.array([5, 6]), [3, 4]]).columns)
-    2
-    """
+def _of_tuple(argument: str, value: tuple[Any, ...]) -> ColumnTable:
+    """Return columns without names; what is no column is refused, and so are unlike lengths."""
     expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
-    for column in columns:
+    for column in value:
         if not is_column(column):
             raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
-    lengths = list(map(len, columns))
+    lengths = list(map(len, value))
     if len(set(lengths)) != 1:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
-    return ColumnTable(columns)
+    return ColumnTable(list(value))
 
 
-def table_of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
-    """Return the columns, without names, of a list of tuples, or of an array of ints.
-
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        Rows are tuples of scalars. Where there are none, they have two columns.
-    forms : str
-        All forms that the door takes, for messages.
-
-    Raises
-    ------
-    InputTypeError, InputValueError
-        For anything else, and for rows of unlike lengths.
-
-    Examples
-    --------
-    >>> table_of_rows("test", [(3, "a"), (4, "b")], "rows (id, name)").columns
-    [(3, 4), ('a', 'b')]
-    """
+def _of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
+    """Return the columns of rows; where there are none, they have two columns."""
     if not isinstance(value, list):
         if not hasattr(value, "shape") or hasattr(value, "to_pandas"):
             raise wrong_form(argument, value, forms)
@@ -472,12 +494,8 @@ def table_of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
             return ColumnTable(list(array.T))
         value = []
     for i, row in enumerate(value):
-        if (
-            not isinstance(row, tuple)
-            or not row
-            or hasattr(row, "_fields")
-            or (not i and any(map(is_column, row)))
-        ):
+        is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
+        if not is_plain or (not i and any(map(is_column, row))):
             raise InputTypeError(argument, expected=forms, got=f"{row!r} in row {i}")
         if len(row) != len(value[0]):
             expected = f"{forms}, all of one length"
@@ -519,3 +537,169 @@ def _plain_column(column: Any) -> Any:
     if column.null_count == 0 and "int" in str(column.type):
         return np.asarray(column)
     return column.to_pylist()
+
+
+# -- elements --------------------------------------------------------------------------------------
+
+
+def read_elements(
+    name: str, values: Any, expected: str, where: Callable[[int], str] = at_position
+) -> Elements:
+    """Read elements that are all labels or all integers.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    values : object, shape (n,)
+        A list, tuple, set, range, the keys of a dict, or an array of integers, of str or of
+        objects; a Series or an Index of pandas (a categorical by its categories), and whatever else
+        numpy reads.
+    expected : str
+        What messages expect.
+    where : callable, optional
+        The place of an element, for messages.
+
+    Returns
+    -------
+    ndarray of int64, or sequence of str
+        No elements at all are an array.
+
+    Raises
+    ------
+    InputTypeError
+        For one name, a mapping, an array with a mask, and for elements that are neither str nor
+        integers: bool, bytes, floats (pandas makes floats of missing values), None; for labels
+        beside integers.
+    InputValueError
+        For another shape, and integers beyond 64 bits.
+
+    Examples
+    --------
+    >>> read_elements("candidates", ["b", "a"], "labels"), read_elements("rows", range(2), "ids")
+    (['b', 'a'], array([0, 1]))
+    >>> read_elements("candidates", ["b", 1], "labels")
+    Traceback (most recent call last):
+    truerank.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
+position 1
+    """
+    listed = _as_list(name, values, expected)
+    if isinstance(listed, np.ndarray) or not listed:
+        return index_array(name, listed)
+    kinds = _core.types_of(listed)
+    if all(issubclass(kind, str) for kind in kinds):
+        labels: Sequence[str] = listed
+        return labels
+    if all(map(is_integer_type, kinds)):
+        return index_array(name, listed)
+    first_is_label = isinstance(listed[0], str)
+    for i, value in enumerate(listed):
+        is_label = isinstance(value, str)
+        if is_label != first_is_label:
+            got = f"{value!r} {where(i)}"
+            raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
+        if not is_label and not is_integer_type(type(value)):
+            got = f"{value!r} {where(i)}"
+            if isinstance(value, (float, np.floating)):
+                got += f" ({_MISSING})"
+            raise InputTypeError(name, expected=expected, got=got)
+    raise AssertionError  # One of them was refused above.
+
+
+def _as_list(name: str, values: Any, expected: str) -> Any:
+    """Return elements as a list or a tuple, or as an array of integers."""
+    if isinstance(values, (list, tuple)):
+        return values
+    refuse_mask(name, values, expected)
+    if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
+        raise InputTypeError(name, expected=expected, got=repr(values))
+    check_length(name, values)
+    if not hasattr(values, "__array__") and not device_of(values):
+        return list(values)
+    array = as_array(without_index(values), name, expected)
+    check_shape(name, array.shape, 1, "a 1-D array")
+    if array.dtype.kind in "iu":
+        return array
+    if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.
+        return list(array)
+    return array.tolist()
+
+
+def is_integer_type(kind: type) -> bool:
+    """Return whether this is a type of integers that may be ids; bool is none."""
+    return issubclass(kind, (int, np.integer)) and not issubclass(kind, bool)
+
+
+def is_label(value: object) -> bool:
+    """Return whether this is a str that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
+def checked_names(argument: str, values: Any) -> Names:
+    """Return names, which are all str or all int, as they came.
+
+    Examples
+    --------
+    >>> checked_names("queries", np.array([3, 1])), checked_names("queries", ["3", "1"])
+    ((3, 1), ('3', '1'))
+    """
+    elements = read_elements(argument, values, "names that are str or int")
+    if isinstance(elements, np.ndarray):
+        return tuple(elements.tolist())
+    return plain_names(elements)
+
+
+def joined_rows(
+    name: str,
+    rows: Iterable[Any],
+    expected: str,
+    row_name: Callable[[int], str] = "in list {}".format,
+) -> tuple[IntArray, Elements]:
+    """Return how many elements each row has, and those of all rows, one row after another.
+
+    Parameters
+    ----------
+    name, expected : str
+        For messages.
+    rows : iterable
+        Of what `read_elements` takes.
+    row_name : callable, optional
+        The place of a row, for messages.
+
+    Examples
+    --------
+    >>> joined_rows("known", [["b", "a"], ("c",)], "labels")
+    (array([2, 1]), ['b', 'a', 'c'])
+    """
+    read: list[Any] = []
+    for i, row in enumerate(rows):
+        if isinstance(row, (list, tuple)):
+            read.append(row)
+        else:
+            read.append(read_elements(name, row, f"{expected} {row_name(i)}"))
+    lengths = np.array(list(map(len, read)), dtype=np.int64)
+    # An empty array says nothing of what the others hold.
+    filled = [row for row in read if len(row)]
+    if filled and all(isinstance(row, np.ndarray) for row in filled):
+        return lengths, np.concatenate(filled)
+    joined = list(chain.from_iterable(filled))
+    ends = np.cumsum(lengths)
+
+    def where(i: int) -> str:
+        return row_name(int(np.searchsorted(ends, i, side="right")))
+
+    return lengths, read_elements(name, joined, expected, where)
+
+
+def first_names(names: Sequence[Name]) -> str:
+    """Return the first three names, for messages.
+
+    Examples
+    --------
+    >>> first_names(["q1", "q2", "q3", "q4"]), first_names([7])
+    ("'q1', 'q2', 'q3', ...", '7')
+    """
+    shown = list(map(repr, names[:3]))
+    if len(names) > len(shown):
+        shown.append("...")
+    return ", ".join(shown)

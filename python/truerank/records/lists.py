@@ -1,53 +1,52 @@
-"""Lists and judgements by name: candidates with scores, and documents with grades, of each query.
+"""Judgements and lists by query: documents with grades, and candidates with scores or in order.
 
-Both are tables with the columns query and document. What has names is read here; `list_files` reads
-text.
+Both are tables with the columns query and document; lists are grouped by their queries.
 """
 
 from __future__ import annotations
 
+import os
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+from ..arrays.input_files import path_name
 from ..arrays.row_keys import codes_of, distinct
+from ..arrays.saved_files import replace_text
+from ..counting.lists import PAD, as_lists
+from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.array_likes import as_array, read_only, refuse_rounded
-from ..inputs.checks import is_number, is_sparse, without_index
+from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
+from ..inputs.checks import distinct_names, is_number, is_sparse, without_index
 from ..inputs.selection import indptr_of
-from .columns import (
-    JUDGEMENTS,
-    LISTS,
-    check_columns,
-    is_column,
-    read_named_table,
-    table_of_columns,
-)
-from .elements import checked_names, joined_rows
-from .id_tables import IdTable, TableReader
-from .vocabularies import code_names
+from ..naming import public
+from .columns import JUDGEMENTS, LISTS, check_columns, checked_names
+from .id_tables import IdTable, read_table
+from .text import fields_of, is_path, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .elements import Name, Names
+    from ..inputs.progress_listeners import Listener, Progress
+    from .columns import Name, Names
 
-QREL_FORMS = (
-    "a path, a table with named columns, {query: {document: grade}}, {query: [documents]}, a tuple "
-    "of columns (queries, documents, grades), or a sparse matrix of grades"
+NOT_OF_TREC = (
+    "four columns are those of TREC (query, iteration, document, relevance) where the second has"
+    " one value, or fewer than the third: columns="
+    '{"query": 0, "document": 2, "relevance": 3} or columns='
+    '{"query": 0, "document": 1, "relevance": 2}'
+    " says what these are"
 )
+_LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
-LIST_FORMS = (
-    "a path, a table with named columns, {query: {id: score}}, {query: [ids, the best first]}, or "
-    "TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping"
-)
 
 
 # -- judgements ------------------------------------------------------------------------------------
@@ -57,17 +56,15 @@ LIST_FORMS = (
 class Judgements(IdTable):
     """The grades of documents for queries: a table with "query", "document" and "relevance".
 
-    Without grades, all documents are right answers; those of grades above 0 are otherwise.
+    Without grades, all documents are right answers; those of grades above 0 are otherwise. `asked`
+    has the queries that occur; None: rows do not name those without a document.
 
     Attributes
     ----------
-    asked : IdTable, or None
-        The queries that occur, also those without a document; None: rows do not name these.
     shape : (int, int), or None
         That of a matrix, whose rows are queries and whose columns are documents, as positions.
     """
 
-    asked: IdTable | None = None
     shape: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
@@ -77,43 +74,85 @@ class Judgements(IdTable):
     @property
     def queries(self) -> Names:
         """The query of each judgement."""
-        return self._listed("query")
+        return self.labels("query")
 
     @property
     def documents(self) -> Names:
         """The document of each judgement."""
-        return self._listed("document")
+        return self.labels("document")
 
     @property
     def relevance(self) -> npt.NDArray[Any] | None:
         """The grade of each judgement; None: they have none."""
         return self.values.get("relevance")
 
-    def _listed(self, role: str) -> Names:
-        """Return the names of a column, or its ids."""
-        ids = self.ids[role].tolist()
-        if role not in self.names:
-            return tuple(ids)
-        return tuple(map(self.names[role].listed().__getitem__, ids))
+
+@public("truerank")
+def read_qrels(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str | int] | None = None
+) -> Judgements:
+    """Read the judgements of a test collection, as in TREC lines ``qid iteration docid relevance``.
+
+    Four columns are those of TREC if the second has one value in the file (0 or Q0 in a file of one
+    line), or fewer values than the third while no relevance is 1,000 or more. Other files begin
+    with a header, which names the columns query (query-id, user), document (corpus-id, item) and,
+    perhaps, relevance (score), in any order; or `columns` says which are meant. Without a column of
+    relevance all are right answers. ``source`` of the judgements says which form it was.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Fields stand, and lines are skipped, as in
+        `read_run`. Relevance is a finite number: 2, 0.1, -1.
+    columns : mapping of str to (str or int), optional
+        Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
+        "relevance".
+
+    Returns
+    -------
+    judgements
+        As `retrieval.Task` takes them: columns `queries`, `documents` and `relevance`, of text that
+        has no type.
+
+    Raises
+    ------
+    ValueError
+        For columns that may be read in two ways, for a line that is not of the form of the first
+        one, or begins with a byte order mark although it is not the first, and a document that is
+        judged in two ways for a query; the error names the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "qrels.txt")
+    ...     _ = file.write_text("q1 0 d3 1\\nq1 0 d9 0\\nq2 0 d3 2\\n")
+    ...     read_qrels(file).relevance
+    array([1, 0, 2])
+    """
+    return read_judgements("path", path_name("path", path), columns)
 
 
 def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgements:
-    """Read judgements in any form that Python has; `read_qrels` reads files.
+    """Read judgements of any form.
 
     Parameters
     ----------
     argument : str
         For messages.
     value : object
-        What `read_qrels` returned; ``{query: {document: grade}}``, ``{query: [documents]}``; a
-        frame of pandas or polars, a table of pyarrow, a structured array, whose columns are found
-        by their names; a tuple of columns; a sparse matrix of scipy.
+        What `read_qrels` returned, or reads; ``{query: {document: grade}}``, ``{query:
+        [documents]}``; a frame of pandas or polars, a table of pyarrow, a structured array, whose
+        columns are found by their names; a tuple of columns; a sparse matrix of scipy, whose stored
+        entries are judged, and whose values are grades.
     columns : mapping of str to (str or int), optional
         As `check_columns` takes it, for what has columns.
 
     Raises
     ------
-    InputTypeError, InputValueError
+    InputTypeError, InputValueError, OSError
         For anything else.
 
     Examples
@@ -129,71 +168,56 @@ or a sparse matrix of grades, got a list
     columns = check_columns(columns, JUDGEMENTS)
     if isinstance(value, Judgements):
         return replace(value, title=argument)
-    if isinstance(value, Mapping):
-        return _judgements_of_mapping(argument, value)
     if is_sparse(value):
-        return _judgements_of_matrix(argument, value)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        table = table_of_columns(argument, list(value))
-    else:
-        table = read_named_table(argument, value, QREL_FORMS, columns)
-    by_role, source = table.by_role(argument, JUDGEMENTS, columns)
-    grades = by_role.get("relevance")
-    relevance = None if grades is None else read_grades(argument, grades)
-    judgements = _make_judgements(argument, by_role["query"], by_role["document"], relevance)
-    return replace(judgements, source=source)
+        csr = value.tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        rows = np.arange(csr.shape[0])
+        documents = index_array(argument, csr.indices)
+        ids = {"query": np.repeat(rows, np.diff(csr.indptr)), "document": documents}
+        grades = {"relevance": read_grades(argument, csr.data)}
+        asked = IdTable({"query": rows}, title=argument, kind="positions")
+        return Judgements(ids, grades, argument, kind="positions", asked=asked, shape=csr.shape)
+    table = read_table(argument, value, JUDGEMENTS, columns=columns)
+    if is_path(value):
+        return _judgements_of_file(argument, table)
+    if "relevance" in table.values:
+        table.values["relevance"] = read_grades(argument, table.values["relevance"])
+    return Judgements(**vars(table))
 
 
-def _make_judgements(
-    argument: str,
-    queries: Any,
-    documents: Any,
-    relevance: npt.NDArray[Any] | None,
-    counts: IntArray | None = None,
-) -> Judgements:
-    """Return judgements of a query and a document each; or with counts, of each query so many."""
-    reader = TableReader(JUDGEMENTS)
-    asked = reader.column(argument, "query", queries)
-    judged = reader.column(argument, "document", documents)
-    ids = asked.ids["query"] if counts is None else np.repeat(asked.ids["query"], counts)
-    return Judgements(
-        {"query": ids, **judged.ids},
-        {} if relevance is None else {"relevance": relevance},
-        argument,
-        names={**asked.names, **judged.names},
-        asked=None if counts is None else asked,
-    )
-
-
-def _judgements_of_mapping(argument: str, value: Mapping[Any, Any]) -> Judgements:
-    """Read {query: {document: grade}}, or {query: [documents]}."""
-    judged = list(value.values())
-    are_graded = {isinstance(each, Mapping) for each in judged}
-    for query, each in value.items():
-        if len(are_graded) > 1 or not (isinstance(each, Mapping) or is_column(each)):
-            expected = "{query: {document: grade}}, or {query: [documents]} for all queries"
-            raise InputTypeError(argument, expected=expected, got=f"{query!r}: {each!r}")
-    queries = list(value)
-    if True in are_graded:
-        counts = np.array(list(map(len, judged)), np.int64)
-        grades = list(chain.from_iterable(each.values() for each in judged))
-        documents = list(chain.from_iterable(judged))
-        return _make_judgements(argument, queries, documents, read_grades(argument, grades), counts)
-    counts, listed = joined_rows(argument, judged, "documents of each query")
-    return _make_judgements(argument, queries, listed, None, counts)
-
-
-def _judgements_of_matrix(argument: str, value: Any) -> Judgements:
-    """Read a sparse matrix: stored entries are judged, and their values are grades."""
-    csr = value.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    queries = np.arange(csr.shape[0])
-    grades = read_grades(argument, csr.data)
-    judgements = _make_judgements(argument, queries, csr.indices, grades, np.diff(csr.indptr))
-    asked = IdTable({"query": queries}, title=argument, kind="positions")
-    return replace(judgements, kind="positions", asked=asked, shape=csr.shape)
+def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
+    """Return the judgements of a file, each once, with grades of 1 where it has none."""
+    names = dict(table.names)
+    ids = dict(table.ids)
+    relevance = table.values.get("relevance", np.ones(len(table)))
+    if "iteration" in ids:  # The file has four columns without names: are they those of TREC?
+        iterations = names.pop("iteration").listed()
+        del ids["iteration"]
+        if len(iterations) <= 1:
+            is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
+        else:
+            are_few = len(iterations) < np.count_nonzero(np.bincount(ids["document"]))
+            is_of_trec = bool(are_few and relevance.max() < _LEAST_TIME)
+        if not is_of_trec:
+            raise InputValueError(argument, NOT_OF_TREC, place=table.path)
+    grades = read_grades(table.title, relevance)
+    table = replace(table, ids=ids, names=names, values={"relevance": grades})
+    keys = ids["query"] * np.int64(len(names["document"])) + ids["document"]
+    if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
+        rows, unlike = first_of_equal(keys, grades)
+        if unlike is not None:
+            first, second = unlike
+            # The file is read again for the message alone.
+            lines = text_lines(table.path, table.path, has_comments=True)
+            number, _ = next(islice(lines, second + (table.form.header > 0), None))
+            two = f"{table.entry('query', second)!r}, as {grades[first]} and as {grades[second]}"
+            problem = f"{table.entry('document', second)!r} is judged twice for {two}"
+            raise InputValueError(argument, f"line {number}: {problem}", place=table.path)
+        table = table.select_once(rows)
+    asked = IdTable({"query": table.ids["query"]}, title=table.title, names=names, kind="text")
+    return Judgements(**{**vars(table), "asked": asked})
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -243,12 +267,36 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     return grades
 
 
+def first_of_equal(
+    keys: IntArray, values: npt.NDArray[Any]
+) -> tuple[IntArray, tuple[int, int] | None]:
+    """Return the first row of each key, ascending, and two rows of one key with unlike values.
+
+    Examples
+    --------
+    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 1]))
+    (array([0, 1]), None)
+    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
+    (array([0, 1]), (0, 2))
+    """
+    codes = codes_of(keys)
+    first = codes.first()
+    first_of_row = first[codes.codes]
+    is_unlike = values != values[first_of_row]
+    is_unlike &= ~(np.isnan(values) & np.isnan(values[first_of_row]))
+    unlike = None
+    if is_unlike.any():
+        row = int(is_unlike.argmax())
+        unlike = int(first_of_row[row]), row
+    return np.sort(first), unlike
+
+
 # -- lists -----------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
-class NamedLists(Mapping[Any, dict[Any, Any]]):
-    """Lists of scored candidates by name: a mapping of each query to ``{name: score}``.
+class Lists(Mapping[Any, dict[Any, Any]]):
+    """A table that is grouped by its queries: a mapping of each query to ``{name: score}``.
 
     Attributes
     ----------
@@ -298,7 +346,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
 
     def __repr__(self) -> str:
         entries = f"{len(self.ids):,} entries, {len(self.names):,} names"
-        return f"NamedLists({len(self):,} lists, {entries})"
+        return f"Lists({len(self):,} lists, {entries})"
 
     def __getitem__(self, query: Name) -> dict[Any, Any]:
         """Return the scores of a query's list by name, in the order of the list."""
@@ -330,22 +378,156 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         return ids, (self.indptr, self.scores)
 
 
-def lists_of_entries(
-    argument: str, queries: Names, names: Names, entries: IdTable, place: str = ""
-) -> tuple[NamedLists, int]:
-    """Make lists of entries in any order, each once; and say how many were repeats.
+@public("truerank")
+def read_run(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str | int] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
+) -> Lists:
+    """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
+
+    The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
+    of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
+    lines of a query need not follow each other. Other files begin with a header, which names the
+    columns query (query-id, user), document (corpus-id, item) and, perhaps, score or rank, in any
+    order: a rank without a score makes lists in order alone, and so does the order of the lines
+    where neither is there. Or `columns` says which are meant.
+
+    Anything else is refused. ``source`` of the lists, and reports of them, name the form, and the
+    columns that are left out.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields, or
+        tabs alone where a header or `columns` says what they are and the first line has one; empty
+        lines, and those that begin with #, are skipped.
+    columns : mapping of str to (str or int), optional
+        Which columns are meant: the name in the header, or the number from 0 on, of "query",
+        "document" and, perhaps, "score" or "rank". Others are left out.
+    progress : callable or bool, optional
+        As in `rank`: True shows a bar. A callable is
+        called with a `Progress`, in bytes of the file, after every block of lines.
+
+    Returns
+    -------
+    mapping of str to dict
+        ``{query: {document: score}}``, as `Task.evaluate_lists` and `write_run` take it; documents
+        are read as text, of no type.
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first; for a document that a query has twice with unlike scores or
+        ranks; and for a score that a float64 does not hold (see Notes). The error names the line,
+        or the query.
+    OSError
+        For a file that is missing or damaged.
+
+    Notes
+    -----
+    A score is the float64 that is nearest to the decimal in the file, as Python's float is. Nearly
+    all decimals are rounded so, and that is no error. These scores are errors, since others could
+    become equal to them: one that is not 0 and would become 0 or infinite (1e-400, 1e400), and one
+    from 2**53 on, in absolute value, whose digits go down to the units, however it is written, and
+    would be changed (9007199254740993, 9007199254740993.0, 9.007199254740993e15). The digits of
+    1.2345678901234567e+19 end at the thousands, as floats of that size are printed: it is read.
+
+    It takes 16 bytes for each line while it reads, and each name once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     _ = file.write_text("q1 Q0 d7 1 2.5 tag\\nq1 Q0 d3 2 1.5 tag\\nq2 Q0 d3 1 0.5 tag\\n")
+    ...     run = read_run(file)
+    >>> run["q1"]
+    {'d7': 2.5, 'd3': 1.5}
+    """
+    return read_lists("path", path_name("path", path), columns, progress)
+
+
+def read_lists(
+    argument: str, value: Any, columns: Any = None, progress: bool | Listener | None = None
+) -> Lists:
+    """Read lists of any form that has names, which stay what they are, str or int.
 
     Parameters
     ----------
     argument : str
         For messages.
-    queries, names : tuple of str, or of int
-        By the codes of queries and documents, each once.
-    entries : IdTable
-        With "score", or "rank", which says the order alone, or neither: that of the entries says
-        it. Those that say the same of a document count once.
-    place : str, optional
-        The file that has them.
+    value : object
+        What `read_run` returned, or reads; ``{query: {id: score}}``, or ``{query: [ids, the best
+        first]}``; a frame of pandas or polars, a table of pyarrow, a structured array, whose
+        columns are found by their names. Without scores, a column of ranks, or else the order of
+        rows, says all.
+    columns : mapping of str to (str or int), optional
+        As `check_columns` takes it, for what has columns.
+    progress : callable or bool, optional
+
+    Raises
+    ------
+    InputTypeError, InputValueError, OSError
+        For another form, and for a document that a query has twice with unlike scores.
+
+    Examples
+    --------
+    >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
+    {'d7': 2.5, 'd3': 1.5}
+    """
+    columns = check_columns(columns, LISTS)
+    if isinstance(value, Lists):
+        return value
+    table = read_table(argument, value, LISTS, columns=columns, progress=progress)
+    values = table.values
+    contradiction = ""
+    if isinstance(value, Mapping) and values:
+        values["score"] = _scores_of_mapping(argument, value, values["score"])
+    elif table.path and "rank" in values:
+        values["rank"] = read_grades(argument, values["rank"])
+    elif table.path:
+        if _have_ranks(table):
+            contradiction = rising_ranks(table, np.arange(len(table)))
+    elif "score" in values:
+        values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
+        if "rank" in values:
+            ranks = _array_of_column(argument, values.pop("rank"), "ranks")
+            contradiction = rising_ranks(table, ranks)
+    elif "rank" in values:
+        ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
+        values["rank"] = ranks.astype(np.int64)
+    return group_by_query(argument, table, contradiction)
+
+
+def _scores_of_mapping(
+    argument: str, lists: Mapping[Any, Mapping[Any, Any]], numbers: list[Any]
+) -> npt.NDArray[Any]:
+    """Return the numbers of {query: {id: score}}, none of which is rounded."""
+    if _core.types_of(numbers) != {float}:
+        for query, scores in lists.items():
+            if not all(map(is_number, scores.values())):
+                got = f"{query!r}: {reprlib.repr(dict(scores))}"
+                raise InputTypeError(argument, expected="numbers as scores", got=got)
+    array = _numbers(argument, numbers, "iuf", "numbers as scores")
+    refuse_rounded(argument, numbers, array)
+    return array
+
+
+def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Lists:
+    """Make lists of the rows of a table, in any order, each once.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    table : IdTable
+        With "score", or "rank", which says the order alone, or neither: that of the rows says it.
+        Those that say the same of a document count once.
+    contradiction : str
+        What ranks beside the scores say against them.
 
     Raises
     ------
@@ -355,42 +537,68 @@ def lists_of_entries(
 
     Examples
     --------
-    >>> ids = {"query": np.array([0, 0, 0]), "document": np.array([1, 0, 1])}
-    >>> rows = IdTable(ids, {"score": np.array([0.5, 0.25, 0.5])})
-    >>> lists, repeated = lists_of_entries("ids", ("q1",), ("d3", "d7"), rows)
-    >>> lists["q1"], repeated
-    ({'d7': 0.5, 'd3': 0.25}, 1)
+    >>> ids = {"query": np.array([3, 3, 3]), "document": np.array([7, 5, 7])}
+    >>> lists = group_by_query("ids", IdTable(ids, {"score": np.array([0.5, 0.25, 0.5])}))
+    >>> dict(lists)
+    {3: {7: 0.5, 5: 0.25}}
     """
-    number = len(entries)
-    ranks = entries.values.get("rank")
+    codes: dict[str, npt.NDArray[Any]] = {}
+    labels: dict[str, Names] = {}
+    for role in ("query", "document"):
+        codes[role], labels[role] = _number_labels(table, role)
+    queries = labels["query"]
+    names = labels["document"]
+    entries = replace(table, ids=codes)
+    ranks = table.values.get("rank")
     if ranks is not None:
-        entries = entries.select(np.lexsort((ranks, entries.ids["query"])))
-    elif (np.diff(entries.ids["query"]) < 0).any():
-        entries = entries.select(np.argsort(entries.ids["query"], kind="stable"))
+        entries = entries.select(np.lexsort((ranks, codes["query"])))
+    elif (np.diff(codes["query"]) < 0).any():
+        entries = entries.select(np.argsort(codes["query"], kind="stable"))
     indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
     documents = entries.ids["document"]
     if not entries.values:
-        refuse_repeats(argument, queries.__getitem__, names, indptr, documents, place)
+        refuse_repeats(argument, queries.__getitem__, names, indptr, documents, table.path)
     elif _first_repeated(indptr, documents, len(names)) is not None:
         (values,) = entries.values.values()
         keys = entries.ids["query"] * np.int64(len(names)) + documents
-        first_rows, unlike = first_of_equal(keys, values)
+        rows, unlike = first_of_equal(keys, values)
         if unlike is not None:
             first, second = unlike
             query = queries[entries.ids["query"][first]]
             two = f"with {values[first]} and {values[second]}"
             problem = f"the list of {query!r} has {names[documents[first]]!r} twice, {two}"
-            raise InputValueError(argument, problem, place=place)
-        entries = entries.select(first_rows)
+            raise InputValueError(argument, problem, place=table.path)
+        entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
     if ranks is not None:
-        _refuse_equal_ranks(argument, queries, entries, place)
-    scores = entries.values.get("score")
-    lists = NamedLists(queries, names, indptr, entries.ids["document"], scores, place)
-    return lists, number - len(entries)
+        _refuse_equal_ranks(argument, queries, entries)
+    return Lists(
+        queries,
+        names,
+        indptr,
+        entries.ids["document"],
+        entries.values.get("score"),
+        table.path,
+        entries.source,
+        contradiction,
+    )
 
 
-def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable, place: str) -> None:
+def _number_labels(table: IdTable, role: str) -> tuple[npt.NDArray[Any], Names]:
+    """Return the number of each label of a column, and all labels in their order."""
+    ids = table.ids[role]
+    if role in table.names:
+        return ids, table.names[role].listed()
+    integers = ids.tolist()
+    if role == "query" and table.asked is not None:  # Lists may be empty.
+        integers = [*table.asked.ids["query"].tolist(), *integers]
+    # The first look-up of an integer numbers it.
+    numbers: defaultdict[int, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, integers), np.int64, len(integers))
+    return codes[len(codes) - len(ids) :], tuple(numbers)
+
+
+def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable) -> None:
     """Refuse two documents at one rank where ranks are all that says the order."""
     ranks = entries.values["rank"]
     queries = entries.ids["query"]
@@ -398,113 +606,26 @@ def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable, place: st
     if is_equal.any():
         i = int(is_equal.argmax())
         problem = f"the list of {names[queries[i]]!r} has the rank {ranks[i]} twice"
-        raise InputValueError(argument, problem, place=place)
+        raise InputValueError(argument, problem, place=entries.path)
 
 
-def first_of_equal(
-    keys: IntArray, values: npt.NDArray[Any]
-) -> tuple[IntArray, tuple[int, int] | None]:
-    """Return the first row of each key, ascending, and two rows of one key with unlike values.
+def _have_ranks(table: IdTable) -> bool:
+    """Return whether ranks beside scores rise with the lines of each query, if the first ones do.
 
-    Examples
-    --------
-    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 1]))
-    (array([0, 1]), None)
-    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
-    (array([0, 1]), (0, 2))
+    The lines stand for the ranks then: to read all of these would take long.
     """
-    codes = codes_of(keys)
-    first = codes.first()
-    first_of_row = first[codes.codes]
-    is_unlike = values != values[first_of_row]
-    is_unlike &= ~(np.isnan(values) & np.isnan(values[first_of_row]))
-    unlike = None
-    if is_unlike.any():
-        row = int(is_unlike.argmax())
-        unlike = int(first_of_row[row]), row
-    return np.sort(first), unlike
-
-
-def read_named_lists(argument: str, value: Any, columns: Any = None) -> NamedLists:
-    """Read lists in any form that Python has; `read_run` reads files.
-
-    Names stay what they are, str or int.
-
-    Parameters
-    ----------
-    argument : str
-        For messages.
-    value : object
-        What `read_run` returned; ``{query: {id: score}}``, or ``{query: [ids, the best first]}``; a
-        frame of pandas or polars, a table of pyarrow, a structured array, whose columns are found
-        by their names. Without scores, a column of ranks, or else the order of rows, says all.
-    columns : mapping of str to (str or int), optional
-        As `check_columns` takes it, for what has columns.
-
-    Raises
-    ------
-    InputTypeError, InputValueError
-        For another form, and for a document that a query has twice with unlike scores.
-
-    Examples
-    --------
-    >>> read_named_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
-    {'d7': 2.5, 'd3': 1.5}
-    """
-    columns = check_columns(columns, LISTS)
-    if isinstance(value, NamedLists):
-        return value
-    if isinstance(value, Mapping):
-        return _lists_of_mapping(argument, value)
-    table = read_named_table(argument, value, LIST_FORMS, columns)
-    by_role, source = table.by_role(argument, LISTS, columns)
-    values: dict[str, npt.NDArray[Any]] = {}
-    if "score" in by_role:
-        values["score"] = _numbers(argument, by_role["score"], "iuf", "numbers as scores")
-    elif "rank" in by_role:
-        ranks = _numbers(argument, by_role["rank"], "iu", "integers as ranks")
-        values["rank"] = ranks.astype(np.int64)
-    queries, query_names = code_names(checked_names(argument, by_role["query"]))
-    documents, names = code_names(checked_names(argument, by_role["document"]))
-    entries = IdTable({"query": queries, "document": documents}, values)
-    lists, _ = lists_of_entries(argument, query_names, names, entries)
-    lists.source = source
-    if "rank" in by_role and "score" in by_role:
-        ranks = _array_of_column(argument, by_role["rank"], "ranks")
-        lists.contradiction = rising_ranks(entries, ranks)
-    return lists
-
-
-def _lists_of_mapping(argument: str, value: Mapping[Any, Any]) -> NamedLists:
-    """Read {query: {id: score}}, or {query: [ids, the best first]}."""
-    listed = list(value.values())
-    are_scored = {isinstance(each, Mapping) for each in listed}
-    for query, each in value.items():
-        is_odd = not isinstance(each, Mapping) and (isinstance(each, Set) or not is_column(each))
-        if len(are_scored) > 1 or is_odd:
-            expected = "{query: {id: score}}, or {query: [ids, the best first]} for all queries"
-            raise InputTypeError(
-                argument, expected=expected, got=f"{query!r}: {reprlib.repr(each)}"
-            )
-    queries = checked_names(argument, list(value))
-    if True not in are_scored:
-        expected = "a list of ids, or {id: score}"
-        counts, ids = joined_rows(argument, listed, expected, lambda i: f"for {queries[i]!r}")
-        codes, names = code_names(checked_names(argument, ids))
-        indptr = indptr_of(counts)
-        refuse_repeats(argument, queries.__getitem__, names, indptr, codes, "")
-        return NamedLists(queries, names, indptr, codes, None)
-    codes, names = code_names(checked_names(argument, list(chain.from_iterable(listed))))
-    numbers = list(chain.from_iterable(each.values() for each in listed))
-    if _core.types_of(numbers) != {float}:
-        for query, each in value.items():
-            if not all(map(is_number, each.values())):
-                got = f"{query!r}: {reprlib.repr(dict(each))}"
-                raise InputTypeError(argument, expected="numbers as scores", got=got)
-    scores = _numbers(argument, numbers, "iuf", "numbers as scores")
-    refuse_rounded(argument, numbers, scores)
-    indptr = indptr_of(list(map(len, listed)))
-    return NamedLists(queries, names, indptr, codes, scores)
+    form = table.form
+    rank = form.places.get("rank")
+    if rank is None or form.number_role != "score":
+        return False
+    query = form.places["query"]
+    lines = text_lines(table.path, table.path, has_comments=True)
+    first_lines = islice(lines, form.header > 0, 1000)
+    rows = [fields_of(line, form.between) for _, line in first_lines]
+    ranks = [(a[rank], b[rank]) for a, b in pairwise(rows) if a[query] == b[query]]
+    # Python makes no int of thousands of digits.
+    are_integers = all(rank.isdecimal() and len(rank) < 20 for pair in ranks for rank in pair)
+    return bool(ranks) and are_integers and all(int(a) < int(b) for a, b in ranks)
 
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
@@ -582,3 +703,132 @@ def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int |
     if fault is None:
         return None
     return int(fault[0])
+
+
+# -- runs that are written -------------------------------------------------------------------------
+
+
+@public("truerank")
+def write_run(
+    path: str | os.PathLike[str],
+    top: Any,
+    *,
+    queries: Sequence[str] | Sequence[int] | None = None,
+    entities: Sequence[str] | Sequence[int] | None = None,
+    tag: str = "truerank",
+) -> None:
+    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
+
+    A score is written with all digits that tell it from others, so that `read_run` gets the same
+    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
+    n, n - 1, ..., 1.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, gzipped if its name ends in .gz. It appears whole or not at all.
+    top : TopK, mapping, table, or path
+        What `topk_embeddings` returns; or lists by name, as `retrieval.Task.evaluate_lists` takes
+        them: ``{query: {entity: score}}``, ``{query: [entities]}`` in order alone, a table, what
+        `read_run` returned, or a file.
+    queries : sequence of str or int, shape (lists,), optional
+        The name of each query, for lists without names. Default: their numbers from 0.
+    entities : sequence of str or int, optional
+        The names of the candidates by their ids, for lists without names. Default: the ids.
+    tag : str
+        The last field, the name of the system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other shapes, for an id that has no name, and for what `read_run` would not read back: a
+        query or a document that comes twice, names that are empty, have blanks or begin with a byte
+        order mark or have no UTF-8, queries that begin with #, and integer scores that no float64
+        holds.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, TopK([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
+    ...     print(file.read_text(), end="")
+    q1 Q0 4 1 2.5 truerank
+    q1 Q0 7 2 0.5 truerank
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, {"q1": ["d7", "d3"]})
+    ...     print(file.read_text(), end="")
+    q1 Q0 d7 1 2 truerank
+    q1 Q0 d3 2 1 truerank
+    """
+    if not isinstance(top, TopK):
+        if queries is not None or entities is not None:
+            raise InputTypeError("queries, entities", expected="None, as the lists have names")
+        by_query = read_lists("top", top)
+        queries = by_query.queries
+        entities = by_query.names
+        top = by_query.entries
+    lists = as_lists(*top)
+    if len(lists.ids) and int(lists.ids.min()) < 0:
+        expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
+        raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
+    query_names = _query_fields(queries, len(lists.indptr) - 1)
+    size = int(lists.ids.max(initial=-1)) + 1
+    entity_names: Sequence[Any] = range(size)
+    if entities is not None:
+        entity_names = _run_fields("entities", entities)
+        if len(entity_names) < size:
+            expected = f"a name for every id, up to {size - 1}"
+            raise InputValueError("entities", expected=expected, got=f"{len(entity_names)} names")
+    if not isinstance(tag, str):
+        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
+    _run_fields("tag", [tag])
+    refuse_repeats("top", query_names.__getitem__, entity_names, lists.indptr, lists.ids, "")
+    scores = None if lists.scores is None else _plain_scores(lists.scores)
+    with replace_text(path) as file:
+        for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
+            ids = lists.ids[first:last].tolist()
+            numbers: Iterable[float] = range(len(ids), 0, -1)
+            if scores is not None:
+                numbers = scores[first:last].tolist()
+            lines = [
+                f"{query} Q0 {entity_names[i]} {rank} {number!r} {tag}\n"
+                for rank, (i, number) in enumerate(zip(ids, numbers, strict=True), 1)
+            ]
+            file.write("".join(lines).encode())
+
+
+def _query_fields(queries: Any, number: int) -> tuple[str, ...]:
+    """Return the names of the queries of a run; by default their numbers."""
+    if queries is None:
+        queries = range(number)
+    names = _run_fields("queries", queries)
+    if len(names) != number:
+        raise InputValueError("queries", expected=f"{number} names", got=len(names))
+    for i, name in enumerate(names):
+        if name.startswith("#"):
+            expected = "names that do not begin with #, as comments do"
+            raise InputValueError("queries", expected=expected, got=f"{name!r} at position {i}")
+    return names
+
+
+def _plain_scores(scores: _core.Scores) -> npt.NDArray[Any]:
+    """Return scores as an array of numbers that a float64 holds."""
+    array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
+    if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
+        raise InputValueError("scores", expected="integers that a float64 holds", got="others")
+    return array
+
+
+def _run_fields(argument: str, values: Any) -> tuple[str, ...]:
+    """Return names as fields of a run: an int as its digits."""
+    fields = distinct_names(argument, map(str, checked_names(argument, values)))
+    for i, field in enumerate(fields):
+        is_text = field.isprintable() or field.encode(errors="ignore").decode() == field
+        if field.split() != [field] or field.startswith("\ufeff") or not is_text:
+            expected = "names without blanks, at least one character each, in UTF-8"
+            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
+    return fields

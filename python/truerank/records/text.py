@@ -1,4 +1,4 @@
-"""Text, plain or gzipped, read block by block; the form of its lines; and rows of facts."""
+"""Text, plain or gzipped, read block by block; the form of its lines; rows, fields and numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import compress, islice
+from math import isinf, isnan
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -17,8 +19,7 @@ from ..arrays.input_files import open_input
 from ..errors import InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
-from .columns import MAX_COLUMNS, Door, is_header
-from .elements import is_integer_text, without_blanks
+from .columns import JUDGEMENTS, LISTS, MAX_COLUMNS, Door, Form, find_columns, has_each_role
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,121 +33,171 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1 << 17
 # No name is as long. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
-_BLANKS = re.compile("[ \t]+")
-_NUMBERS = ("score", "rank", "relevance")  # The first of these roles that a file has is read.
+BLANKS = " \t\r\n"  # At the ends of a field they belong to no label.
+_BETWEEN_FIELDS = re.compile("[ \t]+")
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LIKE_AN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+_EXACT = 1 << 53  # Every integer below it is a float64.
+
+TREC_RUN = Form(
+    6,
+    places={"query": 0, "document": 2, "score": 4, "rank": 3},
+    description="TREC run",
+    has_comments=True,
+)
+TREC_QRELS = Form(
+    4,
+    places={"query": 0, "document": 2, "iteration": 1, "relevance": 3},
+    description="TREC qrels",
+    has_comments=True,
+)
+_TREC = {LISTS.kind: TREC_RUN, JUDGEMENTS.kind: TREC_QRELS}
+_LINES = {
+    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), or a "
+    "header of names as query, document and score",
+    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), or a "
+    "header of names as query, document and relevance",
+}
+_SAYS = (
+    'or columns={"query": 0, "document": ...}, which says what they are; tabs or blanks stand '
+    "between fields"
+)
+_WIDTH = "expected another number of fields"  # The core says it in the same words.
+_NO_NUMBER = "expected a number as the score"
+_JSON = "this is JSON, which json.load reads: hand over the mapping"
+_JSON_BEGINS = ('{"', '["', "[{", "[[")
+
+without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
 
 
-@dataclass(frozen=True)
-class LineForm:
-    """The form of the lines of a file.
-
-    Attributes
-    ----------
-    width : int
-        The number of fields of a line.
-    between : {"blanks", "tabs", "commas"}
-        What separates fields: blanks and tabs; tabs alone; or commas, with csv's quoting.
-    name : str
-        What reports say of it; "": nothing.
-    header : int
-        The number of the line that is none of the rows; 0: all are.
-    names : list of str, or None
-        The names of the columns, which this line gives.
-    count : int, optional
-        How many rows it says that there are.
-    places : dict of str to int
-        The column of each role, where the form says it.
-    left_out : tuple of str
-        The columns that are not read.
-    """
-
-    width: int
-    between: str = "blanks"
-    name: str = ""
-    header: int = 0
-    names: list[str] | None = None
-    count: int | None = None
-    places: dict[str, int] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def role(self) -> str:
-        """The role of the numbers that are read; "": there are none."""
-        return next((role for role in _NUMBERS if role in self.places), "")
+# -- the form of lines -----------------------------------------------------------------------------
 
 
 def find_form(
-    name: str,
+    argument: str,
     path: str,
     door: Door,
+    *,
     header: bool | None = None,
     columns: Mapping[str, str | int] | None = None,
-) -> LineForm | None:
-    """Find the form of a file of facts or pairs by its first line; None: it has no lines.
+    has_further: bool = False,
+) -> Form | None:
+    """Find the form of a file by its first line; None: facts or pairs without lines.
 
-    Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
+    Facts and pairs have tabs between their fields, or in files that end in .csv commas, with csv's
+    quoting. Judgements and lists are those of TREC, unless a header or the user says what their
+    columns are; then tabs stand between fields if the first line has one, otherwise blanks.
 
     Parameters
     ----------
-    name : str
-        The argument, for messages.
+    argument : str
+        For messages.
     path : str
         A file in UTF-8, gzipped if its name ends in .gz.
     door : Door
     header : bool, optional
-        Whether the first line names the columns. None: it does not, and is refused if it has names
-        of the door's roles.
+        Whether the first line of facts or pairs names the columns. None: it does not, and is
+        refused if it has names of the door's roles.
     columns : mapping of str to (str or int), optional
         The column of each role, as `check_columns` returns it.
+    has_further : bool
+        Whether columns without a role are read, as in `find_columns`.
 
     Raises
     ------
     ValueError
-        For a line of another number of fields than the door has, and as `text_blocks` does.
+        For a line of any other form; it says which line, and what would be right.
     OSError
         For a file that is missing or damaged.
     """
-    title = f"{name}: {path}"
-    number, line = next(text_lines(name, path, blanks=" "), (0, ""))
+    title = f"{argument}: {path}"
+    is_by_query = door.mappings != ""
+    blanks = " \t" if is_by_query else " "  # A line of tabs has empty fields of facts.
+    lines = text_lines(argument, path, blanks=blanks, has_comments=is_by_query)
+    number, line = next(lines, (0, ""))
     if not number:
-        return None
-    if is_csv(path):
+        return _TREC.get(door.kind)
+    between = "tabs"
+    if is_by_query and "\t" not in line:
+        between = "blanks"
+    elif is_csv(path) and not is_by_query:
         between = "commas"
-        first = csv_fields(title, number, line)
+    if between == "commas":
+        fields = csv_fields(title, number, line)
     else:
-        between = "tabs"
-        first = fields_of(line, between)
-    if door.counted and len(first) == 1 and is_integer_text(first[0]):
+        fields = fields_of(line, between)
+    if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
+        form = find_columns(title, names, len(names), door, columns, has_further=has_further)
         description = f"the first line is a count, as OpenKE has: of {', '.join(names)}"
-        return LineForm(len(names), "blanks", description, number, names, int(first[0]))
-    form = LineForm(len(first), between)
-    if header is None:
-        are_names = any(isinstance(column, str) for column in (columns or {}).values())
-        if are_names or is_header(first, door):
-            expected = (
-                "header=True, which says that the first line names the columns, or header=False"
-            )
-            got = f"a first line that reads {line!r}"
-            raise InputValueError(title, expected=expected, got=got)
-    if header:
-        description = f'the first line reads "{" ".join(first)}", a header: left out'
-        form = replace(form, name=description, header=number, names=first)
-    are_placed = form.names is not None or columns is not None
-    if not door.fits(form.width, are_placed=are_placed):
-        raise _wrong_row(title, door, form, number, line)
-    return form
+        count = int(fields[0])
+        return replace(form, description=description, header=number, count=count)
+
+    are_named = any(isinstance(column, str) for column in (columns or {}).values())
+    is_header = bool(header)
+    if is_by_query:
+        title += f": line {number}"
+        are_roles = set(map(door.role_of, fields)).issuperset(door.needed_roles)
+        is_header = are_named or (are_roles and not any(map(_is_number, fields)))
+        if not is_header and columns is None:
+            return _check_trec(argument, path, number, line, door)
+    elif header is None and (are_named or has_each_role(fields, door)):
+        ways = "header=True, which says that the first line names the columns, or header=False"
+        raise InputValueError(title, expected=ways, got=f"a first line that reads {line!r}")
+    elif not door.fits(len(fields), is_header or columns is not None):
+        raise _wrong_row(title, door, between, number, line)
+    first_line = fields if is_header else None
+    form = find_columns(title, first_line, len(fields), door, columns, has_further=has_further)
+    return replace(
+        form,
+        description=_describe(form, door),
+        between=between,
+        header=number if is_header else 0,
+        has_comments=is_by_query,
+    )
+
+
+def _describe(form: Form, door: Door) -> str:
+    """Say where the columns of a file are; "" where facts or pairs have no header."""
+    names = form.names
+    if not door.mappings:
+        if names is None:
+            return ""
+        return f'the first line reads "{" ".join(names)}", a header: left out'
+    kind = "run" if door is LISTS else "qrels"
+    roles = [role for role in ("query", "document", form.number_role) if role]
+    places = [form.places[role] for role in roles]
+    if names is None:
+        return f"{kind} with columns {', '.join(map(str, places))}"
+    return f"{kind} with a header: {', '.join(names[place] for place in places)}"
+
+
+def _check_trec(argument: str, path: str, number: int, line: str, door: Door) -> Form:
+    """Return the form of TREC, or refuse a first line that is of no known form."""
+    form = _TREC[door.kind]
+    fields = fields_of(line, "blanks")
+    if len(fields) == form.width and _is_number(fields[form.places[form.number_role]]):
+        return form
+    place = f"{path}: line {number}"
+    if line.lstrip().startswith(_JSON_BEGINS):
+        raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
+    expected = f"{_LINES[door.kind]}, {_SAYS}"
+    raise InputValueError(argument, expected=expected, got=shown(line), place=place)
+
+
+# -- rows ------------------------------------------------------------------------------------------
 
 
 def read_rows(
-    name: str,
+    argument: str,
     path: str,
     door: Door,
-    form: LineForm,
-    order: Sequence[int],
-    tables: Sequence[_core.Names],
-) -> list[npt.NDArray[np.int32]]:
-    """Read the columns of a file as numbers of names.
+    form: Form,
+    names: Mapping[str, _core.Names],
+    progress: bool | Listener | None = None,
+) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64], int]:
+    """Read the columns of a file, as numbers of names and as numbers.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
     there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
@@ -154,53 +205,84 @@ def read_rows(
 
     Parameters
     ----------
-    name : str
-        The argument, for messages.
+    argument : str
+        For messages.
     path : str
     door : Door
-    form : LineForm
-    order : sequence of int
-        The places of the door's columns, which may not have empty fields, and then of further ones.
-    tables : sequence of Names
-        The names of each of these columns, to which those of the file are added.
+        Its roles may not have empty fields.
+    form : Form
+        As `find_form` finds it.
+    names : mapping of str to Names
+        The names of the columns that are read, by role, to which those of the file are added.
+    progress : callable or bool, optional
 
     Returns
     -------
     list of ndarray of int32
-        The columns in this order.
+        A column for each of the roles.
+    ndarray of float64
+        Those of the number of the form; empty where it has none.
+    int
+        How many lines were comments.
 
     Raises
     ------
     ValueError
-        For a line with another number of columns than the first line, an empty field among those of
-        the door, and as `text_blocks` does; the message names the line.
+        For a line with another number of columns than the first line, an empty field, another
+        number of rows than the first line counts, and as `text_blocks` does; the message names the
+        line.
     OSError
         For a file that is missing or damaged.
     """
-    title = f"{name}: {path}"
-    are_tabs = form.between == "tabs"
-    rows = _core.RowForm(form.width, order, door.needed, tabs=are_tabs, tab_lines=True)
-    blocks = []
-    for first, text in text_blocks(name, path, header=form.header):
+    title = f"{argument}: {path}"
+    order = [form.places[role] for role in names]
+    tables = list(names.values())
+    number = form.places.get(form.number_role)
+    rows = _core.RowForm(
+        form.width,
+        order,
+        door.needed,
+        number,
+        tabs=form.between == "tabs",
+        tab_lines=not form.has_comments,
+    )
+    comments = 0
+
+    def read_lines(text: str, first: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
+        nonlocal comments
         if form.between == "commas":
             fields = _columns_of_csv(title, door, form, first, text, order)
             codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
-        else:
-            fault, codes, _ = _core.read_rows(text, rows, tables)
-            if fault is not None:
-                line, _ = fault
-                raise _wrong_row(title, door, form, first + line, text.split("\n")[line])
-        blocks.append(codes)
-    columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    count = len(columns[0]) if columns else 0
-    if form.count not in (None, count):
+            return None, [*codes, np.zeros(0)]
+        if form.has_comments and "#" in text:  # This test is far faster than a regular expression.
+            text, count = _COMMENT.subn("", text)
+            comments += count
+        fault, codes, numbers = _core.read_rows(text, rows, tables)
+        if fault is not None:
+            line, problem = fault
+            if not form.has_comments:
+                wrong = text.split("\n")[line]
+                raise _wrong_row(title, door, form.between, first + line, wrong)
+            if problem == _WIDTH:
+                problem = f"expected {form.width} fields, with a query and a document"
+            elif problem == _NO_NUMBER:
+                problem = f"expected a number as the {form.number_role}"
+            fault = line, f"{problem} ({form.description})"
+        elif number is not None:
+            fault = first_rounded(text, number, numbers, form.between)
+        return fault, [*codes, numbers]
+
+    *columns, numbers = read_blocks(
+        argument, path, progress, read_lines, form.header, refuses_marks=form.has_comments
+    )
+    if form.count not in (None, len(columns[0])):
         expected = f"{form.count} rows, as the first line counts"
-        raise InputValueError(title, expected=expected, got=count)
-    return columns
+        raise InputValueError(title, expected=expected, got=len(columns[0]))
+    return columns, numbers, comments
 
 
 def _columns_of_csv(
-    title: str, door: Door, form: LineForm, first: int, text: str, order: Sequence[int]
+    title: str, door: Door, form: Form, first: int, text: str, order: Sequence[int]
 ) -> list[list[str]]:
     """Return the fields of some columns of lines of csv, of which the first has this number."""
     columns: list[list[str]] = [[] for _ in order]
@@ -210,10 +292,20 @@ def _columns_of_csv(
         fields = csv_fields(title, number, line)
         needed = order[: door.needed]
         if len(fields) != form.width or not all(fields[place] for place in needed):
-            raise _wrong_row(title, door, form, number, line)
+            raise _wrong_row(title, door, form.between, number, line)
         for column, place in zip(columns, order, strict=True):
             column.append(fields[place])
     return columns
+
+
+def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> InputValueError:
+    """Return the error for a line with empty fields, or with another number of them."""
+    columns = f"{door.expected}, as many in all lines"
+    expected = f"{columns}, with {between} between them and none empty"
+    return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
+
+
+# -- fields ----------------------------------------------------------------------------------------
 
 
 def fields_of(line: str, between: str) -> list[str]:
@@ -227,7 +319,7 @@ def fields_of(line: str, between: str) -> list[str]:
     (['q1', '0', 'd3', '1'], ['new york', '', 'd3'])
     """
     if between == "blanks":
-        return [field for field in _BLANKS.split(line) if field]
+        return [field for field in _BETWEEN_FIELDS.split(line) if field]
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
 
@@ -260,11 +352,123 @@ def is_csv(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith(".csv")
 
 
-def _wrong_row(title: str, door: Door, form: LineForm, number: int, line: str) -> InputValueError:
-    """Return the error for a line with empty fields, or with another number of them."""
-    columns = f"{door.expected}, as many in all lines"
-    expected = f"{columns}, with {form.between} between them and none empty"
-    return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
+def is_id(label: str) -> bool:
+    """Return whether this is written like an id: digits without a sign or leading zeros."""
+    return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
+
+
+def is_integer_text(text: str) -> bool:
+    """Return whether this is an integer of at most 18 digits, written as Python writes it.
+
+    Examples
+    --------
+    >>> is_integer_text("-7"), is_integer_text("007"), is_integer_text("+7")
+    (True, False, False)
+    """
+    return _CANONICAL.fullmatch(text) is not None
+
+
+def first_like_an_integer(labels: Sequence[str]) -> str | None:
+    """Return the first label that is written like an integer, perhaps with zeros in front.
+
+    Examples
+    --------
+    >>> first_like_an_integer(["oslo", "007", "8"]), first_like_an_integer(["oslo", "1.5"])
+    ('007', None)
+    """
+    return next(filter(_LIKE_AN_INTEGER.fullmatch, labels), None)
+
+
+def exact_number(text: str) -> float | str:
+    """Return a number in text as a float; the text, if a float64 does not hold it.
+
+    A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
+    number that it makes infinite, nor one from 2**53 on that it changes, if its digits go down to
+    the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that size
+    are written so, and it is rounded as 0.1 is.
+
+    Examples
+    --------
+    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
+    (0.1, -inf, 9007199254740992.0)
+    >>> exact_number("1e400"), exact_number("9007199254740993.0")
+    ('1e400', '9007199254740993.0')
+    """
+    value = float(text)
+    if abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
+        return value
+    if isinf(value):
+        is_held = "inf" in text.lower()
+    else:
+        from decimal import Decimal
+
+        number = Decimal(text)
+        reaches_units = int(number.as_tuple().exponent) <= 0
+        is_held = number == value or not reaches_units
+    return value if is_held else text
+
+
+def first_rounded(
+    text: str, column: int, numbers: npt.NDArray[np.float64], between: str = "blanks"
+) -> tuple[int, str] | None:
+    """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
+
+    Parameters
+    ----------
+    text : str
+        Lines of fields between blanks and tabs, some lines perhaps without any.
+    column : int
+        The field that is a number.
+    numbers : ndarray of float64
+        These fields, as they were read.
+    between : {"blanks", "tabs"}
+        What separates fields, as `fields_of` takes it.
+
+    Examples
+    --------
+    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
+    (1, 'expected a score that a float64 holds, got 9007199254740993')
+    """
+    is_large = np.abs(numbers) >= _EXACT
+    if not is_large.any():
+        return None
+    lines = text.split("\n")
+    filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
+    for i in np.array(filled)[is_large].tolist():
+        number = exact_number(fields_of(lines[i], between)[column])
+        if isinstance(number, str):
+            return i, f"expected a score that a float64 holds, got {number}"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, as the core reads them."""
+    if "_" in text or not text.isascii():
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def text_lines(
+    argument: str, path: str, *, blanks: str = " \t", has_comments: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a file that have more than blanks, as `text_blocks` reads them.
+
+    Lines that begin with # are left out where a file may have comments.
+    """
+    for first, text in text_blocks(argument, path):
+        rows = text.removesuffix("\n").split("\n")
+        # This way an empty line costs next to nothing.
+        for number, line in compress(enumerate(rows, first), rows):
+            bare = line.strip(blanks)
+            if bare and not (has_comments and bare.startswith("#")):
+                yield number, line
 
 
 def line_of(path: str, row: int) -> int:
@@ -281,17 +485,7 @@ def line_of(path: str, row: int) -> int:
     ...     line_of(f"{folder}/pairs.tsv", 1)
     3
     """
-    return next(islice(text_lines(path, path), row, None))[0]
-
-
-def text_lines(name: str, path: str, *, blanks: str = " \t") -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
-    for first, text in text_blocks(name, path):
-        rows = text.removesuffix("\n").split("\n")
-        # This way an empty line costs next to nothing.
-        for row in compress(enumerate(rows, first), rows):
-            if row[1].strip(blanks):
-                yield row
+    return next(islice(text_lines(path, path, blanks=" "), row, None))[0]
 
 
 def shown(line: str) -> str:
@@ -309,22 +503,24 @@ def read_blocks(
     argument: str,
     path: str,
     progress: bool | Listener | None,
-    read_lines: Callable[[str], tuple[Fault | None, Sequence[npt.NDArray[Any]]]],
+    read_lines: Callable[[str, int], tuple[Fault | None, Sequence[npt.NDArray[Any]]]],
     header: int = 0,
+    *,
+    refuses_marks: bool = True,
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks.
 
-    `read_lines` returns the fault of a block, if it has one, and its columns. The line that is the
-    header is left out.
+    `read_lines` takes a block and the number of its first line; it returns the fault of the block,
+    if it has one, and its columns. The line that is the header is left out.
 
     A byte order mark at the beginning of another line than the first, where files were joined,
-    would make another name of the first field: it is refused.
+    would make another name of the first field: `refuses_marks` refuses it.
     """
-    blocks = [read_lines("")[1]]  # So a file without lines has columns, too.
+    blocks = [read_lines("", 1)[1]]  # So a file without lines has columns, too.
     for first, text in text_blocks(argument, path, progress, header=header):
-        fault, columns = read_lines(text)
+        fault, columns = read_lines(text, first)
         blocks.append(columns)
-        mark = f"\n{text}".find("\n\ufeff")
+        mark = f"\n{text}".find("\n\ufeff") if refuses_marks else -1
         if mark >= 0:
             fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
         if fault is not None:

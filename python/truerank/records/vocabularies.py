@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, count
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -27,21 +26,19 @@ from ..inputs.checks import (
 )
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .columns import is_column, wrong_form
-from .elements import (
-    at_position,
+from .columns import at_position, is_column, joined_rows, read_elements, wrong_form
+from .text import (
     first_like_an_integer,
     is_id,
     is_integer_text,
-    joined_rows,
-    read_elements,
+    is_path,
+    text_blocks,
     without_blanks,
 )
-from .text import is_path, text_blocks
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from .elements import Elements
+    from .columns import Elements
 
     # Labels are in the order of their positions.
     Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
@@ -52,26 +49,6 @@ MAX_IDS = 1 << 36
 _ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
 _LINES = "a label in each line, or a label and its id with a tab between them"
 _IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
-
-
-def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
-    """Return the number of each name, in the order in which they first occur, and all names once.
-
-    Parameters
-    ----------
-    names : sequence of str, or of int
-
-    Examples
-    --------
-    >>> code_names(["d7", "d3", "d7"])
-    (array([0, 1, 0]), ('d7', 'd3'))
-    """
-    if names and isinstance(names[0], str):
-        return _core.code_names(names)
-    # The first look-up of a name numbers it.
-    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, names), dtype=np.int64, count=len(names))
-    return codes, tuple(numbers)
 
 
 @dataclass(frozen=True)
@@ -132,7 +109,7 @@ class Vocabulary:
             size = integer(name, order, least=1, most=MAX_IDS)
             return cls(size, None, name)
         if isinstance(order, Mapping):
-            order = _in_order(name, order)
+            order = _labels_in_order(name, order)
         elif is_path(order):
             order = read_labels(name, os.fsdecode(order))
         if isinstance(order, (bytes, Set)) or not is_iterable(order):
@@ -145,13 +122,22 @@ class Vocabulary:
             vocabulary = cls(len(names), names, name)
             if not are_unlike(names, bare=True):
                 refuse_repeated(name, names)
-                _refuse_blanks(name, vocabulary)
+                vocabulary.refuse_blanks()
             return vocabulary
         ints, numbers = occurrences_of(labels)
         if len(ints) < len(labels):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
         return cls(len(labels), tuple(labels.tolist()), name)
+
+    def refuse_blanks(self) -> None:
+        """Refuse labels that differ from one another only in blanks at their ends."""
+        label_of: dict[str, str] = {}  # Its keys are the labels without blanks.
+        for label, bare in zip(self.words or (), self._bare_words, strict=True):
+            other = label_of.setdefault(bare, label)
+            if other != label:
+                problem = f"{other!r} and {label!r} differ only in blanks at their ends"
+                raise InputValueError(self.of, problem)
 
     @cached_property
     def holds_ints(self) -> bool:
@@ -291,21 +277,17 @@ class Vocabulary:
                 return _core.codes_among(elements, self._bare_words)
             return _core.codes_among(elements, self.words)
         if is_text:
-            return self._find_fields(elements)
+            is_int = np.fromiter(map(is_integer_text, elements), bool, len(elements))
+            ints = list(map(int, compress(elements, is_int)))
+            positions = np.full(len(elements), -1)
+            positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
+            return positions
         if not len(elements):
             return np.zeros(0, dtype=np.int64)
         expected = f"{self.expected}, each an int"
         if not self.holds_ints:
             expected += f", as {self.of}={self.size} gives no labels"
         raise InputTypeError(name, expected=expected, got=f"{elements[0]!r} {where(0)}")
-
-    def _find_fields(self, fields: Sequence[str]) -> IntArray:
-        """Return the positions of fields of text that are written as integers."""
-        is_int = np.fromiter(map(is_integer_text, fields), dtype=bool, count=len(fields))
-        ints = list(map(int, compress(fields, is_int)))
-        positions = np.full(len(fields), -1)
-        positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
-        return positions
 
     def _find_ints(self, ints: IntArray) -> IntArray:
         """Return the positions of integers, which are labels or are positions themselves."""
@@ -314,10 +296,10 @@ class Vocabulary:
                 return ints
             return np.where((ints >= 0) & (ints < self.size), ints, -1)
         ordered, positions = self._sorted_ints
-        found = np.full(len(ints), -1)
+        ids = np.full(len(ints), -1)
         where, places = look_up(ordered, ints)
-        found[where] = positions[places]
-        return found
+        ids[where] = positions[places]
+        return ids
 
     def ids_of(
         self,
@@ -394,22 +376,19 @@ class Vocabulary:
         >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]]).ids
         array([1, 0, 2])
         """
-        if not isinstance(lists, list) or not all(map(_is_row, lists)):
-            raise wrong_form(
-                name, lists, "TopK(ids, scores), or a list of lists, one for each query"
-            )
+        forms = "TopK(ids, scores), or a list of lists, one for each query"
+        if not isinstance(lists, list):
+            raise wrong_form(name, lists, forms)
+        for row in lists:
+            if not is_column(row) or isinstance(row, (tuple, Set)):
+                raise wrong_form(name, lists, forms)
         lengths, elements = joined_rows(name, lists, "labels or ids")
         row = np.repeat(np.arange(len(lengths)), lengths)
         ids = self.ids_of(name, elements, lambda i: f"in list {row[i]}")
         return as_lists((indptr_of(lengths), ids), None)
 
 
-def _is_row(value: Any) -> bool:
-    """Return whether this is a list of candidates."""
-    return is_column(value) and not isinstance(value, (tuple, Set))
-
-
-def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
+def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
     """Return labels in the order of their ids, which are to be 0, 1, 2, ..."""
     for label, place in places.items():
         if not is_integer(place):
@@ -422,16 +401,7 @@ def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
     return labels
 
 
-def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
-    """Refuse labels that differ from one another only in blanks at their ends."""
-    if vocabulary._bare_words is vocabulary.words:  # No label has such blanks.
-        return
-    label_of: dict[str, str] = {}  # Its keys are the labels without blanks.
-    for label, bare in zip(vocabulary.words or (), vocabulary._bare_words, strict=True):
-        other = label_of.setdefault(bare, label)
-        if other != label:
-            problem = f"{other!r} and {label!r} differ only in blanks at their ends"
-            raise InputValueError(name, problem)
+# -- files of labels -------------------------------------------------------------------------------
 
 
 def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:

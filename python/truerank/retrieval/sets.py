@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,15 @@ from ..arrays.row_keys import distinct, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
 from ..records.columns import is_column
-from ..records.id_tables import IdTable, encode_columns, find_elements, name_splits
-from ..records.list_files import qrels_of_file
+from ..records.id_tables import IdTable, encode_columns, find_elements
 from ..records.lists import Judgements, read_judgements
-from ..records.text import is_path
+from ..records.splits import name_splits
 from ..records.vocabularies import Vocabulary
 from ..tasks.side import codes_of_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..records.split_audit import FindingParts
+    from ..records.splits import FindingParts
 
 
 def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
@@ -34,7 +32,7 @@ def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
     title : str
         The argument, for messages.
     value : object
-        As `read_judgements` takes it, or the path of what `read_qrels` reads.
+        As `read_judgements` takes it.
     columns : mapping or None
         As `read_judgements` takes it.
     order : object
@@ -45,8 +43,6 @@ def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
     TypeError, ValueError, OSError
         For anything else, and for gains that are NaN or infinite.
     """
-    if is_path(value):
-        return qrels_of_file(title, os.fsdecode(value), columns)
     judged = read_judgements(title, value, columns)
     if judged.shape is not None:
         _, width = judged.shape

@@ -19,9 +19,9 @@ from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
-from ..records.elements import first_names, read_elements
-from ..records.list_files import read_lists
-from ..records.split_audit import check_rules
+from ..records.columns import first_names, read_elements
+from ..records.lists import read_lists
+from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
 from ..reporting.audit import Finding
@@ -33,8 +33,8 @@ from .side import SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from ..records.elements import Names as ListedNames
-    from ..records.lists import NamedLists
+    from ..records.columns import Names as ListedNames
+    from ..records.lists import Lists
     from ..records.vocabularies import Names
     from ..tasks.side import Side
 
@@ -467,7 +467,7 @@ class Task(SidedTask):
         return report
 
     def _lists_by_query(
-        self, named: NamedLists, title: str, dtype: Any
+        self, named: Lists, title: str, dtype: Any
     ) -> tuple[CandidateLists, ListedNames, ListedNames]:
         """Return named lists in the order of the rows of this task, or of this part of one.
 
@@ -506,7 +506,7 @@ class Task(SidedTask):
             tuple(map(named.queries.__getitem__, unused.tolist())),
         )
 
-    def _ids_of_listed_queries(self, named: NamedLists, title: str) -> IntArray:
+    def _ids_of_listed_queries(self, named: Lists, title: str) -> IntArray:
         """Return the query of each list; -1 for one that the task lacks, which may be an error."""
         is_text = bool(named.path)
         queries = self.names["query"]
@@ -528,7 +528,7 @@ class Task(SidedTask):
             raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
         return query_ids
 
-    def _ids_of_entries(self, named: NamedLists, title: str, entries: IntArray) -> IntArray:
+    def _ids_of_entries(self, named: Lists, title: str, entries: IntArray) -> IntArray:
         """Return the ids of some entries of lists; only the names that these have must be known."""
         numbers = named.ids[entries]
         used = np.flatnonzero(np.bincount(numbers))
@@ -551,7 +551,7 @@ class Task(SidedTask):
         return ids
 
     def _warn_of_names(
-        self, named: NamedLists, title: str, lists: CandidateLists, order: str | None
+        self, named: Lists, title: str, lists: CandidateLists, order: str | None
     ) -> None:
         """Warn where no list has a right answer, and where ranks contradict the scores."""
         names = self._names_alone

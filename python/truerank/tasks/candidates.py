@@ -14,7 +14,7 @@ from ..errors import InputValueError
 from ..inputs.checks import flag, integer
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count, public
-from ..records.elements import first_names, joined_rows
+from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary
 from .side import TaskLists
 

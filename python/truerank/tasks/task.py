@@ -22,7 +22,7 @@ from ..ranks.protocol import Origin, Protocol
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..records.split_audit import FindingParts
+    from ..records.splits import FindingParts
     from ..records.vocabularies import Vocabulary
     from .side import Side
 

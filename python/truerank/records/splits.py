@@ -1,0 +1,590 @@
+"""Splits of facts or pairs: read as ids of the same vocabularies, named, and audited.
+
+A finding of the audit is a name, a number and a sentence, of which a task makes a `Finding` when it
+is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from .. import _core
+from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
+from ..errors import InputTypeError, InputValueError, warn_user
+from ..inputs.checks import choice, flag, is_frame, kind_of
+from ..inputs.rules import LISTED
+from ..naming import printable
+from .columns import Door, check_columns, is_label
+from .id_tables import (
+    IdTable,
+    distinct_labels,
+    encode_columns,
+    parse_integers,
+    read_table,
+    refuse_ids,
+)
+from .text import is_integer_text, is_path
+from .vocabularies import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays.types import IntArray
+
+    Mask = npt.NDArray[np.bool_]
+
+# Splits by name: their title in messages, and themselves.
+Splits = Mapping[str, tuple[str, Any]]
+FindingParts: TypeAlias = tuple[str, int, str]
+
+# These words have a meaning in every protocol, so no split may be named like them.
+CANDIDATE_WORDS = ("all", LISTED)
+RULES = ("keep", "drop", "raise")
+MAX_EXAMPLES = 3
+_LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
+
+
+@dataclass(frozen=True)
+class SplitTables:
+    """Splits as ids over one vocabulary for each role.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (n, columns)
+        Those of all splits, one after the other; column by column in memory.
+    sizes : dict of str to int
+        The number of rows of each split; the evaluated one comes first.
+    vocabularies : dict of str to Vocabulary
+        By role; further columns have their numbers as roles.
+    notes : tuple of str
+        What the user should know of the files.
+    left_out : tuple of str
+        The columns of each split that are not read.
+    """
+
+    rows: IntArray
+    sizes: dict[str, int]
+    vocabularies: dict[str, Vocabulary]
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> list[str]:
+        """The names of all splits but the evaluated one."""
+        return list(self.sizes)[1:]
+
+    @property
+    def tested(self) -> int:
+        """The number of rows of the evaluated split."""
+        return next(iter(self.sizes.values()))
+
+    @property
+    def columns(self) -> dict[str, IntArray]:
+        """The ids of all splits by role."""
+        return dict(zip(self.vocabularies, self.rows.T, strict=True))
+
+    def known_rows(self, name: str) -> IntArray:
+        """Return the rows of a known split, or of all of them if none has that name."""
+        if name not in self.known:
+            return self.rows[self.tested :]
+        ends = np.cumsum(list(self.sizes.values()))
+        place = list(self.sizes).index(name)
+        return self.rows[ends[place - 1] : ends[place]]
+
+    def labels_of(self, row: int) -> tuple[str | int, ...]:
+        """Return a row by its labels, or ids if there are no labels."""
+        codes = zip(self.vocabularies.values(), self.rows[row].tolist(), strict=True)
+        return tuple(vocabulary.label_of(code) for vocabulary, code in codes)
+
+
+def read_tables(
+    splits: Splits,
+    door: Door,
+    orders: Mapping[str, Any],
+    *,
+    columns: Any = None,
+    header: bool | None = None,
+    has_further: bool = False,
+    refuses_further: bool = False,
+) -> SplitTables:
+    """Read facts or pairs of any form as ids: the one door of splits.
+
+    Parameters
+    ----------
+    splits : mapping of str to (str, object)
+        By name: the title in messages, and an array of int, a table, a list of tuples, a tuple of
+        columns, a path, or an `IdTable`.
+    door : Door
+    orders : mapping of str to object
+        The vocabularies by argument, as `Vocabulary.read` takes them. None: the labels in ascending
+        order, or ids from 0 to the largest.
+    columns : mapping of str to (str or int), optional
+        The name or number of the column of each role, in every split. Default: columns are found by
+        their names, and stand in the order of the roles where they have none.
+    header : bool, optional
+        Whether the first line of text names the columns, as `find_form` takes it.
+    has_further : bool
+        Whether columns that `columns` does not name are read, too, where there may be more.
+    refuses_further : bool
+        Whether further columns are refused. Those that have one value in all splits are left out.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For anything else, splits of different widths, and as `encode_columns` does.
+
+    Examples
+    --------
+    >>> from truerank.records.columns import PAIRS
+    >>> splits = {"test": ("test", [("a", 7), ("b", 3)]), "train": ("train", (["c"], [5]))}
+    >>> tables = read_tables(splits, PAIRS, {"left": None, "right": 9})
+    >>> tables.rows.tolist(), tables.vocabularies["left"].names
+    ([[0, 7], [1, 3], [2, 5]], ('a', 'b', 'c'))
+    """
+    columns = check_columns(columns, door)
+    if header is not None:
+        flag("header", header)
+    reads_further = door.has_further and (columns is None or has_further)
+    tables = _read_each(splits, door, columns, header, reads_further)
+    tables = _of_one_width(tables, splits, door)
+    for table in tables:
+        if table.path and header is None and not table.form.header:
+            _refuse_unsaid_header(table, tables)
+    roles = list(tables[0].ids)
+    notes = []
+    left_out = []
+    for table in tables:
+        if table.form.description:
+            notes.append(f"{table.title}: {table.form.description}")
+        if table.form.left_out:
+            left_out.append(f"{table.title}: {', '.join(table.form.left_out)}")
+    if refuses_further:
+        left_out.extend(_leave_out(tables, role) for role in roles[door.needed :])
+        roles = roles[: door.needed]
+    vocabularies, ids = _encode_roles(door, roles, orders, tables)
+    # Column by column in memory.
+    rows = np.empty((sum(map(len, tables)), len(roles)), dtype=np.int64, order="F")
+    for column, role in zip(rows.T, roles, strict=True):
+        np.concatenate(ids[role], out=column)
+    sizes = dict(zip(splits, map(len, tables), strict=True))
+    return SplitTables(rows, sizes, vocabularies, tuple(notes), tuple(left_out))
+
+
+def _read_each(
+    splits: Splits,
+    door: Door,
+    columns: Mapping[str, str | int] | None,
+    header: bool | None,
+    has_further: bool,
+) -> list[IdTable]:
+    """Read splits, which share their names; their further columns have the same names, if any."""
+    names: dict[str, _core.Names] = {}
+    tables: list[IdTable] = []
+    further: list[str] = []
+    for title, split in splits.values():
+        if isinstance(split, IdTable) and list(split.ids) == door.needed_roles:
+            tables.append(replace(split, title=title))
+            continue
+        table = read_table(
+            title,
+            split,
+            door,
+            columns=columns,
+            header=header,
+            has_further=has_further,
+            names=names,
+        )
+        tables.append(table)
+        further = further or table.form.further
+        if table.form.further and table.form.further != further:
+            expected = f"further columns {', '.join(further)}, as another split has"
+            got = ", ".join(table.form.further)
+            raise InputValueError(table.title, expected=expected, got=got)
+    return tables
+
+
+def _of_one_width(tables: Sequence[IdTable], splits: Splits, door: Door) -> list[IdTable]:
+    """Return tables that have the same columns; one without rows takes them from others."""
+    width = max(door.needed, *(len(table.ids) for table in tables))
+    roles = [*door.needed_roles, *map(str, range(door.needed, width))]
+    filled = []
+    for table, (title, _) in zip(tables, splits.values(), strict=True):
+        if not table.ids:
+            none = np.zeros(0, np.int64)
+            table = IdTable(dict.fromkeys(roles, none), title=title)
+        if len(table.ids) != width:
+            expected = f"{width} columns, as in another split"
+            raise InputValueError(title, expected=expected, got=len(table.ids))
+        filled.append(table)
+    return filled
+
+
+def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
+    """Refuse the first line of a file of facts if it looks like a header of unknown names.
+
+    It does if none of its fields occurs below the first line of any file, in a file of ten lines
+    and more of which most have a relation that another line has, too.
+    """
+    if len(table) < _LEAST_LINES:
+        return
+    relations = list(table.ids.values())[1]
+    if (relations[1:] == relations[0]).any():  # Most files end the search here.
+        return
+    numbers = occurrences_of(relations)[1]
+    if 2 * numbers[numbers > 1].sum() <= len(relations):
+        return
+    fields = [str(table.entry(role, 0)) for role in table.ids]
+    for field_of_line, role in zip(fields, table.ids, strict=True):
+        index = table.names[role]
+        for other in others:
+            for other_role, ids in other.ids.items():
+                if other.names.get(other_role) is index:
+                    is_it = ids == table.ids[role][0]
+                elif other_role not in other.names and is_integer_text(field_of_line):
+                    is_it = ids == int(field_of_line)
+                else:
+                    continue
+                # All files may begin with the same header, so the first line proves nothing.
+                if is_it[bool(other.path) :].any():
+                    return
+    ways = "header=True says that it names the columns, header=False that it is a fact"
+    expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
+    raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
+
+
+def _leave_out(tables: Sequence[IdTable], role: str) -> str:
+    """Leave a further column out that has one value; another belongs to no query unsaid."""
+    filled = [table for table in tables if len(table)]
+    name = f"column {role}"
+    for table in filled:
+        if table.form.names is not None:
+            name = repr(table.form.names[table.form.places[role]])
+    entries = {table.entry(role, 0) for table in filled}
+    has_one_value = all((table.ids[role] == table.ids[role][0]).all() for table in filled)
+    if len(entries) > 1 or not has_one_value:
+        expected = (
+            "3 columns (head, relation, tail); keys= says what others "
+            'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
+        )
+        got = f"{name}, as {filled[0].entry(role, 0)!r} and others"
+        raise InputValueError(filled[0].title, expected=expected, got=got)
+    return f"all splits: {name}, which has one value"
+
+
+def _encode_roles(
+    door: Door, roles: Sequence[str], orders: Mapping[str, Any], tables: Sequence[IdTable]
+) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
+    """Return the vocabulary of each role, and the ids of each table by role.
+
+    Labels of a further column are numbered in ascending order, and integers stay; so do integers in
+    text where others hold ids.
+    """
+    vocabularies: dict[str, Vocabulary] = {}
+    ids: dict[str, list[IntArray]] = {}
+    holds_ids = False  # Whether labels of one kind are integers, and so is the text of others.
+    for argument, order in orders.items():
+        shared = [role for role in door.needed_roles if door.vocabularies[role] == argument]
+        columns = [(table, role) for table in tables for role in shared]
+        has_text = any(table.kind == "text" and len(table) for table in tables)
+        if order is None and holds_ids and has_text:
+            numbers = parse_integers(columns)
+            order = 1 + max(int(part.max(initial=0)) for part in numbers)
+        vocabulary, ids_of_columns = encode_columns(argument, order, columns)
+        holds_ids = holds_ids or (order is not None and vocabulary.words is None)
+        for i, role in enumerate(shared):
+            vocabularies[role] = vocabulary
+            ids[role] = ids_of_columns[i :: len(shared)]
+    vocabularies = {role: vocabularies[role] for role in door.needed_roles}
+    for role in roles[door.needed :]:
+        columns = [(table, role) for table in tables]
+        labels = sorted(distinct_labels(columns))
+        are_text = all(table.kind == "text" for table in tables if role in table.names)
+        if not labels or (holds_ids and are_text and all(map(is_integer_text, labels))):
+            ids[role] = parse_integers(columns)
+            vocabularies[role] = Vocabulary(0, None, role)
+            continue
+        refuse_ids(columns)
+        vocabularies[role] = Vocabulary(len(labels), tuple(labels), role)
+        ids[role] = []
+        for table in tables:
+            column = table.ids[role]
+            if role in table.names:
+                column = _core.codes_among(table.names[role].listed(), labels)[column]
+            ids[role].append(column)
+    return vocabularies, ids
+
+
+# -- names of splits -------------------------------------------------------------------------------
+
+
+def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
+    """Give each known split a name, and a title for messages.
+
+    A list is several splits only where none of its members could be a row.
+
+    Examples
+    --------
+    >>> list(name_known_splits(["train.txt", "valid.txt"]))
+    ['known_0', 'known_1']
+    >>> list(name_known_splits({"train": "train.txt"}))
+    ['train']
+    """
+    if known is None:
+        return {}
+    if isinstance(known, Mapping):
+        for name in known:
+            if not is_label(name):
+                raise InputTypeError("known", expected="names of splits", got=repr(name))
+        return {name: (f'known["{name}"]', split) for name, split in known.items()}
+    if isinstance(known, list) and all(map(_has_rows, known)):
+        return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
+    if isinstance(known, (list, tuple)) and any(map(_could_be_split, known)):
+        expected = 'one split, or several by their names: known={"train": ..., "valid": ...}'
+        raise InputTypeError("known", expected=expected, got=f"{type(known).__name__} of splits")
+    return {"known_0": ("known", known)}
+
+
+def _has_rows(value: object) -> bool:
+    """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
+    if isinstance(value, IdTable) or is_path(value):
+        return True
+    has_names = is_frame(value) or isinstance(value, kind_of("pyarrow", "Table"))
+    return has_names or getattr(value, "ndim", None) == 2
+
+
+def _could_be_split(value: object) -> bool:
+    """Return whether this has rows of its own, or members that could be rows."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and isinstance(value[0], (list, tuple))
+    return _has_rows(value)
+
+
+def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
+    """Give the evaluated split and then the known ones a name and a title for messages.
+
+    Parameters
+    ----------
+    split : str
+        The name of the evaluated split.
+    rows : object
+        The evaluated split.
+    known : mapping, list of splits, one split, or None
+        The others.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an empty name, for one that a known split also has, and for "all" and "listed", which
+        are candidates.
+
+    Examples
+    --------
+    >>> name_splits("test", "test.txt", {"train": "train.txt"})
+    {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
+    """
+    others = name_known_splits(known)
+    if not isinstance(split, str) or not split:
+        expected = "the name of the evaluated split, as 'test' or 'valid'"
+        raise InputValueError("split", expected=expected, got=repr(split))
+    if split in others:
+        expected = "a name that no known split has"
+        if split == "test":  # The user may not have written it, for it is the default.
+            expected += ", as split='valid' where the validation split is evaluated"
+        raise InputValueError("split", expected=expected, got=repr(split))
+    for argument, names in (("split", [split]), ("known", others)):
+        for name in CANDIDATE_WORDS:
+            if name in names:
+                expected = "another name of a split, as this one is that of a set of candidates"
+                raise InputValueError(argument, expected=expected, got=repr(name))
+    return {split: (split, rows), **others}
+
+
+# -- the audit of splits ---------------------------------------------------------------------------
+
+
+def count_in_words(count: int, examples: Iterable[Any]) -> str:
+    """Write a count, and the first few examples: labels, or tuples of them.
+
+    Examples
+    --------
+    >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
+    '4 (a likes 7, b, c, ...)'
+    >>> count_in_words(0, [])
+    'none'
+    """
+    if not count:
+        return "none"
+    shown = []
+    for example in islice(examples, MAX_EXAMPLES):
+        words = example if isinstance(example, tuple) else (example,)
+        shown.append(printable(" ".join(map(str, words))))
+    if count > len(shown):
+        shown.append("...")
+    return f"{count:,} ({', '.join(shown)})"
+
+
+def check_rules(**rules: str) -> dict[str, str]:
+    """Check the rule for each case: what to do with its rows."""
+    return {name: choice(name, rule, RULES) for name, rule in rules.items()}
+
+
+def audit_split(
+    columns: Sequence[IntArray],
+    sizes: Mapping[str, int],
+    rules: Mapping[str, str],
+    noun: str,
+    labels_of: Callable[[int], Any],
+    more_cases: Mapping[str, tuple[Mask, str]] | None = None,
+) -> tuple[IntArray, list[FindingParts]]:
+    """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int64, shape (rows of all splits,)
+        The columns that make a row; two rows are equal if all of these are.
+    sizes : mapping of str to int
+        The number of rows of each split; the evaluated one comes first.
+    rules : mapping of str to {"keep", "drop", "raise"}
+        For "duplicates", "leaks" and the other cases.
+    noun : str
+        What rows are called.
+    labels_of : callable
+        Returns the labels of a row of all splits.
+    more_cases : mapping of str to (ndarray of bool, str), optional
+        Further cases, of which nobody is warned: by the name of the rule, the rows and what these
+        do, as in "repeat an earlier one".
+
+    Returns
+    -------
+    kept : ndarray of int64
+        The rows of the evaluated split that stay.
+    findings : list of (str, int, str)
+        The rows, the duplicates, the leaks, and then the further cases.
+
+    Raises
+    ------
+    ValueError
+        If a rule is "raise" and there are such rows, and if no row is left.
+
+    Warns
+    -----
+    UserWarning
+        For duplicates and leaks that are kept.
+    """
+    split, *known = sizes
+    tested = sizes[split]
+    first, leaks = _find_leaks(columns, sizes)
+
+    def in_words(mask: Mask) -> str:
+        rows = np.flatnonzero(mask)
+        examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
+        return count_in_words(len(rows), map(labels_of, rows[examples].tolist()))
+
+    cases = {
+        "duplicates": (first != np.arange(tested), "repeat an earlier one"),
+        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks)),
+        **(more_cases or {}),
+    }
+    findings = []
+    warnings = []
+    is_dropped = np.zeros(tested, dtype=bool)
+    for name, (mask, description) in cases.items():
+        words = in_words(mask)
+        problem = f"{words} {noun} {description}"
+        outcome = ""
+        if mask.any():
+            if rules[name] == "raise":
+                raise InputValueError(split, problem)
+            if rules[name] == "drop":
+                is_dropped |= mask
+            elif name in ("duplicates", "leaks"):
+                remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
+                warnings.append(f"{split}: {problem}; {remedy}")
+            if name == "leaks":
+                words = "; ".join(f"in {known} {in_words(leaks[known])}" for known in leaks)
+            outcome = ", dropped" if rules[name] == "drop" else ", kept"
+        findings.append((name, int(np.count_nonzero(mask)), words + outcome))
+    kept = np.flatnonzero(~is_dropped)
+    if not len(kept):
+        raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")
+    for warning in warnings:
+        warn_user(warning)
+    sizes_in_words = ", ".join(f"{name} {sizes[name]:,}" for name in known) or "none"
+    ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes_in_words}"
+    return kept, [(split, len(kept), ranked), *findings]
+
+
+def findings_of_reading(
+    sizes: Mapping[str, int],
+    noun: str,
+    is_asked: Mask,
+    left_out: Iterable[str] = (),
+    headers: Iterable[str] = (),
+) -> list[FindingParts]:
+    """Say which known rows share no query with the task, and what was left out of its files.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        The number of rows of each split; the evaluated one comes first.
+    noun : str
+        What rows are called.
+    is_asked : ndarray of bool
+        Which rows of all splits share a query.
+    left_out, headers : iterable of str
+        The columns of each split, and the first lines of files, that are not read.
+    """
+    split, *known = sizes
+    ends = np.cumsum(list(sizes.values())).tolist()
+    findings = []
+    for name, (start, end) in zip(known, pairwise(ends), strict=True):
+        count = int(np.count_nonzero(is_asked[start:end]))
+        if count < sizes[name]:
+            share = f"{count:,} of {sizes[name]:,}"
+            findings.append((name, count, f"{share} {noun} share a query with {split}"))
+    for column in left_out:
+        place, _, what = column.partition(": ")
+        findings.append((f"left out of {place}", 1, what))
+    findings.extend(("header", 1, note) for note in headers)
+    return findings
+
+
+def _find_leaks(
+    columns: Sequence[IntArray], sizes: Mapping[str, int]
+) -> tuple[IntArray, dict[str, Mask]]:
+    """Return the first row that equals each row of the evaluated split, and which rows leak."""
+    split, *known = sizes
+    ends = np.cumsum(list(sizes.values())).tolist()
+    keys = RowKeys(columns)
+    tested_keys = keys.of(slice(0, sizes[split]))
+    first = first_equals(tested_keys)
+    leaks = {}
+    for name, bounds in zip(known, pairwise(ends), strict=True):
+        is_leak = np.zeros(sizes[split], dtype=bool)
+        is_leak[look_up(tested_keys, keys.of(slice(*bounds)))[1]] = True
+        is_leak = is_leak[first]
+        if is_leak.any():
+            leaks[name] = is_leak
+    return first, leaks
+
+
+def _describe_leaks(leaks: Mapping[str, Mask]) -> str:
+    """Say that rows are in known splits, and where all are in one, that it may be the same split.
+
+    Examples
+    --------
+    >>> print(_describe_leaks({"train": np.array([False]), "valid": np.array([True])}))
+    are in a known split, too (all are in valid; if that is the evaluated split, leave it out of \
+the known ones and say split='valid')
+    """
+    description = "are in a known split, too"
+    for name, mask in leaks.items():
+        if mask.all():
+            remedy = f"leave it out of the known ones and say split={name!r}"
+            return f"{description} (all are in {name}; if that is the evaluated split, {remedy})"
+    return description
