@@ -20,7 +20,7 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import FORMS
 from support.row_blocks import ranks_of_blocks
-from truerank.counting import sources
+from truerank.counting import driver
 
 CORE = True
 TESTS = ("counting",)
@@ -86,7 +86,7 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, source: str)
     expected = defined(problem)
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.multiple(sources, TILE_BYTES=tile_bytes),
+        mock.patch.multiple(driver, TILE_BYTES=tile_bytes),
     ):
         path = Path(folder, "checkpoint")
         scores: Any = problem.scores
@@ -129,14 +129,14 @@ FAULTS = [
     Fault(
         "an off-by-one in a count",
         "python/truerank/counting/partial_counts.py",
-        'tied = self.arrays["tied"] + 1',
-        'tied = np.maximum(self.arrays["tied"], 1)',
+        'tied = counts["tied"] + 1',
+        'tied = np.maximum(counts["tied"], 1)',
     ),
     Fault(
         "a bound made too tight",
         "python/truerank/counting/counter.py",
-        "block_columns = ((1 << len(numbers)) - 1) << first",
-        "block_columns = ((1 << len(numbers)) - 1) << first >> 1",
+        "block_columns = ((1 << len(numbers)) - 1) << numbers.start",
+        "block_columns = ((1 << len(numbers)) - 1) << numbers.start >> 1",
     ),
     Fault(
         "a checked size left out",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed: pip instal
 from dask.callbacks import Callback  # noqa: E402
 
 from truerank.adapters import dask as adapter  # noqa: E402
-from truerank.counting.driver import count_source  # noqa: E402
+from truerank.counting.driver import count_scores  # noqa: E402
 from truerank.counting.job import prepare_job  # noqa: E402
 from truerank.inputs.rules import read_rules  # noqa: E402
 
@@ -261,8 +262,8 @@ def test_the_loop_of_the_driver_computes_chunks_here() -> None:
     scores = np.random.default_rng(3).integers(0, 9, (12, 30)).astype(np.int16)
     targets = np.arange(12)
     arrays = [(da.from_array(scores, chunks=(5, 7)), "ij")]
-    source = adapter.ChunkSource(arrays, arrays[0][0].chunks, adapter.Reader("int16", None, 1))
+    open_scores = partial(adapter.open_chunk, dtype="int16", raw=None, threads=1)
+    store = adapter.ChunkStore(arrays, arrays[0][0].chunks, open_scores, "int16")
     job = prepare_job(scores.shape, targets, None, None, None, read_rules({}))
-    counts = count_source(source, job).arrays
+    counts = count_scores(store, job).arrays
     assert job.ranks(counts, "int16") == tr.rank(scores, targets)
-    assert source.facts().keys() == {"scores"}

@@ -14,7 +14,7 @@ import pytest
 import truerank as tr
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
 from truerank.cli import evaluate as command
-from truerank.counting import driver, sources
+from truerank.counting import driver
 
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}
@@ -208,7 +208,7 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     np.save("large.npy", scores)
     np.save("columns.npy", targets)
     monkeypatch.setattr(driver, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(sources, "TILE_BYTES", 4096)
+    monkeypatch.setattr(driver, "TILE_BYTES", 4096)
     line = ["evaluate", "large.npy", "columns.npy", "--save", "ranks.npz"]
     with monkeypatch.context() as patch:
         interrupt = mock.Mock(side_effect=[None, None, KeyboardInterrupt])

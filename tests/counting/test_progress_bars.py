@@ -14,7 +14,7 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
-from truerank.counting import sources
+from truerank.counting import driver
 from truerank.inputs import progress_listeners
 from truerank.inputs.progress_listeners import as_listener
 
@@ -101,7 +101,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls report whenever they can."""
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
-    monkeypatch.setattr(sources, "TILE_BYTES", 4096)
+    monkeypatch.setattr(driver, "TILE_BYTES", 4096)
     monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
 
 

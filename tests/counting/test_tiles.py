@@ -16,7 +16,7 @@ import truerank as tr
 from support.interruptions import interrupted
 from support.problems import Array
 from support.refusals import refusal
-from truerank.counting import sources
+from truerank.counting import driver
 from truerank.counting.job import Job
 from truerank.inputs import progress_listeners
 
@@ -62,7 +62,7 @@ def count(form: str, folder: Path, **keywords: Any) -> tr.Ranks:
 
 @pytest.fixture
 def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
     monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
 
@@ -90,12 +90,12 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import truerank as tr
-from truerank.counting import driver, sources
+from truerank.counting import driver
 from truerank.embeddings import vectors
 from truerank.inputs import progress_listeners
 
 name, after = sys.argv[1:]
-sources.TILE_BYTES, driver.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
+driver.TILE_BYTES, driver.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
 progress_listeners.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
 reports = []
 
@@ -135,7 +135,7 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
     scores = SCORES[:6, :40]
     kept = tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
-    monkeypatch.setattr(sources, "TILE_BYTES", scores.nbytes // 2)
+    monkeypatch.setattr(driver, "TILE_BYTES", scores.nbytes // 2)
     expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
 
     def count() -> tr.Ranks:
@@ -331,7 +331,7 @@ def test_a_file_that_shrinks_is_an_error(
     """Between two tiles, or within one, after its size was checked."""
     path = tmp_path / "scores.npy"
     np.save(path, np.zeros((2000, 1000), np.float32))
-    counted = Job.counted
+    counted = Job.count
 
     def late(*arguments: Any) -> Any:
         os.truncate(path, 4_000_000)
@@ -343,10 +343,10 @@ def test_a_file_that_shrinks_is_an_error(
 
     progress = None
     if within:
-        monkeypatch.setattr(Job, "counted", late)
+        monkeypatch.setattr(Job, "count", late)
     else:
         progress = cut
-        monkeypatch.setattr(sources, "TILE_BYTES", 1_000_000)
+        monkeypatch.setattr(driver, "TILE_BYTES", 1_000_000)
     words = r"scores\.npy.*(the file has 4,000,000|the file ends at byte 4)"
     refusal(ValueError, words, tr.rank, path, 0, io=io, progress=progress)
 
@@ -357,7 +357,7 @@ def test_scores_that_change_while_they_are_ranked(
 ) -> None:
     """If tiles cut rows, true scores are read twice and must not change in between."""
     path = save(tmp_path, "F")
-    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 4)
 
     def change(p: tr.Progress) -> None:
         if not p.done:

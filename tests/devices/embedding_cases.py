@@ -20,13 +20,15 @@ from oracles.embeddings import SIMILARITIES, same_bits
 from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
 from support.problems import Array
 from truerank import _core, alignment, devices
+from truerank.counting import driver
+from truerank.counting.job import Job
 from truerank.devices import (
     score_sources,
     task_counts,
     vector_scores,
 )
 from truerank.devices.vector_scores import VectorScores, scores_right
-from truerank.embeddings.vectors import CSLS, Embeddings, VectorSource
+from truerank.embeddings.vectors import CSLS, Embeddings
 
 RNG = np.random.default_rng(5)
 EXAMPLES = settings(max_examples=30)
@@ -268,13 +270,14 @@ def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     from truerank.adapters import dask as adapter
 
     begun: list[bool] = []
-    plain = VectorSource.begin_on_device
+    plain = driver.begin_on_device
 
-    def noted(self: VectorSource, *arguments: Any) -> Any:
-        begun.append(self.embeddings.on_device)
-        return plain(self, *arguments)
+    def noted(scores: Any, job: Job) -> Any:
+        if isinstance(scores, Embeddings):
+            begun.append(scores.on_device)
+        return plain(scores, job)
 
-    monkeypatch.setattr(VectorSource, "begin_on_device", noted)
+    monkeypatch.setattr(driver, "begin_on_device", noted)
     queries = tenths(6, 8)
     entities = tenths(20, 8)
     targets = RNG.integers(0, 20, 6)

@@ -134,7 +134,7 @@ def test_files_and_maps_are_read_in_place(form: str, tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_layout_is_another_call() -> None:
     same = interleaved(QUERIES), interleaved(ENTITIES)
     one, other = (
-        Embeddings(*same, "complex_l1", layout=layout).facts()  # type: ignore[arg-type]
+        Embeddings(*same, "complex_l1", layout=layout).state()  # type: ignore[arg-type]
         for layout in ("interleaved", "halves")
     )
     assert one != other

@@ -28,7 +28,7 @@ from strategies.embeddings import (
 from support.examples import examples
 from support.problems import assert_same, shared_lists
 from support.refusals import refusal
-from truerank.counting import sources
+from truerank.counting import driver
 from truerank.inputs import progress_listeners
 
 
@@ -108,7 +108,7 @@ def test_a_count_that_was_stopped_goes_on(
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "TILE_BYTES", size // 4)
+        patch.setattr(driver, "TILE_BYTES", size // 4)
         patch.setattr("os.fsync", lambda _: None)
         with contextlib.suppress(KeyboardInterrupt):
             ranked(checkpoint=kept, progress=stop)

@@ -30,7 +30,7 @@ TESTED_BY = {
         compat/interpreter
     """,
     "counting/test_driver.py": """
-        counting/job counting/partial_counts counting/sources
+        counting/job counting/partial_counts
     """,
     "counting/test_progress_bars.py": """
         inputs/progress_listeners

@@ -18,7 +18,7 @@ import truerank as tr
 from strategies.count_problems import Problem
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import LAYOUTS, Array
-from truerank.counting import sources
+from truerank.counting import driver
 from truerank.stores import Store, open_scores
 
 TILE_BYTES = st.sampled_from([1, 40, 1000, 1 << 20])
@@ -146,7 +146,7 @@ def check(problem: Problem, form: Stored, tile_bytes: int, io: str | None) -> No
     with (
         tempfile.TemporaryDirectory() as folder,
         ExitStack() as stack,
-        mock.patch.object(sources, "TILE_BYTES", tile_bytes),
+        mock.patch.object(driver, "TILE_BYTES", tile_bytes),
     ):
         store = open_stored(form, Path(folder), scores, dtype, stack)
         got = outcome(store, problem, io=io, dtype=dtype, progress=silent)

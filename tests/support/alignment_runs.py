@@ -17,9 +17,9 @@ from strategies.alignments import Alignment
 from support.problems import assert_same
 from support.refusals import refusal
 from truerank.alignment import Task
-from truerank.counting import sources
+from truerank.counting import driver
 
-TILES = [(sources, "TILE_BYTES")]
+TILES = [(driver, "TILE_BYTES")]
 
 
 def check(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from support.problems import Array
-from truerank.counting.driver import count_source
+from truerank.counting.driver import count_scores
 from truerank.counting.job import prepare_job
-from truerank.embeddings.vectors import Embeddings, VectorSource
+from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import Rules
 
 
@@ -30,6 +30,6 @@ def counts_of_numbers(
     rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
     rules = Rules(nan="worst", threads=threads)
     job = prepare_job(opened.shape, ..., rows, None, candidates, rules)
-    job = replace(job, block=block or 0)
-    counted = count_source(VectorSource(opened, rules.num_threads), job, numbers.ravel())
-    return counted.arrays["above"], counted.arrays["tied"]
+    job = replace(job, block=block or 0, true_scores=numbers.ravel())
+    counts = count_scores(opened, job).arrays
+    return counts["above"], counts["tied"]

@@ -308,7 +308,7 @@ _COUNTS: tuple[tuple[Any, int, dict[str, Any]], ...] = (
 
 def _count_with_checkpoint(path: Path, number: int) -> tr.Ranks:
     scores, tile_bytes, keywords = _COUNTS[number]
-    with mock.patch("truerank.counting.sources.TILE_BYTES", tile_bytes):
+    with mock.patch("truerank.counting.driver.TILE_BYTES", tile_bytes):
         ranks = tr.rank(scores, TARGETS, checkpoint=path, **keywords)
     assert ranks.candidates.max() <= 5  # A file may say that a target was no target.
     return ranks

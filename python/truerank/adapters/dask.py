@@ -25,44 +25,48 @@ and the integers are the same.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 import numpy as np
 
-from .._core import Fault, Selection
+from .._core import Scores, Selection
 from ..arrays.row_keys import codes_of
-from ..counting.driver import SourceCounts, TileJob, count_source
-from ..counting.job import Job, prepare_job, sha256_of
-from ..counting.partial_counts import PartialCounts, TrueScores
-from ..counting.sources import source_of
-from ..embeddings.vectors import Embeddings, VectorSource
+from ..counting.driver import Counts, TileJob, count_scores
+from ..counting.job import Job, prepare_job
+from ..counting.partial_counts import (
+    add_counts,
+    are_nan,
+    final_counts,
+    first_forbidden_nan,
+    native_scores,
+    zero_counts,
+)
+from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_scores, named_dtype, widen_bfloat16
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
-from ..inputs.selection import indptr_of, selection_arrays
+from ..inputs.selection import indptr_of, join_ranges, selection_arrays
 from ..naming import import_extra
-from ..stores import Tile, read_scores, shape_of
-from ..stores.store import groups_of
+from ..stores import Store, Tile, read_scores, shape_of
+from ..stores.store import ArrayStore, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.sources import CoreScores, Source
-    from ..devices.score_sources import PartOfTasks
-    from ..inputs.progress_listeners import Listener
     from ..inputs.rules import Layout, Rules, Similarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
+    OpenChunk = Callable[[Sequence[Any], Tile], Scores | Store]
 
 da: Any = import_extra("dask.array", "truerank.adapters.dask", extra="dask")
 dask: Any = import_extra("dask", "truerank.adapters.dask")
@@ -75,133 +79,103 @@ FAN_IN = 8  # One task of Dask adds up the counts of so many chunks.
 # -- on workers ------------------------------------------------------------------------------------
 
 
-class Reader(NamedTuple):
-    """How workers open chunks: as scores, or as vectors that are scored as they are counted.
+def open_chunk(
+    arrays: Sequence[Any],
+    tile: Tile,
+    *,
+    dtype: str,
+    raw: Any,
+    threads: int,
+    similarity: Similarity | None = None,
+    layout: Layout | None = None,
+) -> Scores | Store:
+    """Open a chunk, as scores or as vectors that are scored as they are counted.
 
-    Attributes
+    Parameters
     ----------
+    arrays : sequence of array_like
+        Without a similarity the scores; else queries and entities, and perhaps a bias.
+    tile : Tile
+        The place of the chunk, which it must fill.
     dtype : str
-        Of the scores.
+        Of the scores, as the Dask array says.
     raw : str or dtype, optional
         What raw 16-bit numbers are, as the caller says.
-    threads : int
-    similarity : str, optional
-        None: the chunks are scores.
-    layout : {"interleaved", "halves"}, optional
-        Of real vectors, with a similarity of complex ones.
+    threads, similarity, layout
+        As in `truerank.rank_embeddings`.
     """
-
-    dtype: str
-    raw: Any
-    threads: int
-    similarity: Similarity | None = None
-    layout: Layout | None = None
-
-    def opened(self, arrays: Sequence[Any], tile: Tile) -> Source:
-        """Return the scores of a chunk, which must be what the Dask array says."""
-        shape = tile.height, tile.width
-        source: Source
-        if self.similarity is None:
-            scores = read_scores(arrays[0], self.raw)
-            source = source_of(scores)
-            shape_got = shape_of(scores)
-        else:
-            bias = arrays[2] if len(arrays) == 3 else None
-            pairs = Embeddings(
-                arrays[0], arrays[1], self.similarity, bias, self.raw, layout=self.layout
-            )
-            source = VectorSource(pairs, self.threads)
-            shape_got = pairs.task_shape
-        expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
-        got = f"{source.dtype} {shape_got}"
-        if source.dtype != self.dtype:
-            raise InputTypeError("scores", expected=expected, got=got)
-        if shape_got != shape:
-            raise InputValueError("scores", expected=expected, got=got)
-        return source
+    shape = tile.height, tile.width
+    scores: Scores | Store
+    if similarity is None:
+        scores = read_scores(arrays[0], raw)
+    else:
+        bias = arrays[2] if len(arrays) == 3 else None
+        pairs = Embeddings(arrays[0], arrays[1], similarity, bias, raw, layout=layout)
+        scores = pairs.with_fields(threads=threads)
+    expected = f"a chunk of {dtype} {shape}, as the dask array says"
+    got = f"{scores.dtype} {shape_of(scores)}"
+    if scores.dtype != dtype:
+        raise InputTypeError("scores", expected=expected, got=got)
+    if shape_of(scores) != shape:
+        raise InputValueError("scores", expected=expected, got=got)
+    return scores
 
 
-class Entries(NamedTuple):
-    """The entries of a selection in one chunk: the list and the column of each.
-
-    Examples
-    --------
-    >>> Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]), np.arange(3)).all().indptr
-    array([0, 2, 2, 3])
-    """
-
-    owners: npt.NDArray[np.int32]
-    columns: npt.NDArray[Any]  # They are int32 or int64, and numbered in the whole matrix.
-    list_of_tasks: IntArray
-
-    def all(self) -> Selection:
-        """Return them as the core takes them."""
-        indptr = indptr_of(np.bincount(self.owners, minlength=self.list_of_tasks.max() + 1))
-        return Selection(indptr, self.columns, self.list_of_tasks, False)
-
-
-class Chunk(NamedTuple):
-    """What the worker of a chunk is sent: its tasks, and its entries of their selections."""
-
-    # It has neither selections nor the numbers of the tasks, so that little is sent.
-    tile_job: TileJob
-    filter: Entries | None = None
-    candidates: Entries | None = None
-
-    def job(self) -> Job:
-        """Return the job of the chunk, with selections."""
-        filter = self.filter and self.filter.all()
-        candidates = self.candidates and self.candidates.all()
-        return replace(self.tile_job.job, filter=filter, candidates=candidates)
-
-
-def take_true_scores(*blocks: Any, reader: Reader) -> Array:
+def take_true_scores(*blocks: Any, open_scores: OpenChunk) -> Array:
     """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers.
 
     Behind the arrays of the chunk stand its place, and the rows and columns of the pairs in it.
     """
     tile, rows, columns = blocks[-1]
-    scores = reader.opened(blocks[:-1], tile).score_pairs(rows, columns)
-    return TrueScores(np.array(scores), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
+    scores = open_scores(blocks[:-1], tile)
+    store = ArrayStore(scores) if isinstance(scores, Scores) else scores
+    true_scores = native_scores(np.array(store.take(rows, columns)), store.dtype)
+    return true_scores.array.view(named_dtype(store.dtype)[1])
 
 
-def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
-    """Count a chunk; a tensor on a device is counted there."""
-    chunk: Chunk = blocks[-1]
-    tile_job = chunk.tile_job
-    source = reader.opened(blocks[:-1], tile_job.tile)
-    left = tile_job.tile.left
-    counted = count_source(source, chunk.job(), tile_job.true_scores, first_column=left)
-    return tile_job.placed(counted)
+def count_chunk(*blocks: Any, open_scores: OpenChunk) -> Counts:
+    """Count a chunk, behind whose arrays its job stands; a tensor on a device is counted there."""
+    tile_job: TileJob = blocks[-1]
+    scores = open_scores(blocks[:-1], tile_job.tile)
+    job = replace(tile_job.job, first_column=tile_job.tile.left)
+    return tile_job.placed(count_scores(scores, job))
 
 
-def add_up(parts: Sequence[SourceCounts], rules: Rules) -> SourceCounts:
+def add_up(parts: Sequence[Counts], rules: Rules) -> Counts:
     """Add up the counts of several chunks of the same tasks; keep the first fault of all.
 
     Examples
     --------
+    >>> from truerank._core import Fault
     >>> rules = read_rules({})
-    >>> counts = PartialCounts.zeros(2, rules).arrays
+    >>> counts = zero_counts(2, rules)
     >>> faults = [None, Fault("nan", 0, 3, 8), Fault("nan", 0, 3, 5)]
-    >>> add_up([SourceCounts(counts, fault) for fault in faults], rules).fault.column
+    >>> add_up([Counts(counts, fault) for fault in faults], rules).fault.column
     5
     """
-    total = PartialCounts.zeros(len(parts[0].arrays["above"]), rules)
+    total = zero_counts(len(parts[0].arrays["above"]), rules)
     for part in parts:
-        total.add(part.arrays)
+        add_counts(total, part.arrays, rules)
     faults = [part.fault for part in parts if part.fault is not None]
-    return SourceCounts(total.arrays, min(faults, key=_place_of, default=None))
-
-
-def _place_of(fault: Fault) -> tuple[int, int]:
-    return fault.row, fault.column
+    first_fault = min(faults, key=lambda fault: (fault.row, fault.column), default=None)
+    return Counts(total, first_fault)
 
 
 # -- in the calling process ------------------------------------------------------------------------
 
 
-def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:
-    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk."""
+def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Selection]:
+    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk.
+
+    Columns stay numbered in the whole matrix.
+
+    Examples
+    --------
+    >>> filter = Selection(np.array([0, 2, 3]), np.array([5, 7, 6]), None, False)
+    >>> parts = cut_selection(filter, 2, np.array([0, 6]))
+    >>> parts[0].indptr, parts[0].indices, parts[1].indptr, parts[1].indices
+    (array([0, 1, 1]), array([5], dtype=int32), array([0, 1, 2]), array([7, 6], dtype=int32))
+    """
     if selection is None:
         return {}
     indptr, indices, lists, shared = selection_arrays(selection)
@@ -212,16 +186,13 @@ def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> d
     used, list_of_tasks = codes_of(lists)
     sizes = np.diff(indptr)[used]
     owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
-    firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]
-    columns = indices[firsts + np.arange(len(firsts))]
-    if lefts[-1] < 2**31:
-        columns = columns.astype(np.int32, copy=False)
-    else:
-        columns = columns.astype(np.int64, copy=False)
-    entries = {}
+    columns = indices[join_ranges(indptr[used], sizes)]
+    columns = columns.astype(np.int32 if lefts[-1] < 2**31 else np.int64, copy=False)
+    parts = {}
     for j, positions in groups_of(places_in(columns, lefts)):
-        entries[j] = Entries(owners[positions], columns[positions], list_of_tasks)
-    return entries
+        ends = indptr_of(np.bincount(owners[positions], minlength=len(used)))
+        parts[j] = Selection(ends, columns[positions], list_of_tasks, False)
+    return parts
 
 
 def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
@@ -232,8 +203,8 @@ def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
     return np.searchsorted(starts, numbers, side="right") - 1
 
 
-class ChunkSource:
-    """The chunks of Dask arrays as a source: its tiles are the chunks.
+class ChunkStore(Store):
+    """The chunks of Dask arrays as a store: its tiles are the chunks.
 
     Parameters
     ----------
@@ -242,31 +213,28 @@ class ChunkSource:
         and there is one chunk along "k".
     sizes : (tuple of int, tuple of int)
         The number of rows of each chunk of rows, and of columns of each chunk of columns.
-    reader : Reader
+    open_scores : callable
+        Opens the arrays of a chunk on a worker: `open_chunk` with its options.
+    dtype : str
+        Of the scores.
     """
-
-    is_whole = False
-    in_place = True
-    device = ""
 
     def __init__(
         self,
         arrays: list[tuple[Any, str]],
         sizes: tuple[tuple[int, ...], tuple[int, ...]],
-        reader: Reader,
+        open_scores: OpenChunk,
+        dtype: str,
     ) -> None:
         self.arrays = arrays
-        self.reader = reader
+        self.open_scores = open_scores
         heights, widths = sizes
         self.tops = indptr_of(heights)
         self.lefts = indptr_of(widths)
-        self.shape = int(self.tops[-1]), int(self.lefts[-1])
-        self.dtype = reader.dtype
-        self.carrier = named_dtype(reader.dtype)[1]
-        self.itemsize = self.carrier.itemsize
-        self.nbytes = self.shape[0] * self.shape[1] * self.itemsize
+        shape = int(self.tops[-1]), int(self.lefts[-1])
+        super().__init__(shape, dtype, named_dtype(dtype)[1], ())
 
-    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+    def take(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
         positions_of_chunks = []
@@ -283,10 +251,7 @@ class ChunkSource:
             scores[pairs] = taken
         return scores
 
-    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
-        """Return None: workers count chunks where these are."""
-
-    def tiles(self) -> list[Tile]:
+    def tiles(self, max_bytes: int) -> list[Tile]:
         """Return the chunks that are not empty, row by row."""
         tiles = []
         for i in np.flatnonzero(np.diff(self.tops)).tolist():
@@ -307,24 +272,19 @@ class ChunkSource:
         column = np.searchsorted(self.lefts, tile.left, side="right")
         return int(row) - 1, int(column) - 1
 
-    def has_whole_rows(self, tile: Tile) -> bool:
-        """Return False: true scores are gathered first."""
-        return False
-
-    def opened(self, tile: Tile) -> AbstractContextManager[CoreScores]:
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
         """Compute a chunk, and open it in this process."""
         numbers = dict(zip("ij", self.chunk_at(tile), strict=True), k=0)
         blocks = []
         for array, axes in self.arrays:
             blocks.append(array.blocks[tuple(numbers[axis] for axis in axes)])
-        source = self.reader.opened(dask.compute(*blocks), tile)
-        return source.opened(tile._replace(top=0, left=0))
+        scores = self.open_scores(dask.compute(*blocks), tile)
+        store = ArrayStore(scores) if isinstance(scores, Scores) else scores
+        with store.block(tile._replace(top=0, left=0), io) as block:
+            yield block
 
-    def facts(self) -> dict[str, str]:
-        """Return a digest of the names of the arrays, which stand for what they are made of."""
-        return {"scores": sha256_of(*(array.name for array, _ in self.arrays))}
-
-    def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
+    def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[Counts]:
         """Count chunks by Dask's scheduler; those of the same rows are added up there.
 
         Each chunk is sent only its own entries of selections. One that no task reads, or that has
@@ -342,14 +302,11 @@ class ChunkSource:
             bands.append(first)
             left_out = cut_selection(first.job.filter, len(first.job.targets), self.lefts)
             let_in = cut_selection(first.job.candidates, len(first.job.targets), self.lefts)
-            plain = first._replace(
-                tasks=slice(None), job=replace(first.job, filter=None, candidates=None)
-            )
             for job in band:
                 i, j = self.chunk_at(job.tile)
-                if j in let_in or not let_in:
-                    of_chunk = plain._replace(tile=job.tile)
-                    sent[i, j] = Chunk(of_chunk, left_out.get(j), let_in.get(j))
+                if j in let_in or not let_in:  # The numbers of tasks are not sent.
+                    of_chunk = replace(first.job, filter=left_out.get(j), candidates=let_in.get(j))
+                    sent[i, j] = job._replace(tasks=slice(None), job=of_chunk)
         add = partial(add_up, rules=jobs[0].job.rules)
         graph, totals = with_sums(*self.graph(count_chunk, sent), add)
         results = dask.base.compute_as_if_collection(da.Array, graph, totals)
@@ -382,7 +339,7 @@ class ChunkSource:
             keys = {(i, j): (name, i, j, 0) for i, j in sent}
         arrays = [array for array, _ in self.arrays]
         layer = dask.blockwise.blockwise(
-            partial(function, reader=self.reader),
+            partial(function, open_scores=self.open_scores),
             name,
             axes_of_result,
             *arguments,
@@ -393,7 +350,7 @@ class ChunkSource:
 
 
 def with_sums(
-    graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., SourceCounts]
+    graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., Counts]
 ) -> tuple[Any, list[Any]]:
     """Add a tree of sums over the chunks of the same rows to a graph; return the keys of sums."""
     name = f"truerank-sum-{uuid4().hex}"
@@ -415,13 +372,17 @@ def with_sums(
     return type(graph)(layers, needs), totals
 
 
-def rules_of_workers(rules: Rules) -> Rules:
-    """Return the rules that are sent: one thread for a task of Dask by default, and no listener."""
-    return replace(rules, threads=rules.threads or 1, progress=None)
-
-
-def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None) -> Ranks:
+def rank_chunks(
+    arrays: list[tuple[Any, str]],
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    dtype: str,
+    job: Job,
+    **options: Any,
+) -> Ranks:
     """Gather the true scores, count what is above them in each chunk, and add the counts up.
+
+    Workers count by one thread for a task of Dask by default. `arrays` and `sizes` are those of
+    `ChunkStore`; other options are those of `open_chunk`.
 
     Raises
     ------
@@ -429,24 +390,28 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         For a target that is not a candidate, for the first NaN that the rule forbids, and for a
         true score that changed in the second pass.
     """
-    rules = job.rules
-    report_progress = reporter(progress, 2, "passes")
+    rules = replace(job.rules, threads=job.rules.threads or 1, progress=None)
+    report_progress = reporter(job.rules.progress, 2, "passes")
+    job = replace(job, rules=rules)
+    options |= {"dtype": dtype, "raw": rules.dtype, "threads": rules.num_threads}
+    store = ChunkStore(arrays, sizes, partial(open_chunk, **options), dtype)
     job.check_targets()
     report_progress(0)
-    true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
+    true = native_scores(store.take(job.all_rows, job.targets), dtype)
     report_progress(1)
-    counted = count_source(source, job, true.scores, tile_map=source.count_on_workers)
+    job = replace(job, true_scores=true.array)
+    counts = count_scores(store, job, tile_map=store.count_on_workers)
     forbidden_nans: list[tuple[int, int]] = []
-    if counted.fault is not None:
-        forbidden_nans.append(_place_of(counted.fault))
-    if true.first_nan(rules.nan) >= 0:
-        rows = job.all_rows[true.nan].tolist()
-        columns = job.targets[true.nan].tolist()
+    if counts.fault is not None:
+        forbidden_nans.append((counts.fault.row, counts.fault.column))
+    if first_forbidden_nan(true, rules.nan) >= 0:
+        is_nan = are_nan(true)
+        rows = job.all_rows[is_nan].tolist()
+        columns = job.targets[is_nan].tolist()
         forbidden_nans += zip(rows, columns, strict=True)
     if forbidden_nans:
         row, column = min(forbidden_nans)
         raise job.error_of_true_nan(row, column)
-    counts = PartialCounts(counted.arrays, rules)
     differing = counts.arrays["differing"]
     if differing.any():
         raise InputValueError(
@@ -455,7 +420,7 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
             "computed again; persist() keeps chunks that differ each time",
         )
     report_progress(2)
-    return job.ranks(counts.final_counts(true), source.dtype)
+    return job.ranks(final_counts(counts.arrays, true, rules), dtype)
 
 
 @with_options(RuleOptions)
@@ -482,7 +447,7 @@ def rank(
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate. A Dask array is computed.
     rows, filter, candidates, order, nan, dtype, audit
-        As in `truerank.rank`. Each chunk is sent only its own entries of a selection, 8 or 12 bytes
+        As in `truerank.rank`. Each chunk is sent only its own entries of a selection, 4 or 8 bytes
         each. A chunk is not computed if no task reads its rows or if it has no candidates.
     threads : int, optional
         The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
@@ -528,10 +493,7 @@ def rank(
     dtype = as_scores(scores_seen, rules.dtype).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
-    on_workers = rules_of_workers(rules)
-    reader = Reader(dtype, rules.dtype, on_workers.num_threads)
-    source = ChunkSource([(scores, "ij")], scores.chunks, reader)
-    return rank_chunks(source, replace(job, rules=on_workers), rules.progress)
+    return rank_chunks([(scores, "ij")], scores.chunks, dtype, job)
 
 
 @with_options(EmbeddingOptions)
@@ -619,10 +581,9 @@ def rank_embeddings(
         if bias is bias_seen:
             bias = da.from_array(pairs.bias, -1)
         arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
-    on_workers = rules_of_workers(rules)
-    reader = Reader(pairs.dtype, rules.dtype, on_workers.num_threads, similarity, rules.layout)
-    source = ChunkSource(arrays, (queries.chunks[0], entities.chunks[0]), reader)
-    ranks = rank_chunks(source, replace(job, rules=on_workers), rules.progress)
+    sizes = queries.chunks[0], entities.chunks[0]
+    options_of_vectors = {"similarity": similarity, "layout": rules.layout}
+    ranks = rank_chunks(arrays, sizes, pairs.dtype, job, **options_of_vectors)
     return ranks.with_protocol(similarity=similarity)
 
 

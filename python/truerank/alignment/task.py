@@ -11,9 +11,8 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import distinct, without
-from ..counting.driver import TileCount, host_place, open_in_turn
+from ..counting.driver import TileCount, open_in_turn
 from ..counting.job import prepare_job
-from ..counting.sources import StoreSource
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
@@ -625,12 +624,11 @@ def _rank_jointly(
         rules.num_threads,
         listener_of(watch),
     )
-    place = host_place(vectors.device)
     ranks = []
     for job, counted in zip((forward_job, backward_job), counts, strict=True):
         if counted.fault is not None:
             raise job.error_of(counted.fault)
-        ranks.append(vectors.ranks(job, counted.arrays, place))
+        ranks.append(vectors.ranks(job, counted.arrays, vectors.host_place))
     return ranks
 
 
@@ -658,8 +656,8 @@ def rank_matrix(
     """Rank as `rank_vectors` does, and read each score once: tiles are counted and transposed."""
     io = store.io if io is None else io
     forward_job, backward_job = _prepare_jobs(store.shape, sides, rules)
-    forward = TileCount(StoreSource(store, io), forward_job)
-    backward = TileCount(StoreSource(TransposedStore(store), io), backward_job)
+    forward = TileCount(store, forward_job, io)
+    backward = TileCount(TransposedStore(store), backward_job, io)
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
@@ -681,8 +679,8 @@ def rank_matrix(
 def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:
     """Count a tile of one direction; raise the error of a fault."""
     job = count.job_of(tile)
-    counted = job.counted(scores if job.has_tasks else None)
-    count.add(counted.checked(count.job))
+    counts = job.count_tile(scores if job.has_tasks else None)
+    count.add(counts.checked(count.job))
 
 
 class TransposedStore(Store):

@@ -25,10 +25,17 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import public
 from ..stores import read_scores, shape_of
-from .driver import begin_on_device, count_source
+from .driver import begin_on_device, count_scores
 from .job import NO_COLUMN, prepare_job, sha256_of
-from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
-from .sources import source_of
+from .partial_counts import (
+    FIELDS,
+    add_counts,
+    are_nan,
+    final_counts,
+    read_true_scores,
+    saved_counts,
+    zero_counts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
-    from .driver import SourceCounts
+    from .driver import Counts
     from .job import Job
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
@@ -124,7 +131,7 @@ class RankCounter:
     ) -> None:
         rules = read_rules(options, RuleOptions, RankCounter)
         true = read_true_scores(true_scores, rules.dtype, rules.nan)
-        tasks = len(true.scores)
+        tasks = len(true.array)
         columns = None
         if targets is None:
             for name, value in (("candidates", candidates), ("filter", filter)):
@@ -137,25 +144,28 @@ class RankCounter:
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
             job = prepare_job((tasks, columns), targets, None, filter, None, rules, shared=False)
-        # The indices are copied, for a counter lives longer than the call.
-        if job.filter is not None:
+        job.true_scores = true.array
+        if job.filter is not None:  # The indices are copied, for a counter outlives the call.
             indptr, indices, lists, shared = selection_arrays(job.filter)
-            job = replace(job, filter=Selection(indptr, indices.copy(), lists, shared))
+            job.filter = Selection(indptr, indices.copy(), lists, shared)
         if rows is not None:
-            job = replace(job, rows=_checked_rows(rows, tasks))
+            job.rows = index_array("rows", rows)
+            check_shape("rows", job.rows.shape, (tasks,), f"{tasks} rows, one for each true score")
+            below_zero = np.flatnonzero(job.rows < 0)
+            if below_zero.size:
+                got = f"{job.rows[below_zero[0]]} for task {below_zero[0]}"
+                raise InputValueError("rows", expected="rows from 0 on", got=got)
         self._job = job
         self._columns: int | None = columns
         self._report_progress = reporter(rules.progress, columns or 0, "columns")
         self._true = true
-        self._dtype = true.dtype
         # What the caller said about raw bytes is also true of blocks.
         self._is_dtype_given = rules.dtype is not None
-        # It is replaced as a whole, so that an interrupted call has counted all of a block or
-        # nothing.
-        # Partial counts, and the set of columns that they are of, as in `block_columns`.
-        self._settled = (PartialCounts.zeros(tasks, job.rules), 0)
+        # Partial counts, and the set of columns that they are of. Both are replaced as a whole, so
+        # that an interrupted call has counted all of a block or nothing.
+        self._settled = (zero_counts(tasks, rules), 0)
         # A block that a device may still count: its columns, their set, and what waits for counts.
-        self._pending: tuple[IntArray | range, int, Callable[[], SourceCounts]] | None = None
+        self._pending: tuple[IntArray | range, int, Callable[[], Counts]] | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -189,13 +199,11 @@ class RankCounter:
         If it has a NaN that the rule forbids, the next call of any method raises the error, and
         the block is not counted. It must not change until then.
         """
-        dtype = self._dtype if self._is_dtype_given else None
-        counted = None
-        first = 0
+        dtype = self._true.dtype
         with argument_names(scores="block"):
-            scores = read_scores(block, dtype)
-            if scores.dtype != self._dtype:
-                expected = f"{self._dtype}, as true_scores are"
+            scores = read_scores(block, dtype if self._is_dtype_given else None)
+            if scores.dtype != dtype:
+                expected = f"{dtype}, as true_scores are"
                 raise InputTypeError("block", expected=expected, got=scores.dtype)
             shape = shape_of(scores)
             job = self._job_of_rows(shape)
@@ -205,25 +213,25 @@ class RankCounter:
                 job = _number_columns(job, numbers)
                 block_columns = set_of(numbers)
             elif self._columns is not None:
-                first = numbers.start
-                block_columns = ((1 << len(numbers)) - 1) << first
+                if numbers.start:
+                    job = replace(job, first_column=numbers.start)
+                block_columns = ((1 << len(numbers)) - 1) << numbers.start
             if self._begun() & block_columns:
                 self._refuse_counted("block", block_columns)
-            source = source_of(scores, "map")
-            arguments = (source, job, self._true.scores)
-            finish = begin_on_device(*arguments, first)
+            finish = begin_on_device(scores, job)
+            counts = None
             if finish is None:
-                counted = count_source(*arguments, first_column=first, on_host=True)
+                counts = count_scores(scores, job, on_host=True)
         with self._lock:
             # A device counts this block while the one before is waited for, and another thread may
             # have been faster.
             self._refuse_counted("block", block_columns)
             if finish is not None:
                 self._pending = (numbers, block_columns, finish)
-            elif counted is not None:
-                self._take(counted, numbers, block_columns)
+            elif counts is not None:
+                self._take(counts, numbers, block_columns)
         if self._columns:
-            self._report_progress(self._columns_begun())
+            self._report_progress(self._begun().bit_count())
 
     def _numbers_of_block(self, width: int, start: int | None, columns: Any) -> IntArray | range:
         """Return the numbers of a block's columns, among all columns if they have numbers there."""
@@ -270,12 +278,8 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         return job
 
-    def _columns_begun(self) -> int:
-        """The number of columns that are counted, also of a block that a device still counts."""
-        return self._begun().bit_count()
-
     def _begun(self) -> int:
-        """The set of these columns."""
+        """The set of columns that are counted, also of a block that a device still counts."""
         # It is read once and before the settled columns, for another thread may settle it.
         pending = self._pending
         _, columns = self._settled
@@ -283,7 +287,7 @@ class RankCounter:
             columns |= pending[1]
         return columns
 
-    def _settle(self) -> tuple[PartialCounts, int]:
+    def _settle(self) -> tuple[dict[str, IntArray], int]:
         """Wait for the block that a device still counts; return what has been counted."""
         with self._lock:
             pending = self._pending
@@ -293,25 +297,25 @@ class RankCounter:
                 self._take(finish(), numbers, columns)
             return self._settled
 
-    def _take(self, counted: SourceCounts, numbers: IntArray | range, columns: int) -> None:
+    def _take(self, counts: Counts, numbers: IntArray | range, columns: int) -> None:
         """Add what was counted of a block; raise the error of a NaN there.
 
         Its columns are given as numbers, in the order of the block, and as a set.
         """
-        fault = counted.fault
+        fault = counts.fault
         if fault is not None:
             place = f"the score at row {fault.row}, column {fault.column}"
             column = numbers[fault.column]
             if self._columns is not None and column != fault.column:
                 place += f" (column {column})"
             raise forbidden_nan("block", place, self._job.rules.nan)
-        self._add(counted.arrays, columns)
+        self._add(counts.arrays, columns)
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
-        """Add new arrays of counts of other columns."""
+        """Add counts of other columns, to new arrays that become the total."""
         before, columns_before = self._settled
-        sums = PartialCounts(counts, self._job.rules).add(before.arrays)
-        self._settled = (sums, columns_before | columns)
+        add_counts(counts, before, self._job.rules)
+        self._settled = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
         _, counted = self._settle()
@@ -325,7 +329,7 @@ class RankCounter:
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
         counts, _ = self._settle()
-        return counts.arrays["differing"].copy()
+        return counts["differing"].copy()
 
     def counts(self) -> IntArray:
         """Return what has been counted as integers, which may be summed over processes.
@@ -363,7 +367,7 @@ class RankCounter:
                 "audit", expected="False for counts that are summed; merge joins audits, too"
             )
         counts, seen = self._settle()
-        rows = np.stack([counts.arrays[name] for name in FIELDS])
+        rows = np.stack([counts[name] for name in FIELDS])
         ends = np.broadcast_to(self._ends(seen), (2, rows.shape[1]))
         return np.concatenate([rows, ends])
 
@@ -398,12 +402,26 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
+        n = self._columns or 0
         if counts is None:
-            partial_counts = self._whole_counts()
+            total, seen = self._settle()
+            missing = n - seen.bit_count()
+            if missing:
+                others = f"{missing} of {n} columns are missing"
+                problem = f"column {first_of(~seen)} has not been counted ({others})"
+                raise InputValueError("update", problem)
         else:
-            partial_counts = self._sum_of_counts(counts)
-        final = partial_counts.final_counts(self._true)
-        differing = partial_counts.arrays["differing"]
+            table = index_array("counts", counts)
+            shape = (len(FIELDS) + 2, len(self._job.targets))
+            check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
+            if (table[-2:] != self._ends((1 << n) - 1)).any():
+                expected = (
+                    "the sum of counters of the same true scores, targets, filter and rules, each "
+                    f"of {n} columns counted by one of them"
+                )
+                raise InputValueError("counts", expected=expected)
+            total = dict(zip(FIELDS, table, strict=False))
+        differing = total["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
             first = int(differing.argmax())
@@ -412,37 +430,14 @@ class RankCounter:
                 f"their block, first that of task {first}: the model scores a pair differently in "
                 "two batches"
             )
-        return self._job.ranks(final, self._dtype, sampled=self._columns is None)
-
-    def _whole_counts(self) -> PartialCounts:
-        """Return the counts of all columns."""
-        partial_counts, seen = self._settle()
-        missing = (self._columns or 0) - seen.bit_count()
-        if missing:
-            others = f"{missing} of {self._columns} columns are missing"
-            problem = f"column {first_of(~seen)} has not been counted ({others})"
-            raise InputValueError("update", problem)
-        return partial_counts
-
-    def _sum_of_counts(self, sums: Any) -> PartialCounts:
-        """Check the sum of the `counts` of several counters."""
-        table = index_array("counts", sums)
-        shape = (len(FIELDS) + 2, len(self._job.targets))
-        n = self._columns or 0
-        check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-        if (table[-2:] != self._ends((1 << n) - 1)).any():
-            raise InputValueError(
-                "counts",
-                expected="the sum of counters of the same true scores, targets, filter and rules, "
-                f"each of {n} columns counted by one of them",
-            )
-        return PartialCounts(dict(zip(FIELDS, table, strict=False)), self._job.rules)
+        final = final_counts(total, self._true, self._job.rules)
+        return self._job.ranks(final, self._true.dtype, sampled=self._columns is None)
 
     def __repr__(self) -> str:
-        tasks = f"{len(self._job.targets)} tasks, {self._dtype}"
+        tasks = f"{len(self._job.targets)} tasks, {self._true.dtype}"
         if self._columns is None:
             return f"RankCounter({tasks}, sampled)"
-        return f"RankCounter({tasks}, {self._columns_begun()} of {self._columns} columns)"
+        return f"RankCounter({tasks}, {self._begun().bit_count()} of {self._columns} columns)"
 
     # -- merging ---------------------------------------------------------------------------------
 
@@ -480,15 +475,15 @@ class RankCounter:
         counts, seen = other._settle()
         with self._lock:
             self._refuse_counted("other", seen)
-            self._add({name: array.copy() for name, array in counts.arrays.items()}, seen)
+            self._add({name: array.copy() for name, array in counts.items()}, seen)
         return self
 
     def _facts(self) -> dict[str, Any]:
         """What must be the same of counters that are merged."""
         keys, *_ = self._true.keys()
-        is_nan = self._true.nan
+        is_nan = are_nan(self._true)
         facts = {
-            "dtype": self._dtype,
+            "dtype": self._true.dtype,
             "candidates": self._columns,
             "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
         }
@@ -544,7 +539,7 @@ class RankCounter:
         counts, seen = self._settle()
         job = self._job
         header = {
-            "dtype": self._dtype,
+            "dtype": self._true.dtype,
             "columns": self._columns,
             "raw": self._is_dtype_given,
             "rules": {
@@ -555,7 +550,7 @@ class RankCounter:
             "threads": job.rules.num_threads,
         }
         members: Members = {
-            "true_scores": self._true.scores.view(np.uint8),
+            "true_scores": self._true.array.view(np.uint8),
             "targets": job.targets,
             "seen": np.frombuffer(bytes_of(seen), np.uint8),
         }
@@ -565,7 +560,7 @@ class RankCounter:
             array = getattr(job.filter, name, None)
             if array is not None:
                 members[f"filter.{name}"] = array
-        for name, array in counts.arrays.items():
+        for name, array in counts.items():
             members[f"count.{name}"] = array
         return header, members
 
@@ -598,8 +593,7 @@ class RankCounter:
         # The true candidates are added at the end.
         most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
         like, _ = self._settled
-        counts = PartialCounts(saved_counts(members, like.arrays, most), self._job.rules)
-        self._settled = (counts, seen)
+        self._settled = (saved_counts(members, like, most), seen)
 
 
 def _checked_rows(rows: Any, tasks: int) -> IntArray:

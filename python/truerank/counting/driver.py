@@ -1,4 +1,4 @@
-"""The driver: it counts a source where it is, and goes on with a count that was stopped.
+"""The driver: it counts a store where it is, and goes on with a count that was stopped.
 
 A checkpoint is an archive (see `ranks.storage`) of the counts of the tiles so far, with digests of
 all that must be the same if the count is to go on.
@@ -20,42 +20,52 @@ Reading into buffers costs a copy, which halves the rate of memory; it is for fi
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
 from .. import devices
-from .._core import Fault
+from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
-from ..devices.backends import is_read_in_order
+from ..devices.backends import count_on_device, is_read_in_order
 from ..devices.score_sources import PartOfTasks
 from ..errors import InputValueError, warn_user
-from ..inputs.checks import integer
+from ..inputs.checks import choice, integer
+from ..inputs.rules import IO
 from ..ranks.container import COUNTS
-from ..stores import Tile, shape_of
-from .job import Job, prepare_job
-from .partial_counts import PartialCounts, TrueScores, saved_counts
+from ..stores import Store, Tile, shape_of
+from .job import Job, prepare_job, sha256_of
+from .partial_counts import (
+    add_counts,
+    are_nan,
+    final_counts,
+    first_forbidden_nan,
+    native_scores,
+    saved_counts,
+    zero_counts,
+)
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .._core import Scores
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
-    from ..stores import Store
     from ..stores.on_device import DeviceStore
-    from .sources import CoreScores, Source
+    from .job import CoreScores
 
     # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
     # sum, and tiles without tasks may be left out, if there is no checkpoint.
-    TileMap = Callable[[Sequence["TileJob"]], Iterable["SourceCounts"]]
+    TileMap = Callable[[Sequence["TileJob"]], Iterable["Counts"]]
 
 KIND = "truerank.checkpoint"
+# This is large compared with the cost of a tile in Python and of threads that wait for the last
+# one; it is small compared with memory, and counted before a user waits for a sign of progress.
+TILE_BYTES = 256 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
 # What tells the files of scores from others, in the order of `stores.store.state_of_file`.
@@ -64,15 +74,15 @@ Item = TypeVar("Item")
 Opened = TypeVar("Opened")
 
 
-class SourceCounts(NamedTuple):
-    """What was counted of a source, or of a tile of it.
+class Counts(NamedTuple):
+    """What was counted of scores, or of a tile of them.
 
     Attributes
     ----------
     arrays : dict of str to ndarray of int64, shape (tasks,)
-        The counts by name: final ones, or those of `PartialCounts` for true scores that are given.
+        The counts by name: final ones, or partial ones of a job with true scores.
     fault : Fault, optional
-        The first NaN that the rule forbids, where the source has it. The counts are then void.
+        The first NaN that the rule forbids, where the scores have it. The counts are then void.
     tasks : slice or ndarray of int64
         The numbers of the tasks among those of the job. Default: all.
     place : str, optional
@@ -84,7 +94,7 @@ class SourceCounts(NamedTuple):
     tasks: slice | IntArray = slice(None)
     place: str | None = None
 
-    def checked(self, job: Job) -> SourceCounts:
+    def checked(self, job: Job) -> Counts:
         """Return the counts; raise the error of the fault, if there is one."""
         if self.fault is not None:
             raise job.error_of(self.fault)
@@ -101,67 +111,57 @@ class TileJob(NamedTuple):
         Their numbers among those of the whole job.
     job : Job
         With rows numbered in the tile, and columns as in the whole job.
-    true_scores : ndarray, shape (tasks,), optional
-        As the core takes them. None: the tile has whole rows, and the core finds them.
-    first_column : int
-        The number of the first column of the source.
     """
 
     tile: Tile
     tasks: slice | IntArray
     job: Job
-    true_scores: npt.NDArray[Any] | None
-    first_column: int
 
     @property
     def has_tasks(self) -> bool:
         """Whether any task reads the rows of the tile."""
         return len(self.job.targets) > 0
 
-    def counted(self, scores: CoreScores | None) -> SourceCounts:
+    def count_tile(self, scores: CoreScores | None) -> Counts:
         """Let the core count the scores of the tile; None if no task reads it."""
         if scores is None:
-            return SourceCounts({}, None, self.tasks)
-        left = self.first_column + self.tile.left
+            return Counts({}, None, self.tasks)
         try:
-            counted = self.job.counted(scores, self.true_scores, left)
+            counts = self.job.count(scores, self.tile.left)
         except EOFError as error:
             raise InputValueError("scores", str(error)) from None
-        return self.placed(SourceCounts(counted.arrays, counted.fault))
+        return self.placed(Counts(counts.arrays, counts.fault))
 
-    def placed(self, counted: SourceCounts) -> SourceCounts:
-        """Return counts of the tile with tasks and places as the whole source has them."""
-        fault = counted.fault
+    def placed(self, counts: Counts) -> Counts:
+        """Return counts of the tile with tasks and places as all scores have them."""
+        fault = counts.fault
         if fault is not None:
             if isinstance(self.tasks, slice):
-                task = fault.task
-                if self.tasks.start is not None:
-                    task += self.tasks.start
+                task = fault.task + (self.tasks.start or 0)
             else:
                 task = int(self.tasks[fault.task])
             row = fault.row + self.tile.top
             column = fault.column + self.tile.left
             fault = Fault(fault.kind, task, row, column)
-        return counted._replace(tasks=self.tasks, fault=fault)
+        return counts._replace(tasks=self.tasks, fault=fault)
 
 
 class TileCount:
-    """The counts of a job in the tiles of a source.
+    """The counts of a job in the tiles of a store.
 
     Parameters
     ----------
-    source : Source
+    store : Store
     job : Job
-    true_scores : ndarray, shape (tasks,), optional
-        As the core takes them. Default: the scores of the targets.
-    first_column : int
-        The number of the first column of the source among those of the job.
+        Where tiles cut rows and there are no true scores, they are read here.
+    io : {"map", "read"}, optional
+        As in `rank`. Default: as the store was opened.
 
     Attributes
     ----------
     tiles : sequence of Tile
         In the order in which they are counted.
-    counts : PartialCounts
+    counts : dict of str to ndarray of int64, shape (tasks,)
         What has been counted so far.
     done : int
         The number of tiles that are in it.
@@ -169,48 +169,36 @@ class TileCount:
         True while a tile may have been added in part and is not known to be done.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        job: Job,
-        true_scores: npt.NDArray[Any] | None = None,
-        first_column: int = 0,
-    ) -> None:
-        self.source = source
-        self.job = job
-        self.tiles = source.tiles()
+    def __init__(self, store: Store, job: Job, io: str | None = None) -> None:
+        self.store = store
+        self.io = store.io if io is None else choice("io", io, IO)
+        self.tiles = store.tiles(TILE_BYTES)
         self.done = 0
         self.is_half_added = False
-        self.counts = PartialCounts.zeros(len(job.targets), job.rules)
-        self.first_column = first_column
-        self._read_scores: TrueScores | None = None
-        if true_scores is None:
-            if all(map(source.has_whole_rows, self.tiles)):
-                names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
-                if job.rules.audit:
-                    names += ("nan", "inf", "at_best")
-                self.counts.arrays = {name: self.counts.arrays[name] for name in names}
-            else:
-                self._read_scores = self._read_true_scores()
-                true_scores = self._read_scores.scores
-        self.true_scores = true_scores
+        self.counts = zero_counts(len(job.targets), job.rules)
+        self._read_scores: Scores | None = None
         self._order: IntArray | None = None
         self._rows = job.all_rows
         self._last: TileJob | None = None
+        if job.true_scores is None:
+            if all(has_whole_rows(store, tile, self.io) for tile in self.tiles):
+                names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
+                if job.rules.audit:
+                    names += ("nan", "inf", "at_best")
+                self.counts = {name: self.counts[name] for name in names}
+            else:
+                scores = np.ascontiguousarray(store.take(self._rows, job.targets))
+                true = native_scores(scores, store.dtype)
+                task = first_forbidden_nan(true, job.rules.nan)
+                if task >= 0:
+                    raise job.error_of_true_nan(int(self._rows[task]), int(job.targets[task]))
+                self._read_scores = true
+                job = replace(job, true_scores=true.array)
+        self.job = job
         # Tasks are in the order of their rows, so that those of a tile are adjacent.
         if (self._rows[1:] < self._rows[:-1]).any():
             self._order = np.argsort(self._rows, kind="stable")
             self._rows = self._rows[self._order]
-
-    def _read_true_scores(self) -> TrueScores:
-        job = self.job
-        rows = job.all_rows
-        scores = np.ascontiguousarray(self.source.score_pairs(rows, job.targets))
-        true_scores = TrueScores(scores, self.source.dtype)
-        task = true_scores.first_nan(job.rules.nan)
-        if task >= 0:
-            raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
-        return true_scores
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
         """Return the tasks that read the rows of a tile, in the order of their rows."""
@@ -230,35 +218,36 @@ class TileCount:
         if last is None or (last.tile.top, last.tile.height) != (tile.top, tile.height):
             tasks = self.tasks_of(tile)
             rows = None if self.job.rows is None else self._rows[self._places_of(tile)] - tile.top
-            true_scores = None if self.true_scores is None else self.true_scores[tasks]
-            part = self.job.part(tasks, rows)
-            last = TileJob(tile, tasks, part, true_scores, self.first_column)
+            last = TileJob(tile, tasks, self.job.part(tasks, rows))
             self._last = last
         return last._replace(tile=tile)
 
-    def add(self, counted: SourceCounts) -> None:
+    def add(self, counts: Counts) -> None:
         """Add the counts of the next tile."""
         self.is_half_added = True
-        self.counts.add(counted.arrays, counted.tasks)
+        add_counts(self.counts, counts.arrays, self.job.rules, counts.tasks)
         self.done += 1
         self.is_half_added = False
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
         if self._read_scores is None:
-            return self.counts.arrays
-        differing = self.counts.arrays["differing"]
+            return self.counts
+        differing = self.counts["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError("scores", problem)
-        return self.counts.final_counts(self._read_scores)
+        return final_counts(self.counts, self._read_scores, self.job.rules)
 
 
-def host_place(device: str) -> str | None:
-    """Return what a protocol says of scores of a device that the host counts; None without one."""
-    if not device:
-        return None
-    return f"{device}, host"
+def has_whole_rows(store: Store, tile: Tile, io: str) -> bool:
+    """Whether a tile has whole rows and is read row by row: the core then finds true scores."""
+    if tile.width != store.shape[1]:
+        return False
+    if io == "map" or not store.in_place:  # Scores come as arrays then.
+        return True
+    with store.core_block(tile, io) as scores:
+        return not isinstance(scores, FileScores) or scores.reads_whole_rows
 
 
 def ignore_progress(done: int, resumed: int = 0) -> None:
@@ -278,38 +267,34 @@ def prepare_where_they_are(
     Targets and selections that are on the device of the scores stay there, if they `may_stay`.
     """
     prepare = partial(prepare_job, shape_of(scores), rows=tasks.get("rows"), rules=rules)
-    given: dict[str, Any] = {name: tasks.get(name) for name in ("targets", "filter", "candidates")}
+    others: dict[str, Any] = {name: tasks.get(name) for name in ("targets", "filter", "candidates")}
     if may_stay and is_counted_in_order(scores, rules):
-        job: Job = devices.job_on_device(scores, prepare, given)
+        job: Job = devices.job_on_device(scores, prepare, others)
         return job
-    return prepare(**given)
+    return prepare(**others)
 
 
-def count_source(
-    source: Source,
+def count_scores(
+    scores: Scores | Store,
     job: Job,
-    true_scores: npt.NDArray[Any] | None = None,
+    io: str | None = None,
     *,
-    first_column: int = 0,
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
     on_host: bool = False,
-) -> SourceCounts:
-    """Count a source where it is.
+) -> Counts:
+    """Count scores where they are.
 
     The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
 
     Parameters
     ----------
-    source : Source
+    scores : Scores or Store
     job : Job
-        Rows are numbered in the source.
-    true_scores : ndarray, shape (tasks,), optional
-        As the core takes them; the counts are then partial ones. Default: the scores of the
-        targets; the counts are final.
-    first_column : int
-        The number of the first column of the source, as the job numbers columns.
+        Rows are numbered in the scores.
+    io : {"map", "read"}, optional
+        As in `rank`. Default: as the store was opened.
     report_progress : callable
         Told how many bytes are done, and how many of them a checkpoint had.
     checkpoint : path-like, optional
@@ -319,76 +304,75 @@ def count_source(
     on_host : bool
         Whether no device is asked.
     """
+    if isinstance(scores, Scores):
+        counts = job.count(scores)
+        return Counts(counts.arrays, counts.fault)
+    finish = None
     if checkpoint is None and not on_host:
-        finish = begin_on_device(source, job, true_scores, first_column)
-        if finish is not None:
-            report_progress(0)
-            counted = finish()
-            if counted.fault is None:
-                report_progress(source.nbytes)
-            return counted
-    if true_scores is None:
-        job.check_targets()
-    place = host_place(source.device)
-    if source.is_whole:
+        finish = begin_on_device(scores, job)
+    if finish is not None:
         report_progress(0)
-        with source.opened(Tile(0, 0, *source.shape)) as scores:
-            counts = job.counted(scores, true_scores, first_column)
-        report_progress(source.nbytes)
-        return SourceCounts(counts.arrays, counts.fault, place=place)
-    count = TileCount(source, job, true_scores, first_column)
-    map_tiles = tile_map or partial(count_in_turn, source)
-    fault = count_tiles(count, map_tiles, report_progress, checkpoint)
-    if fault is not None:
-        return SourceCounts(count.counts.arrays, fault, place=place)
-    return SourceCounts(count.final_counts(), place=place)
+        counts_there = finish()
+        if counts_there.fault is None:
+            report_progress(scores.nbytes)
+        return counts_there
+    if job.true_scores is None:
+        job.check_targets()
+    if not scores.in_tiles and checkpoint is None:
+        report_progress(0)
+        with scores.core_block(Tile(0, 0, *scores.shape), scores.io) as block:
+            counts = job.count(block)
+        report_progress(scores.nbytes)
+        return Counts(counts.arrays, counts.fault, place=scores.host_place)
+    count = TileCount(scores, job, io)
+    if tile_map is None:
+        tile_map = partial(count_in_turn, scores, io=count.io)
+    fault = count_tiles(count, tile_map, report_progress, checkpoint)
+    arrays = count.counts if fault is not None else count.final_counts()
+    return Counts(arrays, fault, place=scores.host_place)
 
 
-def begin_on_device(
-    source: Source,
-    job: Job,
-    true_scores: npt.NDArray[Any] | None = None,
-    first_column: int = 0,
-) -> Callable[[], SourceCounts] | None:
-    """Begin to count on the device of a source; return what waits for the counts.
+def begin_on_device(scores: Scores | Store, job: Job) -> Callable[[], Counts] | None:
+    """Begin to count scores on their device; return what waits for the counts.
 
-    None: the host has to count. The scores must not change until the counts are waited for. The
-    arguments are those of `count_source`.
+    None: the host has to count. The scores must not change until the counts are waited for.
     """
-    if not source.device or job.rules.audit:
+    if isinstance(scores, Scores) or not scores.device or job.rules.audit:
         return None
-    if true_scores is None:
+    rules = job.rules
+    if job.true_scores is None:
         job.check_targets()
     tasks = PartOfTasks(
         job.rows,
         job.targets,
         job.filter,
         job.candidates,
-        first_column,
-        forbids_nan=job.rules.nan == "raise",
+        job.first_column,
+        forbids_nan=rules.nan == "raise",
         is_checked=job.checked is None,
     )
-    device_counts = source.begin_on_device(tasks, true_scores)
+    device_counts = count_on_device(scores, tasks, job.true_scores)
     if device_counts is None:
         return None
 
-    def finish() -> SourceCounts:
+    def finish() -> Counts:
         if job.checked is not None and device_counts.has_faults():
-            return count_source(source, job.checked(), on_host=True)  # It raises.
-        counts = PartialCounts(device_counts.arrays(), job.rules)
-        true = TrueScores(device_counts.true_scores(), source.dtype)
-        place = f"{source.device}, {device_counts.backend}"
-        void_tasks = counts.void_tasks(true)
-        if len(void_tasks):
+            return count_scores(scores, job.checked(), on_host=True)  # It raises.
+        arrays = device_counts.arrays()
+        true = native_scores(device_counts.true_scores(), scores.dtype)
+        place = f"{scores.device}, {device_counts.backend}"
+        # A NaN that the rule forbids is among the scores, or a true score is one.
+        is_void = are_nan(true) & (rules.nan != "worst")
+        if rules.nan == "raise":
+            is_void |= arrays["nan"] > 0
+        if is_void.any():
             if not device_counts.finds_nan:
-                return count_source(
-                    source, job, true_scores, first_column=first_column, on_host=True
-                )
-            fault = Fault(job.kind_of_true_nan, *device_counts.first_nan(void_tasks))
-            return SourceCounts(counts.arrays, fault, place=place)
-        if true_scores is None:
-            return SourceCounts(counts.final_counts(true), place=place)
-        return SourceCounts(counts.arrays, place=place)
+                return count_scores(scores, job, on_host=True)
+            first = device_counts.first_nan(np.flatnonzero(is_void))
+            return Counts(arrays, Fault(job.kind_of_true_nan, *first), place=place)
+        if job.true_scores is None:
+            arrays = final_counts(arrays, true, rules)
+        return Counts(arrays, place=place)
 
     return finish
 
@@ -407,17 +391,17 @@ def count_tiles(
         The first NaN that the rule forbids, at which the count ends.
     """
     saved = None if checkpoint is None else Checkpoint(checkpoint, count)
-    itemsize = count.source.itemsize
+    itemsize = count.store.itemsize
     sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
     resumed = sum(sizes[: count.done])
     done = resumed
     report_progress(done, resumed)
     jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
     try:
-        for counted in tile_map(jobs):
-            if counted.fault is not None:
-                return counted.fault
-            count.add(counted)
+        for counts in tile_map(jobs):
+            if counts.fault is not None:
+                return counts.fault
+            count.add(counts)
             done += sizes[count.done - 1]
             report_progress(done, resumed)
             if saved is not None and saved.is_due():
@@ -429,18 +413,18 @@ def count_tiles(
     return None
 
 
-def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
+def count_in_turn(store: Store, jobs: Sequence[TileJob], io: str) -> Iterator[Counts]:
     """Count tiles one after the other; one that no task reads is not opened."""
 
     def opened(job: TileJob) -> AbstractContextManager[CoreScores | None]:
         if not job.has_tasks:
             return nullcontext()
-        return source.opened(job.tile)
+        return store.core_block(job.tile, io)
 
-    for job, scores in open_in_turn(opened, jobs, one_ahead=not source.in_place):
-        counted = job.counted(scores)
+    for job, scores in open_in_turn(opened, jobs, one_ahead=not store.in_place):
+        counts = job.count_tile(scores)
         del scores  # No reference may stay, so that a file can be unmapped.
-        yield counted
+        yield counts
 
 
 def open_in_turn(
@@ -512,9 +496,13 @@ class Checkpoint:
             raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
         self._path = os.fsdecode(path)
         self._count = count
-        io = "by whole rows" if count.true_scores is None else "by parts of rows"
-        self._facts: dict[str, Any] = count.source.facts() | count.job.facts()
-        self._facts |= {"io": io, "tiles": len(count.tiles)}
+        # Digests of what tells the scores, and each of their files, from others.
+        self._facts: dict[str, Any] = {"scores": sha256_of(json.dumps(count.store.state()))}
+        files = count.store.file_states()
+        for name in FILE_FACTS if files else ():
+            self._facts[name] = sha256_of(json.dumps([file[name] for file in files]))
+        io = "by whole rows" if count.job.true_scores is None else "by parts of rows"
+        self._facts |= count.job.facts() | {"io": io, "tiles": len(count.tiles)}
         if os.path.exists(self._path):
             self._restore()
         self._saved_at = time.monotonic()
@@ -528,7 +516,7 @@ class Checkpoint:
     def save(self) -> None:
         """Write the file; warn if that fails."""
         start = time.monotonic()
-        members = {f"count.{name}": array for name, array in self._count.counts.arrays.items()}
+        members = {f"count.{name}": array for name, array in self._count.counts.items()}
         members["done"] = np.array(self._count.done, np.int64)
         try:
             write_archive(self._path, KIND, self._facts, members)
@@ -548,10 +536,10 @@ class Checkpoint:
             most = np.zeros(len(count.job.targets), np.int64)
             for tile in count.tiles[: count.done]:
                 most[count.tasks_of(tile)] += tile.width
-            if count.true_scores is None:  # The true candidates are among those counted.
+            if count.job.true_scores is None:  # The true candidates are among those counted.
                 least_tied = np.minimum(most, 1)
             else:
                 # They are added at the end.
                 least_tied = np.zeros_like(most)
-                most = np.minimum(most, count.source.shape[1] - 1)
-            count.counts.arrays = saved_counts(members, count.counts.arrays, most, least_tied)
+                most = np.minimum(most, count.store.shape[1] - 1)
+            count.counts = saved_counts(members, count.counts, most, least_tied)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
 
+    # The core takes scores, or vectors whose scores it makes.
+    CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
@@ -37,6 +39,10 @@ class Job:
     filter: _core.Selection | None
     candidates: _core.Selection | None
     rules: Rules
+    # One for each task, as the core takes them: counts are then partial ones, in the columns from
+    # the first one on. Without them the scores have all columns, and the counts are final.
+    true_scores: npt.NDArray[Any] | None = None
+    first_column: int = 0
     is_turned: bool = False  # Rows of the scores are columns of those that a user gave.
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
@@ -59,27 +65,25 @@ class Job:
         candidates = self.candidates
         if candidates is not None:
             candidates = selection_of_tasks(candidates, tasks)
-        targets = np.ascontiguousarray(self.targets[tasks])
-        return replace(self, rows=rows, targets=targets, filter=filter, candidates=candidates)
+        true_scores = self.true_scores
+        if true_scores is not None:
+            true_scores = true_scores[tasks]
+        return replace(
+            self,
+            rows=rows,
+            targets=np.ascontiguousarray(self.targets[tasks]),
+            filter=filter,
+            candidates=candidates,
+            true_scores=true_scores,
+        )
 
-    def counted(
-        self,
-        scores: _core.Scores | _core.FileScores | _core.Embeddings,
-        true_scores: npt.NDArray[Any] | None = None,
-        first_column: int = 0,
-    ) -> _core.Counts:
-        """Let the core count scores, or vectors as it scores them.
-
-        Parameters
-        ----------
-        scores : Scores, FileScores or Embeddings
-        true_scores : ndarray, shape (tasks,), optional
-            As the core takes them. The counts are then partial ones, in columns from `first_column`
-            on; otherwise the scores are those of all columns, and the counts are final.
-        """
+    def count(self, scores: CoreScores, left: int = 0) -> _core.Counts:
+        """Let the core count scores, or vectors as it scores them, from a column on."""
         tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
         rules = self.rules.core
         threads = self.rules.num_threads
+        true_scores = self.true_scores
+        first_column = self.first_column + left
         if isinstance(scores, _core.Embeddings):
             block = self.block
             listener = self.listener
@@ -94,10 +98,10 @@ class Job:
 
     def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
         """Let the core count an array in memory; raise the error of a fault that it found."""
-        counted = self.counted(scores)
-        if counted.fault is not None:
-            raise self.error_of(counted.fault)
-        return counted.arrays
+        counts = self.count(scores)
+        if counts.fault is not None:
+            raise self.error_of(counts.fault)
+        return counts.arrays
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""

@@ -12,16 +12,21 @@ from .. import _core
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
-from ..inputs.progress_listeners import as_listener, reporter
+from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import public
 from ..ranks.container import Ranks
 from ..stores import Store, read_scores, shape_of
-from .driver import count_source
+from .driver import count_scores
 from .job import NO_COLUMN, Job, prepare_job
-from .partial_counts import PartialCounts, TrueScores, read_true_scores
-from .sources import source_of
+from .partial_counts import (
+    are_nan,
+    final_counts,
+    first_forbidden_nan,
+    native_scores,
+    read_true_scores,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -291,14 +296,13 @@ def rank_open_lists(
     >>> rank_open_lists(lists, [2], 10, PLAIN, sizes="listed").pessimistic
     array([4])
     """
-    listener = as_listener(rules.progress)
     shape = (len(lists.indptr) - 1, n)
     job = prepare_job(shape, targets, rows, filter, None, rules, shared=False)
     by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
     job = job.part(by_list, job.all_rows[by_list])
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
-    report_progress = reporter(listener, total_bytes)
+    report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
     listed = _core.Selection(lists.indptr, lists.ids)
     fault, listing = _core.find_listed(
@@ -319,12 +323,15 @@ def rank_open_lists(
     if lists.scores is None:
         dtype = None
         source = "order alone"
-        true, counts = _counts_by_order(lists, job, listing)
+        rules = PLAIN  # Without scores, `order` has no effect.
+        true_scores = _core.Scores(np.zeros(len(lengths), np.int64), "int64", False)
+        counts = _counts_by_order(lists, job, listing)
     else:
         dtype = lists.scores.dtype
         source = "scores"
-        true, counts = _counts_by_score(lists, lists.scores, job, listing)
-    final = _with_unlisted(counts, are_listed, candidates).final_counts(true)
+        true_scores, counts = _counts_by_score(lists, lists.scores, job, listing)
+    _add_unlisted(counts, are_listed, candidates, rules)
+    final = final_counts(counts, true_scores, rules)
     if total_bytes:
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
@@ -348,35 +355,31 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
     return InputValueError("ids", expected=expected, got=got)
 
 
-def _counts_by_order(
-    lists: CandidateLists, job: Job, listing: Listing
-) -> tuple[TrueScores, PartialCounts]:
+def _counts_by_order(lists: CandidateLists, job: Job, listing: Listing) -> dict[str, IntArray]:
     """Count what is listed before each target, or all that is listed where it is a miss."""
     first = lists.indptr[job.all_rows]
     end = lists.indptr[job.all_rows + 1]
     zeros = np.zeros_like(first)
     are_listed = listing["place"] >= 0
-    counts = {
+    return {
         "above": np.where(are_listed, listing["place"], end) - first - listing["before"],
         "tied": zeros,
         "candidates": end - first - listing["places"] - are_listed,
         "nan": zeros,
         "differing": zeros,
     }
-    # Without scores, `order` has no effect.
-    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN)
 
 
 def _counts_by_score(
     lists: CandidateLists, scores: _core.Scores, job: Job, listing: Listing
-) -> tuple[TrueScores, PartialCounts]:
+) -> tuple[_core.Scores, dict[str, IntArray]]:
     """Compare what is listed with the score of each target; that of a miss counts for nothing."""
     places = listing["place"]
     are_listed = places >= 0
     values = np.zeros(len(places), scores.array.dtype)
     values[are_listed] = scores.array[places[are_listed]]
-    true = TrueScores(values, scores.dtype)
-    task = true.first_nan(job.rules.nan)
+    true_scores = native_scores(values, scores.dtype)
+    task = first_forbidden_nan(true_scores, job.rules.nan)
     if task >= 0:
         raise _error_of_nan(lists, int(places[task]), job.rules.nan)
     filter = None
@@ -390,40 +393,32 @@ def _counts_by_score(
         targets=np.where(are_listed, places, NO_COLUMN),
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
+        true_scores=true_scores.array,
     )
-    counted = count_source(source_of(scores), in_lists, true.scores)
-    if counted.fault is not None:
-        raise _error_of_nan(lists, counted.fault.column, job.rules.nan)
-    return true, PartialCounts(counted.arrays, job.rules)
+    counts = in_lists.count(scores)
+    if counts.fault is not None:
+        raise _error_of_nan(lists, counts.fault.column, job.rules.nan)
+    return true_scores, counts.arrays
 
 
-def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArray) -> PartialCounts:
-    """Add the candidates that are in no list: below all that is listed, and tied with a miss.
+def _add_unlisted(
+    counts: dict[str, IntArray], are_listed: Flags, candidates: IntArray, rules: Rules
+) -> None:
+    """Add to the counts of lists, in place, what is in no list: below all that is listed.
 
-    Parameters
-    ----------
-    listed : PartialCounts
-        Of what is listed; of a miss only "candidates" and "nan" are used.
-    are_listed : ndarray of bool, shape (tasks,)
-        Which targets are listed.
-    candidates : ndarray of int64, shape (tasks,)
-        How many candidates each task has, its target included.
+    It is tied with a target that is a miss. Each task has so many candidates, its target included.
     """
-    counts = listed.arrays
     others = candidates - 1
     unlisted = others - counts["candidates"]
-    if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones.
+    if rules.is_ascending:  # "above" counts the greater scores, which are the worse ones.
         greater = counts["above"] + unlisted
         greater_than_miss = np.zeros_like(unlisted)
     else:
         greater = counts["above"]
         greater_than_miss = counts["candidates"] - counts["nan"]
-    changed = {
-        "above": np.where(are_listed, greater, greater_than_miss),
-        "tied": np.where(are_listed, counts["tied"], unlisted),
-        "candidates": others,
-    }
-    return PartialCounts(counts | changed, listed.rules)
+    counts["above"] = np.where(are_listed, greater, greater_than_miss)
+    counts["tied"] = np.where(are_listed, counts["tied"], unlisted)
+    counts["candidates"] = others
 
 
 def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
@@ -494,7 +489,7 @@ def rank_against(
     """
     rules = read_rules(options, RuleOptions, rank_against)
     true = read_true_scores(true_scores, rules.dtype, rules.nan)
-    tasks = len(true.scores)
+    tasks = len(true.array)
     report_progress = reporter(rules.progress, tasks, "tasks")
     report_progress(0)
     values = others
@@ -504,79 +499,73 @@ def rank_against(
             raise InputValueError("others", expected="(indptr, values)", got=got)
         values = others[1]
     with argument_names(scores="others"):
-        read = read_scores(values, rules.dtype)
+        scores = read_scores(values, rules.dtype)
+    shape = shape_of(scores)
     indptr = None
     if isinstance(others, tuple):
-        check_shape("others", shape_of(read), 1, "(indptr, values) with 1-D values")
-        indptr = indptr_of_pair("others", others, shape_of(read)[0], tasks)
-    if read.dtype != true.dtype:
-        raise InputTypeError("others", expected=f"{true.dtype}, as true_scores are", got=read.dtype)
+        check_shape("others", shape, 1, "(indptr, values) with 1-D values")
+        indptr = indptr_of_pair("others", others, shape[0], tasks)
+    if scores.dtype != true.dtype:
+        expected = f"{true.dtype}, as true_scores are"
+        raise InputTypeError("others", expected=expected, got=scores.dtype)
     job = prepare_job((tasks, 0), ..., None, None, None, rules)
-    if indptr is not None:
-        counts = _counts_of_ranges(read, indptr, job, true)
-    elif _is_shared(shape_of(read), tasks):
-        counts = _counts_of_shared(read, job.rules, true)
+    if indptr is None and (len(shape) == 1 or (len(shape) == 2 and shape[0] == 1 != tasks)):
+        counts = _counts_of_shared(scores, rules, true)
     else:
-        counted = count_source(source_of(read, "map"), job, true.scores)
-        counts = counted.arrays
-        fault = counted.fault
-        if fault is not None:
-            place = f"the score at row {fault.row}, column {fault.column}"
-            raise forbidden_nan("others", place, rules.nan)
+        job.true_scores = true.array
+        counts = _counts_of_own(scores, indptr, job)
     report_progress(tasks)
-    counts = PartialCounts(counts, job.rules).final_counts(true)
-    return job.ranks(counts, true.dtype, sampled=True)
+    return job.ranks(final_counts(counts, true, rules), true.dtype, sampled=True)
 
 
-def _is_shared(shape: tuple[int, ...], tasks: int) -> bool:
-    """Whether other scores are one list for all tasks; else they are a list for each."""
-    if len(shape) == 1 or (len(shape) == 2 and shape[0] == 1 != tasks):
-        return True
-    forms = f"({tasks}, k), a list for each task; (k,), one for all; or (indptr, values)"
-    check_shape("others", shape, 2, forms)
-    check_shape("others", shape, (tasks, shape[1]), forms)
-    return False
-
-
-def _counts_of_ranges(
-    read: _core.Scores | Store, indptr: IntArray, job: Job, true: TrueScores
+def _counts_of_own(
+    scores: _core.Scores | Store, indptr: IntArray | None, job: Job
 ) -> dict[str, IntArray]:
-    """Count lists of unlike lengths: the ranges of one row, or the lists of its columns."""
-    if isinstance(read, Store):
-        # A store is counted in tiles, and ranges are not cut.
-        lists = _core.Selection(indptr, np.arange(indptr[-1]))
+    """Count a list of other scores for each task: a row, or with an indptr a range of one row."""
+    tasks = len(job.targets)
+    if indptr is None:
+        forms = f"({tasks}, k), a list for each task; (k,), one for all; or (indptr, values)"
+        shape = shape_of(scores)
+        check_shape("others", shape, 2, forms)
+        check_shape("others", shape, (tasks, shape[1]), forms)
+        counts = count_scores(scores, job)
     else:
-        lists = _core.Selection.of_ranges(indptr)
-    in_one_row = replace(job, rows=np.zeros(len(true.scores), np.int64), candidates=lists)
-    counted = count_source(source_of(read, "map"), in_one_row, true.scores)
-    fault = counted.fault
-    if fault is not None:
+        if isinstance(scores, Store):  # It is counted in tiles, and ranges are not cut.
+            lists = _core.Selection(indptr, np.arange(indptr[-1]))
+        else:
+            lists = _core.Selection.of_ranges(indptr)
+        in_one_row = replace(job, rows=np.zeros(tasks, np.int64), candidates=lists)
+        counts = count_scores(scores, in_one_row)
+    fault = counts.fault
+    if fault is None:
+        return counts.arrays
+    place = f"the score at row {fault.row}, column {fault.column}"
+    if indptr is not None:
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
         place = f"the score at position {fault.column}, of task {task},"
-        raise forbidden_nan("others", place, job.rules.nan)
-    return counted.arrays
+    raise forbidden_nan("others", place, job.rules.nan)
 
 
 def _counts_of_shared(
-    read: _core.Scores | Store, rules: Rules, true: TrueScores
+    scores: _core.Scores | Store, rules: Rules, true_scores: _core.Scores
 ) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
-    keys, bottom, top, floating = _keys(read)
+    keys, bottom, top, floating = _keys(scores)
     is_nan = keys < bottom
     nan = np.count_nonzero(is_nan)
     if nan and rules.nan == "raise":
         raise forbidden_nan("others", f"the score at position {is_nan.argmax()}", rules.nan)
     in_order = np.sort(keys)
     # True scores in order find their places many times faster than in disorder.
-    true_keys, *_ = true.keys()
+    true_keys, *_ = true_scores.keys()
     by_key = np.argsort(true_keys)
-    wanted = true_keys[by_key]
-    below = np.empty_like(wanted)
-    up_to = np.empty_like(wanted)
-    below[by_key] = np.searchsorted(in_order, wanted, side="left")
-    up_to[by_key] = np.searchsorted(in_order, wanted, side="right")
-    is_number = ~true.nan
-    zeros = np.zeros_like(wanted)
+    ordered_keys = true_keys[by_key]
+    below = np.empty_like(ordered_keys)
+    up_to = np.empty_like(ordered_keys)
+    below[by_key] = np.searchsorted(in_order, ordered_keys, side="left")
+    up_to[by_key] = np.searchsorted(in_order, ordered_keys, side="right")
+    is_number = ~are_nan(true_scores)
+    zeros = np.zeros_like(true_keys)
     counts = {
         "above": np.where(is_number, len(keys) - up_to, 0),
         "tied": np.where(is_number, up_to - below, 0),
@@ -590,23 +579,23 @@ def _counts_of_shared(
             best = int(numbers.min(initial=top))  # Without numbers, this is the worst key.
         else:
             best = int(numbers.max(initial=bottom))
-        infinite = int(np.count_nonzero((numbers == bottom) | (numbers == top))) if floating else 0
-        counts["inf"] = zeros + infinite
+        is_infinite = floating & ((numbers == bottom) | (numbers == top))
+        counts["inf"] = zeros + np.count_nonzero(is_infinite)
         counts["best"] = zeros + best
         counts["at_best"] = zeros + np.count_nonzero(numbers == best)
     return counts
 
 
-def _keys(read: _core.Scores | Store) -> tuple[IntArray, int, int, bool]:
+def _keys(scores: _core.Scores | Store) -> tuple[IntArray, int, int, bool]:
     """Return the keys of a row of scores, and what `Scores.keys` says of them."""
-    if isinstance(read, _core.Scores):
-        return read.with_array(read.array.reshape(-1)).keys()
+    if isinstance(scores, _core.Scores):
+        return scores.with_array(scores.array.reshape(-1)).keys()
     keys_of_tiles = []
-    for tile in read.tiles(TILE_BYTES):
-        with read.block(tile, "map") as block:
-            array = block.reshape(-1)
-            keys, bottom, top, floating = _core.Scores(array, read.dtype, read.swapped).keys()
+    for tile in scores.tiles(TILE_BYTES):
+        with scores.block(tile, "map") as block:
+            row = _core.Scores(block.reshape(-1), scores.dtype, scores.swapped)
+            keys, bottom, top, floating = row.keys()
             keys_of_tiles.append(keys)
     if not keys_of_tiles:
-        return _core.Scores(np.empty(0, read.carrier), read.dtype, read.swapped).keys()
+        return _core.Scores(np.empty(0, scores.carrier), scores.dtype, scores.swapped).keys()
     return np.concatenate(keys_of_tiles), bottom, top, floating

@@ -1,13 +1,15 @@
 """Partial counts: for each task, some of the candidates compared with the true score.
 
-The true candidate is in none of them: it is counted once, at the end. Partial counts can be added
-in any order, with the same integers as result.
+They are arrays of int64 by name, with one count for each task: "above" counts the scores that are
+greater than the true score, whether higher or lower scores are better; "tied" those that are equal
+to it; "candidates" all, also those that are NaN, which "nan" counts; "differing" is 1 where the
+target's own score is another one. The true candidate is in none of them: it is counted once, at the
+end. Partial counts can be added in any order, with the same integers as result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,46 +33,37 @@ FIELDS = ("above", "tied", "candidates", "nan", "differing")
 ODD_FIELDS = ("inf", "at_best", "best")
 
 
-class TrueScores:
-    """The true scores of all tasks, and which of them are NaN.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (tasks,)
-        Contiguous; they are kept in native byte order.
-    dtype : str
-        The name of their dtype.
-    """
-
-    def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
-        if not scores.dtype.isnative:
-            scores = scores.astype(scores.dtype.newbyteorder())
-        self.scores = scores
-        self.dtype = dtype
-        if dtype == "bfloat16":
-            self.nan: Flags = (scores.view(np.uint16) & 0x7FFF) > 0x7F80
-        else:
-            self.nan = np.not_equal(scores, scores)
-
-    def keys(self) -> tuple[IntArray, int, int, bool]:
-        """Return integers in the order of the scores, and what `Scores.keys` says of them."""
-        return Scores(self.scores, self.dtype, False).keys()
-
-    def first_nan(self, rule: str) -> int:
-        """Return the task of the first NaN; -1 if there is none or if the rule allows NaN."""
-        if rule == "worst" or not self.nan.any():
-            return -1
-        return int(self.nan.argmax())
+def native_scores(array: npt.NDArray[Any], dtype: str) -> Scores:
+    """View true scores, one for each task and contiguous, in native byte order."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder())
+    return Scores(array, dtype, False)
 
 
-def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
+def are_nan(scores: Scores) -> Flags:
+    """Return which scores, in native byte order, are NaN."""
+    array = scores.array
+    if scores.dtype == "bfloat16":
+        return (array.view(np.uint16) & 0x7FFF) > 0x7F80
+    return np.not_equal(array, array)
+
+
+def first_forbidden_nan(true_scores: Scores, rule: str) -> int:
+    """Return the task of the first true score that is NaN; -1 without one, or if it is allowed."""
+    if rule == "worst":
+        return -1
+    is_nan = are_nan(true_scores)
+    return int(is_nan.argmax()) if is_nan.any() else -1
+
+
+def read_true_scores(value: Any, dtype: Any, rule: str) -> Scores:
     """Check and copy true scores: one for each task, and none that is NaN unless the rule allows.
 
     They are of shape (tasks,), or a column of shape (tasks, 1).
 
     Examples
     --------
-    >>> read_true_scores([0.5, float("nan")], None, "worst").nan
+    >>> are_nan(read_true_scores([0.5, float("nan")], None, "worst"))
     array([False,  True])
     """
     with argument_names(scores="true_scores"):
@@ -78,106 +71,80 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
     check_shape("true_scores", array.shape, 1, "one score for each task")
     check_size("true_scores", array.size)
-    true_scores = TrueScores(np.array(array, order="C"), scores.dtype)
-    task = true_scores.first_nan(rule)
+    true_scores = native_scores(np.array(array, order="C"), scores.dtype)
+    task = first_forbidden_nan(true_scores, rule)
     if task >= 0:
         raise forbidden_nan("true_scores", f"the true score of task {task}", rule)
     return true_scores
 
 
-@dataclass
-class PartialCounts:
-    """The counts so far: int64 arrays with one count for each task.
+def zero_counts(tasks: int, rules: Rules) -> dict[str, IntArray]:
+    """Return the counts of no candidates."""
+    names: tuple[str, ...] = FIELDS
+    if rules.audit:
+        names += ODD_FIELDS
+    counts: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
+    if rules.audit:  # Every key is better than the best one of no candidates.
+        limits = np.iinfo(np.int64)
+        counts["best"][:] = limits.max if rules.is_ascending else limits.min
+    return counts
 
-    `above` counts the scores that are greater than the true score, whether higher or lower scores
-    are better; `tied` counts those that are equal to it. `candidates` includes the scores that are
-    NaN, which `nan` counts.
 
-    Attributes
-    ----------
-    arrays : dict of str to ndarray of int64, shape (tasks,)
-    rules : Rules
+def add_counts(
+    total: Mapping[str, IntArray],
+    counts: Mapping[str, IntArray],
+    rules: Rules,
+    tasks: slice | IntArray = slice(None),
+) -> None:
+    """Add to a total, in place, the counts of other candidates of some tasks, each named once."""
+    sums = dict(counts)
+    if "best" in counts:
+        # Best keys are not added: only the scores at the better one of two stay counted.
+        before = total["best"][tasks]
+        added = sums.pop("best")
+        better_of = np.minimum if rules.is_ascending else np.maximum
+        best = better_of(before, added)
+        total["at_best"][tasks] *= before == best
+        sums["at_best"] = counts["at_best"] * (added == best)
+        total["best"][tasks] = best
+    for name, array in sums.items():
+        total[name][tasks] += array
+
+
+def final_counts(
+    counts: Mapping[str, IntArray], true_scores: Scores, rules: Rules
+) -> dict[str, IntArray]:
+    """Add the true candidates; return new counts of all tasks, with those of an audit.
+
+    A true score that is NaN is the last of all; only the rule "worst" allows it.
     """
-
-    arrays: dict[str, IntArray]
-    rules: Rules
-
-    @classmethod
-    def zeros(cls, tasks: int, rules: Rules) -> PartialCounts:
-        """Return the counts of no candidates."""
-        names: tuple[str, ...] = FIELDS
-        if rules.audit:
-            names += ODD_FIELDS
-        arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
-        if rules.audit:  # Every key is better than the best one of no candidates.
-            limits = np.iinfo(np.int64)
-            if rules.is_ascending:
-                arrays["best"][:] = limits.max
-            else:
-                arrays["best"][:] = limits.min
-        return cls(arrays, rules)
-
-    def add(
-        self, counts: Mapping[str, IntArray], tasks: slice | IntArray = slice(None)
-    ) -> PartialCounts:
-        """Add counts of other candidates of some tasks, each of which is named once."""
-        sums = dict(counts)
-        if "best" in counts:
-            # Best keys are not added: only the scores at the better one of two stay counted.
-            before = self.arrays["best"][tasks]
-            added = sums.pop("best")
-            if self.rules.is_ascending:
-                best = np.minimum(before, added)
-            else:
-                best = np.maximum(before, added)
-            self.arrays["at_best"][tasks] *= before == best
-            sums["at_best"] = counts["at_best"] * (added == best)
-            self.arrays["best"][tasks] = best
-        for name, array in sums.items():
-            self.arrays[name][tasks] += array
-        return self
-
-    def void_tasks(self, true_scores: TrueScores) -> IntArray:
-        """Return the tasks with a NaN that the rule forbids, among scores or as the true one."""
-        if self.rules.nan == "worst":
-            return np.zeros(0, np.int64)
-        is_void = true_scores.nan
-        if self.rules.nan == "raise":
-            is_void = is_void | (self.arrays["nan"] > 0)
-        return np.flatnonzero(is_void)
-
-    def final_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
-        """Add the true candidates; return new counts of all tasks, with those of an audit.
-
-        A true score that is NaN is the last of all; only the rule "worst" allows it.
-        """
-        rules = self.rules
-        is_nan = true_scores.nan
-        candidates = self.arrays["candidates"] + 1
-        tied = self.arrays["tied"] + 1
-        numbers = candidates if rules.nan == "raise" else candidates - self.arrays["nan"]
-        if rules.is_ascending:
-            above = numbers - self.arrays["above"] - tied
-        else:
-            above = self.arrays["above"].copy()
-        if rules.nan == "worst":  # Else no true score is NaN.
-            above[is_nan] = candidates[is_nan] - 1
-            tied[is_nan] = 1
-        if rules.nan == "omit":
-            candidates = numbers
-        final = {"above": above, "tied": tied, "candidates": candidates}
-        if not rules.audit:
-            return final
-        keys, bottom, top, floating = true_scores.keys()
-        is_infinite = floating & ((keys == bottom) | (keys == top))
-        true = {
-            "nan": is_nan.astype(np.int64),
-            "inf": is_infinite.astype(np.int64),
-            "at_best": 1 - is_nan,
-            "best": np.where(is_nan, self.arrays["best"], keys),
-        }
-        copies = {name: self.arrays[name].copy() for name in ("differing", *true)}
-        return PartialCounts(copies, rules).add(true).arrays | final
+    is_nan = are_nan(true_scores)
+    candidates = counts["candidates"] + 1
+    tied = counts["tied"] + 1
+    numbers = candidates if rules.nan == "raise" else candidates - counts["nan"]
+    if rules.is_ascending:
+        above = numbers - counts["above"] - tied
+    else:
+        above = counts["above"].copy()
+    if rules.nan == "worst":  # Else no true score is NaN.
+        above[is_nan] = candidates[is_nan] - 1
+        tied[is_nan] = 1
+    if rules.nan == "omit":
+        candidates = numbers
+    final = {"above": above, "tied": tied, "candidates": candidates}
+    if not rules.audit:
+        return final
+    keys, bottom, top, floating = true_scores.keys()
+    is_infinite = floating & ((keys == bottom) | (keys == top))
+    total = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
+    true = {
+        "nan": is_nan.astype(np.int64),
+        "inf": is_infinite.astype(np.int64),
+        "at_best": 1 - is_nan,
+        "best": np.where(is_nan, counts["best"], keys),
+    }
+    add_counts(total, true, rules)
+    return total | final
 
 
 def saved_counts(

@@ -150,12 +150,12 @@ def rank(
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.ranks(job.counts_of(matrix), matrix.dtype)
-    from .driver import count_source, prepare_where_they_are
-    from .sources import StoreSource
+    from .driver import count_scores, prepare_where_they_are
 
     tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
     job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
     report_progress = reporter(listener, matrix.nbytes)
-    source = StoreSource(matrix, io)
-    counted = count_source(source, job, report_progress=report_progress, checkpoint=checkpoint)
-    return job.ranks(counted.checked(job).arrays, matrix.dtype, matrix.files, counted.place)
+    counts = count_scores(
+        matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
+    ).checked(job)
+    return job.ranks(counts.arrays, matrix.dtype, matrix.files, counts.place)

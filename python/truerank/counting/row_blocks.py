@@ -18,7 +18,6 @@ from ..stores import Store, read_scores
 from ..stores.on_device import DeviceStore
 from .driver import begin_on_device, is_counted_in_order, prepare_where_they_are
 from .ranking import rank
-from .sources import source_of
 
 if TYPE_CHECKING:
     from ..inputs.rules import Rules
@@ -63,12 +62,12 @@ def begin_rank(
         return len(ranks), lambda: ranks
     own_tasks = {name: _own_lists(value) for name, value in tasks.items()}
     job = prepare_where_they_are(read, own_tasks, rules)
-    finish = begin_on_device(source_of(read), job)
+    finish = begin_on_device(read, job)
     assert finish is not None
 
     def finish_ranks() -> Ranks:
-        counted = finish().checked(job)
-        return job.ranks(counted.arrays, read.dtype, device=counted.place)
+        counts = finish().checked(job)
+        return job.ranks(counts.arrays, read.dtype, device=counts.place)
 
     return len(job.targets), finish_ranks
 

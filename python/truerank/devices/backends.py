@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..stores.store import Store
-    from .score_sources import Tensor
+    from .score_sources import ScoreSource, Tensor
     from .task_counts import DeviceCounts
 
 
@@ -31,7 +31,7 @@ def count_on_device(
 
     The other arguments are those of `DeviceCounts`.
     """
-    parts = []
+    parts: list[tuple[int, int, ScoreSource]] = []
     for top, left, scores in _parts_of(store):
         if scores is None:
             return None
@@ -43,7 +43,7 @@ def count_on_device(
 
 def _parts_of(
     store: Store, top: int = 0, left: int = 0
-) -> Iterator[tuple[int, int, StoredScores | None]]:
+) -> Iterator[tuple[int, int, ScoreSource | None]]:
     """Yield the parts of a matrix with their scores on a device; None: the host counts them."""
     if isinstance(store, ShardStore):
         for shard, start in zip(store.shards, store.starts, strict=True):
@@ -55,8 +55,11 @@ def _parts_of(
         yield top, left, _scores_of(store)
 
 
-def _scores_of(store: Store) -> StoredScores | None:
-    if not isinstance(store, DeviceStore) or chosen_backend() == "host":
+def _scores_of(store: Store) -> ScoreSource | None:
+    if not isinstance(store, DeviceStore):
+        scores: ScoreSource | None = store.device_scores()
+        return scores
+    if chosen_backend() == "host":
         return None
     tensor = store.array
     if tensor.is_neg():

@@ -106,7 +106,7 @@ class _Pending(NamedTuple):
 class DeviceCounts:
     """Partial counts of tasks, which devices may still compute; nothing is waited for.
 
-    See `PartialCounts` for what is counted.
+    See `counting.partial_counts` for what is counted.
 
     Parameters
     ----------

@@ -483,6 +483,7 @@ def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
     """Find the top k on the device; None if there is a forbidden NaN, which the host finds."""
     rule = job.rules.nan
     source = embeddings.device_scores()
+    assert source is not None
     with source.stream.current():
         top = devices.top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
         ids, scores, with_nan = source.to_host(*top)

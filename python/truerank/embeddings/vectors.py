@@ -1,12 +1,13 @@
 """Embeddings that users hand over: queries, entities and biases become views for the core.
 
-`VectorSource` is how their scores are counted, which are made then, and never stored.
+Their scores are a store like any other, but that they are made where they are counted.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -15,10 +16,8 @@ import numpy as np
 
 from .. import _core, devices
 from .._core import Scores
-from ..counting import sources
-from ..counting.driver import count_source
+from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_of
-from ..counting.sources import facts_of
 from ..devices.backends import scores_vectors
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import (
@@ -46,7 +45,7 @@ from ..inputs.rules import LAYOUTS, Similarity
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.on_device import DeviceStore
-from ..stores.store import cut_tiles, state_of_file
+from ..stores.store import cut_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,10 +54,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.driver import SourceCounts
+    from ..counting.driver import Counts
     from ..counting.job import Job
-    from ..devices.score_sources import PartOfTasks
-    from ..devices.task_counts import DeviceCounts
     from ..devices.vector_scores import VectorScores
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Rules
@@ -97,8 +94,10 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-class Embeddings:
+class Embeddings(Store):
     """Queries and entities, opened and checked, and how a pair of them is scored.
+
+    As a `Store` it has their scores, which are made where they are counted, and never stored.
 
     Vectors are not copied, and maps of files last as long as the object. If the entities are on a
     device that has been seen to score vectors with the bits of the core, they stay there, and the
@@ -118,20 +117,17 @@ class Embeddings:
         Matrices; a single query is one of one row.
     vector_shapes : (tuple of int, tuple of int)
         The shapes in which they were handed over.
-    shape : tuple of int
-        The numbers of queries and of entities.
-    single_row : bool
-        Whether a single vector was handed over, which is the query of every task.
-    dtype : str
-        The name of the dtype of the scores.
-    itemsize, nbytes : int
-        The bytes of one score, and of all.
+    shape, single_row, dtype, itemsize, nbytes
+        Those of the scores. There is a single row if a single vector was handed over, which is the
+        query of every task.
     files : tuple of str
         The files of the vectors, by the names that were given.
     device : str
         The device of the entities, or else of the queries; empty in the host's memory.
     on_device : bool
         Whether scores are made there.
+    threads : int
+        How many threads score pairs; 0: as many as are free.
     is_turned : bool
         Whether queries are the entities that were handed over.
     bias : ndarray, shape (entities,), or None
@@ -144,8 +140,10 @@ class Embeddings:
     """
 
     bias: Array | None = None
+    in_tiles = False
     on_device = False
     is_turned = False
+    threads = 0
 
     def __init__(
         self,
@@ -175,22 +173,17 @@ class Embeddings:
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
         self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
-        self.single_row = len(self.vector_shapes[0]) == 1
-        rows = 1 if self.single_row else self.vector_shapes[0][0]
-        self.shape = (rows, self.vector_shapes[1][0])
         are_wide = left.dtype in _DOUBLES or right.dtype in _DOUBLES
-        self.dtype = "float64" if are_wide else "float32"
-        carrier = np.dtype(self.dtype)
-        self.itemsize = carrier.itemsize
-        self.nbytes = self.shape[0] * self.shape[1] * carrier.itemsize
-        self.device = right_device or left_device
-        self.files = left_files + right_files
+        score_dtype = "float64" if are_wide else "float32"
+        carrier = np.dtype(score_dtype)
+        files = left_files + right_files
+        size = self.vector_shapes[1][0]
         if bias is not None:
             by_entity = by_position("bias", bias, entity_rows)
-            self.bias, bias_files = read_bias(by_entity, self.shape[1], dtype, carrier)
-            self.files += bias_files
-        # Absolute paths stay valid when the working directory changes.
-        self._paths = tuple(map(os.path.abspath, self.files))
+            self.bias, bias_files = read_bias(by_entity, size, dtype, carrier)
+            files += bias_files
+        super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
+        self.device = right_device or left_device
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
@@ -202,7 +195,8 @@ class Embeddings:
             self.on_device = True
             self._stream = right.stream
             device = right.array.device
-            self.queries = devices.tensor_on(device, left).reshape(rows, self.vector_shapes[0][-1])
+            tensor = devices.tensor_on(device, left)
+            self.queries = tensor.reshape(self.shape[0], self.vector_shapes[0][-1])
             self.entities = devices.tensor_on(device, right)
         else:
             matrix = in_one_array(left)
@@ -299,9 +293,10 @@ class Embeddings:
             array = array.reshape(len(array), 2, array.shape[1] // 2)  # This copies nothing.
         return vectors.with_array(array)
 
-    def device_scores(self) -> VectorScores:
-        """Return the scores on the device; the bias and the means are copied there."""
-        assert self._stream is not None
+    def device_scores(self) -> VectorScores | None:
+        """Return the scores on the device, if they are made there; bias and means are copied."""
+        if not self.on_device:
+            return None
         queries = devices.in_parts(self.queries, self.layout)
         entities = devices.in_parts(self.entities, self.layout)
         means = None if self.csls is None else (self.csls.queries, self.csls.entities)
@@ -313,16 +308,9 @@ class Embeddings:
         """Make Ranks of counts, which were counted at a place."""
         return job.ranks(counts, self.dtype, self.files, place, similarity=self.measure)
 
-    @property
-    def task_shape(self) -> tuple[int, ...]:
-        """The shape of the scores as tasks read them: a single vector is the query of all."""
-        if self.single_row:
-            return self.shape[1:]
-        return self.shape
-
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
-        job = prepare_job(self.task_shape, targets, rows, filter, candidates, rules)
+        job = prepare_job(shape_of(self), targets, rows, filter, candidates, rules)
         if self.is_turned:
             job = replace(job, is_turned=True)
         return job
@@ -334,97 +322,64 @@ class Embeddings:
         block: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         watch: Watch | None = None,
-    ) -> SourceCounts:
-        """Count the tasks of a job, as `count_source` does; the host reports to a watch.
+    ) -> Counts:
+        """Count the tasks of a job, as `count_scores` does; the host reports to a watch.
 
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
         the core tells it.
         """
         block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
-            tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
+            host = self.on_host().with_fields(threads=job.rules.num_threads)
 
             def report(done: int, resumed: int) -> None:
                 if watch is not None:
                     watch(done, self.nbytes, resumed)
 
-            return count_source(tiled, job, report_progress=report, checkpoint=checkpoint)
+            return count_scores(host, job, report_progress=report, checkpoint=checkpoint)
         if block is not None or watch is not None:
             job = replace(job, block=block_size, listener=listener_of(watch))
-        return count_source(VectorSource(self, job.rules.num_threads), job)
+        return count_scores(self, job)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
-        if self.on_device:
+        on_device = self.device_scores()
+        if on_device is not None:
             if rows is None:
                 rows = np.arange(self.shape[0])
-            return self.device_scores().scored(rows, targets)
+            return on_device.scored(rows, targets)
         return _core.score_embeddings(self.core(), rows, targets, threads)
 
-    def facts(self) -> dict[str, str]:
-        """Return digests of the vectors, of how a pair of them is scored, and of their files."""
+    # -- the scores as a store -------------------------------------------------------------------
+
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
+        by_columns = self.shape[1] > self.shape[0]
+        size = TIMES_AS_LARGE * max_bytes
+        return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
+        yield _core.score_embeddings(self.core(tile), None, None, self.threads)
+
+    def core_block(  # type: ignore[override]
+        self, tile: Tile, io: str
+    ) -> AbstractContextManager[_core.Embeddings]:
+        """Return the vectors of a tile, in the host's memory, as the core takes them."""
+        return nullcontext(self.core(tile))
+
+    def take(self, rows: IntArray, columns: IntArray) -> Array:
+        return self.score(rows, columns, self.threads)
+
+    def state(self) -> list[Any]:
+        """Return a digest of the vectors, and how a pair of them is scored."""
         arrays = [self.queries.array, self.entities.array, self.bias]
         if self.csls is not None:
             arrays.extend(self.csls)
         values = [sha256_of(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
             values.append(self.layout)
-        return facts_of(values, [state_of_file(path) for path in self._paths])
-
-
-class VectorSource:
-    """Vectors as a source: their scores are made where they are counted, and never stored.
-
-    Parameters
-    ----------
-    embeddings : Embeddings
-    threads : int
-        How many threads score pairs; 0: as many as are free.
-    in_tiles : bool
-        Whether the host counts in tiles, as a checkpoint needs it; else all at once.
-    """
-
-    in_place = True
-
-    def __init__(self, embeddings: Embeddings, threads: int = 0, *, in_tiles: bool = False) -> None:
-        self.embeddings = embeddings
-        self.threads = threads
-        self.is_whole = not in_tiles
-        self.shape = embeddings.shape
-        self.dtype = embeddings.dtype
-        self.itemsize = embeddings.itemsize
-        self.nbytes = embeddings.nbytes
-        self.device = embeddings.device
-
-    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
-        """As in `Source`."""
-        return self.embeddings.score(rows, columns, self.threads)
-
-    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
-        """As in `Source`."""
-        if not self.embeddings.on_device:
-            return None
-        return devices.DeviceCounts([(0, 0, self.embeddings.device_scores())], tasks, true_scores)
-
-    def tiles(self) -> list[Tile]:
-        """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
-        if self.is_whole:
-            return [Tile(0, 0, *self.shape)]
-        size = TIMES_AS_LARGE * sources.TILE_BYTES
-        by_columns = self.shape[1] > self.shape[0]
-        return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
-
-    def has_whole_rows(self, tile: Tile) -> bool:
-        """As in `Source`."""
-        return tile.width == self.shape[1]
-
-    def opened(self, tile: Tile) -> AbstractContextManager[_core.Embeddings]:
-        """Return the vectors of a tile, in the host's memory, as the core takes them."""
-        return nullcontext(self.embeddings.core(tile))
-
-    def facts(self) -> dict[str, str]:
-        """As in `Source`."""
-        return self.embeddings.facts()
+        return values
 
 
 def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:

@@ -143,7 +143,6 @@ class DeviceStore(Store):
     """
 
     in_place = False
-    on_device = True
 
     def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any]) -> None:
         super().__init__(tuple(map(int, array.shape)), dtype, carrier, ())

@@ -79,13 +79,14 @@ class Store(ABC):
     single_row : bool
         Whether the scores have one dimension, so that every task reads the one row.
     in_place : bool
-        Whether a block is cheap to make, as a map is; else it is copied.
+        Whether a block is cheap to make, as a map is; else it is copied, and the next one is made
+        while one is counted.
+    in_tiles : bool
+        Whether it is counted tile by tile; else all at once, unless a checkpoint is kept.
     io : {"map", "read"}
         How `rank` reads blocks by default.
-    on_device : bool
-        Whether the scores are on a device.
     device : str
-        That device, or those devices; empty for all others.
+        The device of the scores, or the devices; empty in the host's memory and in files.
     address : int
         Where scores on a device begin in its memory; 0 for all others.
 
@@ -99,10 +100,10 @@ class Store(ABC):
     """
 
     in_place = True
+    in_tiles = True
     io = "map"
     # These say where scores lie in the files, for `state`.
     _facts: tuple[Any, ...] = ()
-    on_device = False
     device = ""
     address = 0
 
@@ -184,6 +185,15 @@ class Store(ABC):
     def file_states(self) -> list[dict[str, int]]:
         """Return what tells each file from another one in its place."""
         return [state_of_file(path) for path in self._paths]
+
+    def device_scores(self) -> Any:
+        """Return the scores where a device makes them, a `ScoreSource`; None: it makes none."""
+        return None
+
+    @property
+    def host_place(self) -> str | None:
+        """What a protocol says where the host counts scores of a device; None without one."""
+        return f"{self.device}, host" if self.device else None
 
     def __enter__(self) -> Store:
         return self
@@ -404,7 +414,6 @@ class ShardStore(Store):
         super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files))
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
-        self.on_device = all(shard.on_device for shard in shards)
         self.device = " + ".join(dict.fromkeys(shard.device for shard in shards if shard.device))
         self.shards = tuple(shards)
         self.starts = [0]

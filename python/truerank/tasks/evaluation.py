@@ -12,12 +12,11 @@ import numpy as np
 
 from .. import devices
 from ..arrays.row_keys import distinct, first_equals, search_sorted
-from ..counting.driver import count_source, is_counted_in_order
+from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.lists import CandidateLists, as_lists, rank_open_lists
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_row_blocks
-from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
@@ -273,9 +272,8 @@ def _rank_scores(
         selections = core_selection(side.filter), core_selection(side.candidates)
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, *selections, rules)
-            source = StoreSource(store, io)
-            counted = count_source(source, job, report_progress=tell).checked(job)
-        ranks = job.ranks(counted.arrays, store.dtype, store.files, counted.place)
+            counts = count_scores(store, job, io, report_progress=tell).checked(job)
+        ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
         first_rows = rows[first_equals(side.rows)]
         look_at_stored_rows(argument, store, rows, first_rows, side.targets)
         if rules.audit:
