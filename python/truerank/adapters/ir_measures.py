@@ -9,16 +9,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..counting.lists import rank_lists
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice
-from ..inputs.selection import indptr_of
 from ..metrics.keys import ORDER_KINDS
 from ..naming import import_extra
-from ..ranks.labels import Labels
-from ..reporting import Report, report
+from ..reporting import Report
+from ..retrieval import Task
 
 ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
 measures: Any = ir_measures.measures
@@ -87,11 +83,11 @@ class RankProvider(base.Provider):
         self.kind = choice("kind", kind, ORDER_KINDS)
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> RankedRuns:
-        asked = list(measures)
-        for measure in asked:
+        checked = list(measures)
+        for measure in checked:
             self._check(measure)
-        judged = ir_measures.util.QrelsConverter(qrels).as_dict_of_dict()
-        return RankedRuns(asked, judged, self.kind)
+        judgements = ir_measures.util.QrelsConverter(qrels).as_dict_of_dict()
+        return RankedRuns(checked, judgements, self.kind)
 
     def _check(self, measure: Any) -> None:
         if not isinstance(measure, ir_measures.Measure):
@@ -126,59 +122,45 @@ class RankedRuns(base.Evaluator):
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         """Yield the value of each query that a report has; that of others is 0."""
         run = ir_measures.util.RunConverter(run).as_dict_of_dict()
+        documents = list(dict.fromkeys(chain(*self.qrels.values(), *run.values())))
         reports: dict[tuple[str, ...], Report | None] = {}
         self.reports = {}
         for measure in self.measures:
             names = [name for name in PARAMETERS_READ if name in measure.SUPPORTED_PARAMS]
             reading = tuple(repr(measure[name]) for name in names)
             if reading not in reports:
-                reports[reading] = self._report(measure, run)
-            found = reports[reading]
-            if found is None:
+                reports[reading] = self._report(measure, run, documents)
+            report = reports[reading]
+            if report is None:
                 continue
-            self.reports[measure] = found
+            self.reports[measure] = report
             key = f"{self.kind}.{KEYS[measure.NAME]}"
             cutoff = measure.params.get("cutoff")
             if cutoff is not None:
                 key += f"@{cutoff}"
-            for query, value in zip(found.queries, found.per_query(key).tolist(), strict=True):
+            for query, value in zip(report.queries, report.per_query(key).tolist(), strict=True):
                 yield ir_measures.Metric(query, measure, value)
 
-    def _report(self, measure: Any, run: Any) -> Report | None:
+    def _report(self, measure: Any, run: Any, documents: list[str]) -> Report | None:
         """Report the queries that have a list and relevant documents, as a measure reads them."""
         mapping = measure.params.get("gains", {})
-        lists: dict[str, Any] = {}
-        targets: list[int] = []
-        gains: list[float] = []
-        sizes: list[int] = []
+        answers: dict[str, dict[str, float]] = {}
+        lists: dict[str, dict[str, float]] = {}
         for query, judged in self.qrels.items():
             right = gains_of(measure, judged)
             if not right or query not in run:
                 continue
-            listed = run[query]
+            answers[query] = right
+            lists[query] = run[query]
             if measure["judged_only"]:
-                kept = {name for name, grade in judged.items() if mapping.get(grade, grade) >= 0}
-                listed = {name: score for name, score in listed.items() if name in kept}
-            ids = {name: place for place, name in enumerate(listed)}
-            for name in right:
-                # A document that is not listed gets a place after all that are.
-                targets.append(ids.setdefault(name, len(ids)))
-            gains += right.values()
-            sizes.append(len(right))
-            lists[query] = listed.values()
-        if not lists:
+                judged_names = {name for name, g in judged.items() if mapping.get(g, g) >= 0}
+                lists[query] = {name: x for name, x in run[query].items() if name in judged_names}
+        if not answers:
             return None
-        lengths = np.array([len(listed) for listed in lists.values()])
-        indptr = indptr_of(lengths)
-        places = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-        scores = np.array(list(chain.from_iterable(lists.values())))
-        rows = np.repeat(range(len(lists)), sizes)
-        most = max(int(lengths.max()), max(targets)) + 1
-        ranks = rank_lists((indptr, places), (indptr, scores), targets, candidates=most, rows=rows)
-        ranks = ranks.with_labels(queries=Labels(rows, tuple(lists)))
-        ranks = ranks._with({"gains": np.array(gains, np.float64)})
         gain = GAINS[measure["dcg"]] if measure.NAME == "nDCG" else "binary"
-        return report(ranks.with_protocol(gain=gain), unit="query")
+        task = Task(answers, entities=documents, gain=gain)
+        with argument_names(ids="run"):
+            return task.evaluate_lists(lists)
 
 
 def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:
