@@ -23,6 +23,7 @@ from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare
 from truerank.inference.comparing import compare_pair, corrected
+from truerank.inference.pairing import read_models
 from truerank.metrics.keys import parse
 
 DIFFERENCES = ("mr", "mrr", "hits@3", "index.mr", "ratio.mrr")
@@ -386,10 +387,11 @@ def test_pairs_without_bounds_have_the_p_values(
         if (one in several) == (two in several)
     ]
     options: dict[str, Any] = {"unit": "unit", "level": 0.95, "allow_unlike": True}
+    runs, _ = read_models(models)
     keys = [parse(metric) for metric in metrics]
     found: list[Comparison] = []
     for pair in pairs:
-        found += compare_pair(models, pair, keys, **options, has_bounds=False)
+        found += compare_pair(runs, pair, keys, **options, has_bounds=False)
     expected: list[Comparison] = []
     for one, two in pairs:
         both = {one: models[one], two: models[two]}

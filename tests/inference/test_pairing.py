@@ -15,7 +15,8 @@ from support.examples import examples
 from support.query_reports import query_report as report
 from support.refusals import refusal
 from truerank.inference import compare
-from truerank.inference.pairing import align_runs, as_model, match_tasks
+from truerank.inference.pairing import align_runs, match_tasks
+from truerank.metrics.values import RankedTasks
 
 LABELLED = ("side", "relation", "queries", "targets")
 
@@ -54,7 +55,7 @@ def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
     order, labels, differences = match_tasks(a, b)
     assert order.tolist() == matched_by_definition(a, b)
     assert (labels, differences) == (LABELLED, [])
-    assert align_runs([as_model("a", a), as_model("b", b)]) is not None
+    assert align_runs([RankedTasks(a), RankedTasks(b)]) is not None
 
 
 @examples(30)
@@ -102,7 +103,7 @@ def test_numbers_of_queries_alone_do_not_tell_test_sets_apart() -> None:
 
 
 def test_runs_over_unlike_candidates_are_folds() -> None:
-    a, b = (as_model("a", tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
+    a, b = (RankedTasks(tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
     assert align_runs([a, b]) is None
 
 
@@ -135,7 +136,7 @@ def test_unlike_sets_are_refused_and_shown() -> None:
         r"\(relation likes, query y against relation likes, query w\); allow_unlike=True"
     )
     refusal(ValueError, words, compare, a, b)
-    assert align_runs([as_model("a", a), as_model("b", b)]) is None
+    assert align_runs([RankedTasks(a), RankedTasks(b)]) is None
 
 
 def test_models_of_unequal_numbers_of_tasks_are_told_which_are_alone() -> None:

@@ -21,9 +21,9 @@ from truerank.inference.statistics import (
     differences,
     flip_bounds,
     flip_probability,
-    halves_of,
     note_on,
     paired_test,
+    signed_sums,
     standard_error,
     t_test,
 )
@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 
 def p_of_flips(apart: Array) -> float:
-    return flip_probability(*halves_of(apart))
+    return flip_probability(*signed_sums(apart))
 
 
 def flipped(apart: Any) -> float:

@@ -567,7 +567,7 @@ class RankResults(RankBasedMetricResults):
             return super().key_from_string(s)
         except (KeyError, ValueError):
             key = parse(str(s))
-        metric = str(key._replace(side="both", kind="realistic"))
+        metric = str(replace(key, side="both", kind="realistic"))
         return RankBasedMetricKey(side=key.side, rank_type=key.kind, metric=metric)
 
     def get_metric(self, name: Any) -> float:

@@ -17,7 +17,6 @@ from ..metrics.averages import arithmetic
 from ..metrics.contributions import (
     COUNT,
     UNIT,
-    Contributions,
     contributions,
     describe_units,
     mean_and_influences,
@@ -26,14 +25,15 @@ from ..metrics.contributions import (
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
-from .intervals import OF_FOLDS, OF_RUNS, decimals_within, why_no_interval
-from .pairing import Model, Models, is_model, pair_runs, runs_of, unit_of
+from .intervals import OF_FOLDS, OF_RUNS, decimals_within, gather, why_no_interval
+from .pairing import Model, Models, is_model, pair_runs, read_models
 from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..arrays.types import FloatArray
+    from ..metrics.contributions import Contributions
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
@@ -365,14 +365,9 @@ def compare(
     >>> compare(report(a), report(b), metric="mrr") == found
     True
     """
-    several = isinstance(metric, (list, tuple))
-    keys = _read_keys(metric, unit_of(a))
-    options: dict[str, Any] = {
-        "unit": unit,
-        "level": confidence(level),
-        "seed": integer("seed", seed, least=0),
-        "allow_unlike": flag("allow_unlike", allow_unlike),
-    }
+    level = confidence(level)
+    seed = integer("seed", seed, least=0)
+    allow_unlike = flag("allow_unlike", allow_unlike)
     if isinstance(a, Mapping) and not is_model(a):
         if b is not None:
             expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
@@ -385,21 +380,22 @@ def compare(
         models = {"a": a, "b": b}
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
-    of_pairs = []
-    for names in itertools.combinations(models, 2):
-        of_pairs.append(compare_pair(models, names, keys, **options))
-    if models is not a and not several:
-        return of_pairs[0][0]
-    return Comparisons(
-        corrected([pair for of_key in zip(*of_pairs, strict=True) for pair in of_key])
-    )
+    runs, of_keys = read_models(models, seed)
+    is_one_key = not isinstance(metric, (list, tuple))
+    keys = _read_keys([metric] if is_one_key else metric, of_keys)
+    options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
+    by_pair = [
+        compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
+    ]
+    if models is not a and is_one_key:
+        return by_pair[0][0]
+    by_key = zip(*by_pair, strict=True)
+    return Comparisons(corrected([pair for pairs in by_key for pair in pairs]))
 
 
-def _read_keys(metric: Any, unit: str) -> list[Key]:
-    """The keys of one metric or of several, each once."""
-    if not isinstance(metric, (list, tuple)):
-        metric = [metric]
-    keys = list(dict.fromkeys(key if isinstance(key, Key) else parse(key, unit) for key in metric))
+def _read_keys(metrics: Any, unit: str) -> list[Key]:
+    """The keys of some metrics, each once."""
+    keys = list(dict.fromkeys(key if isinstance(key, Key) else parse(key, unit) for key in metrics))
     if not keys:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in keys:
@@ -448,7 +444,7 @@ def why_incomparable(key: Key) -> str:
             "take a metric of their ranks"
         )
     metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
-    plain = key._replace(adjustment=NO_ADJUSTMENT)
+    plain = replace(key, adjustment=NO_ADJUSTMENT)
     if key.adjustment == "z" or (key.adjustment != NO_ADJUSTMENT and key.metric == "gmr"):
         return f"{key} differs where {plain} does; compare {plain}"
     if metric.mean is arithmetic and (metric.is_mean or key.metric == "gmr"):
@@ -458,13 +454,12 @@ def why_incomparable(key: Key) -> str:
 
 
 def compare_pair(
-    models: Mapping[str, Any],
+    models: Mapping[str, Mapping[str, Any]],
     names: tuple[str, str],
     keys: Sequence[Key],
     *,
     unit: LabelsLike | None,
     level: float,
-    seed: int = 0,
     allow_unlike: bool = False,
     has_bounds: bool = True,
 ) -> list[Comparison]:
@@ -475,94 +470,109 @@ def compare_pair(
     >>> from truerank import Ranks
     >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
     >>> from truerank.metrics.keys import parse
-    >>> found = compare_pair(models, ("a", "b"), [parse("mrr")], unit=UNIT, level=0.95)
+    >>> runs, _ = read_models(models)
+    >>> found = compare_pair(runs, ("a", "b"), [parse("mrr")], unit=UNIT, level=0.95)
     >>> found == [compare(*models.values())]
     True
     """
     first, second = names
-    runs_a = runs_of(models[first], first)
-    runs_b = runs_of(models[second], second)
     models_a, models_b, are_folds, pairing, notes = pair_runs(
-        runs_a, runs_b, names, seed=seed, allow_unlike=allow_unlike
+        models[first], models[second], names, allow_unlike=allow_unlike
     )
+    codes, name = unit_codes(models_a[0].ranks, unit)
+    codes_by_fold = [unit_codes(fold.ranks, unit)[0] for fold in models_a] if are_folds else []
     comparisons = []
     for key in keys:
-        options: dict[str, Any] = {"unit": unit, "level": level, "has_bounds": has_bounds}
-        of_key = _compare_by_key(key, models_a, models_b, are_folds=are_folds, **options)
+        if are_folds:
+            pairs = list(zip(models_a, models_b, codes_by_fold, strict=True))
+            runs_a = [contributions(fold, key, codes) for fold, _, codes in pairs]
+            runs_b = [contributions(fold, key, codes) for _, fold, codes in pairs]
+        else:
+            runs_a = [contributions(run, key, codes) for run in models_a]
+            runs_b = [contributions(run, key, codes) for run in models_b]
+        of_key = _compare_by_key(
+            key, runs_a, runs_b, name, are_folds=are_folds, level=level, has_bounds=has_bounds
+        )
+        notes_of_key = notes + of_key.notes
         comparisons.append(
-            replace(
-                of_key,
-                notes=notes + of_key.notes,
-                pairing=pairing,
-                name_a=first,
-                name_b=second,
-                runs_a=len(runs_a),
-                runs_b=len(runs_b),
-            )
+            replace(of_key, notes=notes_of_key, pairing=pairing, name_a=first, name_b=second)
         )
     return comparisons
 
 
 def _compare_by_key(
     key: Key,
-    models_a: Sequence[Any],
-    models_b: Sequence[Any],
+    runs_a: Sequence[Contributions],
+    runs_b: Sequence[Contributions],
+    name: str,
     *,
     are_folds: bool,
-    unit: LabelsLike | None,
     level: float,
     has_bounds: bool,
 ) -> Comparison:
-    """Compare runs over the same tasks, or folds."""
-    codes, name = unit_codes(models_a[0].ranks, unit)
+    """Compare runs over the same tasks, or folds, by what their units add to a metric."""
     if are_folds:  # The value of a fold is to them what that of a unit is to one test set.
-        runs_a = []
-        runs_b = []
-        for fold_a, fold_b in zip(models_a, models_b, strict=True):
-            codes, _ = unit_codes(fold_a.ranks, unit)
-            runs_a.append(contributions(fold_a, key, codes))
-            runs_b.append(contributions(fold_b, key, codes))
-        number = sum(len(fold.tops) for fold in runs_a)
         method = OF_FOLDS
+        number = sum(len(fold.tops) for fold in runs_a)
         bases = np.ones(len(runs_a))
-        tops = [np.array([[fold.mean for fold in folds]]) for folds in (runs_a, runs_b)]
-        merits = [np.concatenate([fold.merits for fold in folds]) for folds in (runs_a, runs_b)]
     else:
-        runs_a = [contributions(run, key, codes) for run in models_a]
-        runs_b = [contributions(run, key, codes) for run in models_b]
+        method = OF_RUNS if len(runs_a) > 1 else FLIPS
         check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
         number = len(runs_a[0].tops)
-        method = OF_RUNS if len(runs_a) > 1 else FLIPS
         bases = runs_a[0].bases
-        tops = [np.array([run.tops for run in runs]) for runs in (runs_a, runs_b)]
-        merits = [np.mean([run.merits for run in runs], axis=0) for runs in (runs_a, runs_b)]
-    apart = differences(tops[0].mean(axis=0), tops[1].mean(axis=0))
+    value_a, tops_a, merits_a = gather(runs_a, are_folds=are_folds)
+    value_b, tops_b, merits_b = gather(runs_b, are_folds=are_folds)
     notes: tuple[str, ...] = ()
     p_value = low = high = math.nan
-    if not math.isnan(sum(run.value for run in (*runs_a, *runs_b))):
+    if not math.isnan(value_a - value_b):
+        apart = differences(tops_a.mean(axis=0), tops_b.mean(axis=0))
         if method == FLIPS:
             p_value, low, high, method = paired_test(apart, bases, level, has_bounds=has_bounds)
         else:
-            _, p_value, low, high = t_test(tops, bases, level)
+            _, p_value, low, high = t_test([tops_a, tops_b], bases, level)
         if has_bounds and math.isnan(low):
             notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else name)}",)
         elif not are_folds:
-            _, influences = mean_and_influences(apart, bases)
+            influences = mean_and_influences(apart, bases)[1]
             notes = note_on(key, name, influences, bases, is_share=runs_a[0].is_share)
-    wins, losses = _count_wins(*merits)
+    if not math.isnan(low):  # No difference is beyond the range of the metric.
+        low = max(low, -runs_a[0].extent)
+        high = min(high, runs_a[0].extent)
+    effect = DIFFERENCE
+    estimate = value_a - value_b
+    if key.metric == "gmr":  # Its mean is that of logarithms.
+        effect = RATIO
+        estimate = math.exp(_mean_of(runs_a) - _mean_of(runs_b))
+        low = math.exp(low)
+        high = math.exp(high)
+    wins, losses = _count_wins(merits_a, merits_b)
     return Comparison(
-        **_values(runs_a, runs_b, low, high),
+        metric=str(key),
+        value_a=value_a,
+        value_b=value_b,
+        estimate=estimate,
+        low=low,
+        high=high,
         level=level,
         p_value=p_value,
         wins=wins,
-        ties=len(merits[0]) - wins - losses,
+        ties=len(merits_a) - wins - losses,
         losses=losses,
         method=method,
         units=number,
         unit=name,
         pairing="",
+        effect=effect,
         notes=notes,
+        runs_a=len(runs_a),
+        runs_b=len(runs_b),
+        title=table_name(key),
+        decimals=key.decimals,
     )
+
+
+def _mean_of(runs: Sequence[Contributions]) -> float:
+    return sum(run.mean for run in runs) / len(runs)
 
 
 def _why_unbounded(apart: FloatArray, name: str) -> str:
@@ -575,40 +585,8 @@ def _why_unbounded(apart: FloatArray, name: str) -> str:
     return f"the {describe_units(differ, name)} that differ do so by the same"
 
 
-def _values(
-    runs_a: Sequence[Contributions], runs_b: Sequence[Contributions], low: float, high: float
-) -> dict[str, Any]:
-    """The values of two models, their difference or ratio, and its bounds, cut to the range."""
-    key = runs_a[0].key
-    both = runs_a, runs_b
-    value_a, value_b = (math.fsum(run.value for run in runs) / len(runs) for runs in both)
-    least, most = runs_a[0].ends
-    estimate = value_a - value_b
-    effect = DIFFERENCE
-    if not math.isnan(low):
-        low = max(low, least - most)
-        high = min(high, most - least)
-    if key.metric == "gmr":
-        effect = RATIO
-        mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in both)
-        estimate, low, high = (math.exp(end) for end in (mean_a - mean_b, low, high))
-    return {
-        "metric": str(key),
-        "title": table_name(key),
-        "decimals": key.decimals,
-        "value_a": value_a,
-        "value_b": value_b,
-        "estimate": estimate,
-        "low": low,
-        "high": high,
-        "effect": effect,
-    }
-
-
 def _count_wins(one: FloatArray, two: FloatArray) -> tuple[int, int]:
     """Count the tasks in which one model has more merit, and those in which the other has."""
     # Means over unlike runs may be equal, but for rounding.
     slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
-    wins = int((one - two > slack).sum())
-    losses = int((two - one > slack).sum())
-    return wins, losses
+    return int((one - two > slack).sum()), int((two - one > slack).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,11 +30,11 @@ from ..metrics.values import RankedTasks, adjusted, compute, moments
 from ..naming import printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
-from .pairing import align_runs, as_model, runs_of, unit_of
+from .pairing import align_runs, read_models
 from .statistics import T, check_bases, note_on, t_test, wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -222,74 +222,81 @@ def interval(
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
-    models = [as_model(name, run, seed) for name, run in runs_of(ranks, "ranks").items()]
-    key = metric if isinstance(metric, Key) else parse(metric, unit_of(ranks))
-    problem = why_no_interval(key, len(models))
+    models, of_keys = read_models({"ranks": ranks}, seed)
+    runs = list(models["ranks"].values())
+    key = metric if isinstance(metric, Key) else parse(metric, of_keys)
+    problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
-    if weights is not None:
-        models = [_weighted(model, weights) for model in models]
-    if not is_mean(key):
-        return _bootstrap(models[0], key, unit, level, seed)
-    codes, name = unit_codes(models[0].ranks, unit)
-    aligned = align_runs(models)
+    if weights is not None and of_keys == "task":  # Every query counts once.
+        for i, run in enumerate(runs):
+            of_tasks = weights
+            if isinstance(weights, str):
+                of_tasks = task_weights_by(run.ranks, weights)
+            of_tasks = checked_weights(of_tasks, length=len(run.ranks))
+            runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
+    if is_mean(key):
+        return _interval_of_mean(runs, key, unit, level)
+    return _bootstrap(runs[0], key, unit, level, seed)
+
+
+def _interval_of_mean(
+    runs: Sequence[Any], key: Key, unit: LabelsLike | None, level: float
+) -> Interval:
+    """The t interval of a function of a mean, or Wilson's of a share."""
+    codes, name = unit_codes(runs[0].ranks, unit)
+    aligned = align_runs(runs)
     if aligned is None:
         method = OF_FOLDS
-        added = [contributions(fold, key, unit_codes(fold.ranks, unit)[0]) for fold in models]
+        added = [contributions(fold, key, unit_codes(fold.ranks, unit)[0]) for fold in runs]
         number = sum(len(fold.tops) for fold in added)
-        tops = np.array([[fold.mean for fold in added]])
         bases = np.ones(len(added))
     else:  # The units of all runs are those of the first.
-        method = OF_RUNS if len(models) > 1 else T
+        method = OF_RUNS if len(runs) > 1 else T
         added = [contributions(run, key, codes) for run in aligned]
         check_bases([run.bases for run in added], "runs")
         number = len(added[0].tops)
-        tops = np.array([run.tops for run in added])
         bases = added[0].bases
     is_share = method == T and added[0].is_share
     if is_share:
         method = "wilson"
-    value = math.fsum(run.value for run in added) / len(added)
-    low = high = math.nan
+    value, tops, _ = gather(added, are_folds=aligned is None)
+    if math.isnan(value):
+        return _interval(
+            key, value, (value, value), level, method=method, units=(number, name), notes=()
+        )
+    mean, influences = mean_and_influences(tops.mean(axis=0), bases)
+    least, most = added[0].ends
+    extent = added[0].extent
+    if is_share and extent > 0 and number > 1:
+        low, high = wilson((mean - least) / extent, influences / extent, level)
+        low = least + low * extent
+        high = least + high * extent
+    else:
+        _, _, low, high = t_test([tops], bases, level)
+    if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
+        ends = [added[0].metric_at(min(max(end, least), most)) for end in (low, high)]
+        low, high = sorted(ends)
     notes: tuple[str, ...] = ()
-    if not math.isnan(value):
-        low, high = _bounds(added[0], tops, bases, level, is_share=is_share)
-        if method != OF_FOLDS:
-            _, influences = mean_and_influences(tops.mean(axis=0), bases)
-            notes = note_on(key, name, influences, bases, is_share=is_share)
+    if method != OF_FOLDS:
+        notes = note_on(key, name, influences, bases, is_share=is_share)
     return _interval(
         key, value, (low, high), level, method=method, units=(number, name), notes=notes
     )
 
 
-def _weighted(model: Any, weights: str | npt.ArrayLike) -> Any:
-    """The tasks of ranks with other weights; every query of retrieval counts once."""
-    if not isinstance(model, RankedTasks):
-        return model
-    ranks = model.ranks
-    if isinstance(weights, str):
-        weights = task_weights_by(ranks, weights)
-    return model.with_ranks(ranks.with_weights(checked_weights(weights, length=len(ranks))))
+def gather(
+    runs: Sequence[Contributions], *, are_folds: bool
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the mean of the values of runs, their tops, and the merit of each task.
 
-
-def _bounds(
-    added: Contributions, tops: FloatArray, bases: FloatArray, level: float, *, is_share: bool
-) -> tuple[float, float]:
-    """The metric at the bounds of its mean, which are cut to its range; nan for none."""
-    least, most = added.ends
-    extent = most - least
-    if is_share and extent > 0 and len(bases) > 1:
-        share, influences = mean_and_influences(tops[0], bases)
-        low, high = wilson((share - least) / extent, influences / extent, level)
-        low = least + low * extent
-        high = least + high * extent
-    else:
-        _, _, low, high = t_test([tops], bases, level)
-    if math.isnan(low):
-        return low, high
-    one = added.metric_at(min(max(low, least), most))
-    other = added.metric_at(min(max(high, least), most))
-    return min(one, other), max(one, other)
+    Tops have the shape (runs, units); folds are units themselves, and their means are tops.
+    """
+    value = math.fsum(run.value for run in runs) / len(runs)
+    merits = [run.merits for run in runs]
+    if are_folds:
+        return value, np.array([[fold.mean for fold in runs]]), np.concatenate(merits)
+    return value, np.array([run.tops for run in runs]), np.mean(merits, axis=0)
 
 
 def _bootstrap(
@@ -303,7 +310,7 @@ def _bootstrap(
     low = high = math.nan
     if len(bases) > 1 and not math.isnan(value):
         random = np.random.default_rng(seed)
-        plain = key._replace(adjustment=NO_ADJUSTMENT)
+        plain = replace(key, adjustment=NO_ADJUSTMENT)
         order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
         ordered = take(sample, order)
         values = []
@@ -317,8 +324,8 @@ def _bootstrap(
         if key.adjustment != NO_ADJUSTMENT:
             chance = moments(key.alone, sample.candidates, sample.weights)
             low, high = sorted(adjusted(key, end, *chance) for end in (low, high))
-    notes = note_on(key, name, np.zeros(len(bases)), bases)
     units = len(bases), name
+    notes = note_on(key, name, np.zeros(len(bases)), bases)
     return _interval(key, value, (low, high), level, method="bootstrap", units=units, notes=notes)
 
 
@@ -357,13 +364,13 @@ def why_no_interval(key: Key, runs: int = 1) -> str:
     [False, False, True, True]
     """
     if key.macro:
-        plain = key._replace(macro=False)
+        plain = replace(key, macro=False)
         return (
             f"{key} is a mean over fixed groups, which has no interval; each group has one of "
             f"{plain}, and two models are compared by scipy.stats.ttest_rel over the groups' values"
         )
     if key.adjustment == "z":
-        plain = key._replace(adjustment=NO_ADJUSTMENT)
+        plain = replace(key, adjustment=NO_ADJUSTMENT)
         return f"{key} says how far {plain} is from chance, and has no interval; {plain} has"
     if key.metric == COUNT:
         return "count is the number of tasks, which has no interval; take a metric of their ranks"

@@ -22,7 +22,7 @@ from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays.types import IntArray
     from ..ranks.labels import Labels
 
 # A Report is a mapping of keys to numbers; a list holds several runs of one model.
@@ -47,62 +47,59 @@ def is_model(model: object) -> bool:
     return isinstance(model, Ranks) or hasattr(model, "contributions")
 
 
-def as_model(name: str, model: Any, seed: int = 0) -> Any:
-    """Return what inference takes of a model; see `truerank.metrics.contributions`.
+def read_models(models: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, dict[str, Any]], str]:
+    """Read models by name, each of one run or a list of them; all on tasks, or all on queries.
 
     Parameters
     ----------
-    name : str
-        What messages call the model.
-    model : Ranks or Report
+    models : mapping of str to Ranks, Report, or a list of those
     seed : int
         The seed of the kind "random" of Ranks; a Report has its own.
+
+    Returns
+    -------
+    runs : dict of str to dict
+        Of each model its runs by their names in messages, as `truerank.metrics.contributions` says
+        what inference takes of them.
+    unit : str
+        "task" or "query".
 
     Raises
     ------
     TypeError
         For anything but Ranks and Reports.
     ValueError
-        As `weighted_ranks`.
-
-    Examples
-    --------
-    >>> as_model("a", Ranks([0], [1], 10)).ranks
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
-    """
-    if hasattr(type(model), "model"):
-        return model.model
-    if hasattr(type(model), "with_ranks"):
-        return model
-    return RankedTasks(weighted_ranks(name, model), seed)
-
-
-def runs_of(model: Any, name: str) -> dict[str, Any]:
-    """The runs of a model by their names in messages: of a list, or of several reports in one.
+        For a model without runs, and as `weighted_ranks`.
 
     Examples
     --------
     >>> ranks = Ranks([0], [1], 10)
-    >>> list(runs_of([ranks, ranks], "a")), list(runs_of(ranks, "a"))
-    (['a[0]', 'a[1]'], ['a'])
+    >>> models, unit = read_models({"a": [ranks, ranks], "b": ranks})
+    >>> [list(runs) for runs in models.values()], unit
+    ([['a[0]', 'a[1]'], ['b']], 'task')
     """
-    runs = model if isinstance(model, (list, tuple)) else getattr(model, "reports", [model])
-    if not runs:
-        raise InputValueError(name, expected="at least one run", got="none")
-    if len(runs) == 1:
-        return {name: runs[0]}
-    return {f"{name}[{i}]": run for i, run in enumerate(runs)}
-
-
-def unit_of(model: Any) -> str:
-    """Whether a model, or the first of several, is on tasks or queries, which have other keys."""
-    while isinstance(model, (list, tuple, Mapping)) and not is_model(model) and model:
-        if isinstance(model, Mapping):
-            model = list(model.values())
-        model = next(iter(model))
-    if isinstance(model, Ranks):
-        return "task"
-    return getattr(model, "unit", "task")
+    first: tuple[str, Any] | None = None
+    unit = ""
+    runs_by_model: dict[str, dict[str, Any]] = {}
+    for model_name, model in models.items():
+        runs = model if isinstance(model, (list, tuple)) else [model]
+        if not runs:
+            raise InputValueError(model_name, expected="at least one run", got="none")
+        runs_by_model[model_name] = {}
+        for i, run in enumerate(runs):
+            name = model_name if len(runs) == 1 else f"{model_name}[{i}]"
+            if hasattr(type(run), "model"):  # A report has its tasks, or queries.
+                of_run = run.model
+            else:
+                of_run = RankedTasks(weighted_ranks(name, run), seed)
+            if first is None:
+                first = name, run
+                unit = of_run.unit
+            if of_run.unit != unit:  # Tasks of one rank each do not pair with queries.
+                expected = f"{_describe(first[1])}, as {first[0]} is"
+                raise InputTypeError(name, expected=expected, got=_describe(run))
+            runs_by_model[model_name][name] = of_run
+    return runs_by_model, unit
 
 
 def _describe(model: Any) -> str:
@@ -120,9 +117,9 @@ def align_runs(models: Sequence[Any]) -> list[Any] | None:
     Examples
     --------
     >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
-    >>> align_runs([as_model("a", a), as_model("b", b)])[1].ranks.above
+    >>> align_runs([RankedTasks(a), RankedTasks(b)])[1].ranks.above
     array([0, 1])
-    >>> align_runs([as_model("a", a), as_model("b", b[:1])])
+    >>> align_runs([RankedTasks(a), RankedTasks(b[:1])])
     """
     first = models[0].ranks
     aligned = [models[0]]
@@ -133,7 +130,8 @@ def align_runs(models: Sequence[Any]) -> list[Any] | None:
         order, labels, differences = match_tasks(first, ranks)
         if differences or (first.candidates != ranks.candidates[order]).any():
             return None
-        aligned.append(_with_ranks(model, align(first, ranks, order, labels)))
+        ranks = align(first, ranks, order, labels)
+        aligned.append(model if ranks is model.ranks else model.with_ranks(ranks))
     return aligned
 
 
@@ -181,8 +179,13 @@ def match_tasks(a: Ranks, b: Ranks) -> tuple[IntArray, tuple[str, ...], list[str
             )
         if len(alone_a) == len(a):  # No task was found by its labels.
             labels = ()
-    if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
-        differences.append("unit: tasks of one unit belong to several of the other model's")
+    if a.unit is not None and b.unit is not None:
+        units_of_a = a.unit.codes
+        units_of_b = b.unit.codes[order]
+        if (units_of_a != units_of_b).any():
+            number = len(distinct(row_keys([units_of_a, units_of_b])))
+            if not len(distinct(units_of_a)) == number == len(distinct(units_of_b)):
+                differences.append("unit: tasks of one unit belong to several of the other model's")
     return order, labels, differences
 
 
@@ -251,14 +254,6 @@ def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
     return found
 
 
-def _one_to_one(one: Labels, two: Labels) -> bool:
-    """Whether each label of one goes with a single label of the other."""
-    if len(one) == 0 or (one.codes == two.codes).all():
-        return True
-    pairs = len(distinct(row_keys([one.codes, two.codes])))
-    return pairs == len(distinct(one.codes)) == len(distinct(two.codes))
-
-
 def _unlike_candidates(a: Ranks, b: Ranks) -> list[str]:
     """Say how many tasks have other numbers of candidates, and which is the first."""
     (places,) = np.nonzero(a.candidates != b.candidates)
@@ -271,37 +266,46 @@ def _unlike_candidates(a: Ranks, b: Ranks) -> list[str]:
     ]
 
 
-def _relative_weights(ranks: Ranks) -> FloatArray:
-    """The weights divided by the greatest one; 1 where there are none."""
-    if ranks.weights is None:
-        return np.ones(len(ranks))
-    relative: FloatArray = ranks.weights / (ranks.weights.max(initial=0.0) or 1.0)
-    return relative
+def _weigh_alike(a: Ranks, b: Ranks) -> bool:
+    """Whether the weights of tasks have the same ratios."""
+    if a.weights is None and b.weights is None:
+        return True
+    relative = []
+    for ranks in (a, b):
+        weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+        relative.append(weights / (weights.max(initial=0.0) or 1.0))
+    return np.allclose(relative[0], relative[1], rtol=1e-12, atol=0)
+
+
+def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Say by which labels tasks were matched, and what that cannot tell."""
+    words = [word for name, word in BY_IDS.items() if name in labels]
+    if not words:
+        return BY_POSITION, [BY_POSITION_ONLY]
+    pairing = f"{' and '.join(words)} ids"
+    # Two test sets may both have queries 0 to n - 1; their names or targets would differ.
+    if labels == ("queries",) and ranks.labels["queries"].vocabulary is None:
+        return pairing, [BY_NUMBERS_ONLY]
+    return pairing, []
 
 
 def pair_ranks(
-    a: Any,
-    b: Any,
-    names: tuple[str, str] = ("a", "b"),
-    *,
-    seed: int = 0,
-    allow_unlike: bool = False,
+    one: Any, two: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
 ) -> tuple[Any, Any, str, list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     Parameters
     ----------
-    a, b : Ranks or Report
+    one, two : RankedTasks or AnsweredQueries
+        The same of both.
     names : (str, str)
         What messages call the models.
-    seed : int
-        As in `as_model`.
     allow_unlike : bool
         Whether notes say what differs, where nothing forbids a comparison.
 
     Returns
     -------
-    one, two : RankedTasks or queries
+    one, two : RankedTasks or AnsweredQueries
         The models; the tasks of the second are in the order of the first, with its sides and
         weights.
     pairing : str
@@ -315,30 +319,31 @@ def pair_ranks(
 
     Examples
     --------
-    >>> ranks = Ranks([0], [1], 10)
-    >>> pair_ranks(ranks, ranks)[2:]
+    >>> model = RankedTasks(Ranks([0], [1], 10))
+    >>> pair_ranks(model, model)[2:]
     ('position', ['paired by position only'])
     """
-    if unit_of(a) != unit_of(b):  # Tasks of one rank each do not pair with queries.
-        expected = f"{_describe(a)}, as {names[0]} is"
-        raise InputTypeError(names[1], expected=expected, got=_describe(b))
-    one = as_model(names[0], a, seed)
-    two = as_model(names[1], b, seed)
     first = one.ranks
-    second = two.ranks
     refused = f"cannot be compared with {names[0]}: "
-    if len(first) != len(second):
-        raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
-    order, labels, differences = match_tasks(first, second)
-    second = align(first, second, order, labels)
-    two = _with_ranks(two, second)
+    if len(first) != len(two.ranks):
+        raise InputValueError(names[1], refused + _describe_unequal(first, two.ranks, names))
+    order, labels, differences = match_tasks(first, two.ranks)
+    second = align(first, two.ranks, order, labels)
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     unlike += _unlike_candidates(first, second)
     unlike += differences
-    weights = _relative_weights(first), _relative_weights(second)
-    if not np.allclose(*weights, rtol=1e-12, atol=0):
-        unlike.insert(0, "weights: they differ; give both the same with ranks.with_weights(...)")
-        raise InputValueError(names[1], refused + "; ".join(unlike))
+    if not _weigh_alike(first, second):
+        differ = "weights: they differ; give both the same with ranks.with_weights(...)"
+        raise InputValueError(names[1], refused + "; ".join([differ, *unlike]))
+    # Both get the sides that either has, and the weights of the first.
+    if first.side is None and second.side is not None:
+        one = one.with_ranks(first.with_labels(side=second.side))
+    elif first.side is not None and (second.side is None or not second.side.same_as(first.side)):
+        second = second.with_labels(side=first.side)
+    if first.weights is not second.weights:
+        second = second.with_weights(first.weights)
+    if second is not two.ranks:
+        two = two.with_ranks(second)
     # Rules are compared task by task, so both models must be in one order by now.
     for name, rule in one.paired_rules.items():
         if not np.array_equal(rule, two.paired_rules[name]):
@@ -346,34 +351,9 @@ def pair_ranks(
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
-    notes = [f"unlike {x}" for x in unlike]
-    known = [word for name, word in BY_IDS.items() if name in labels]
-    if known:
-        pairing = f"{' and '.join(known)} ids"
-        # Two test sets may both have queries 0 to n - 1; their names or targets would differ.
-        if labels == ("queries",) and first.labels["queries"].vocabulary is None:
-            notes.append(BY_NUMBERS_ONLY)
-    else:
-        pairing = BY_POSITION
-        notes.append(BY_POSITION_ONLY)
-    side = second.side if first.side is None else first.side
-    one = _with_ranks(one, _with_side(first, side))
-    second = _with_side(second, side)
-    if first.weights is not second.weights:
-        second = second.with_weights(first.weights)
-    return one, _with_ranks(two, second), pairing, notes
-
-
-def _with_side(ranks: Ranks, side: Labels | None) -> Ranks:
-    """Ranks whose tasks have these sides; the same ones where they have them."""
-    if side is None or (ranks.side is not None and ranks.side.same_as(side)):
-        return ranks
-    return ranks.with_labels(side=side)
-
-
-def _with_ranks(model: Any, ranks: Ranks) -> Any:
-    """The model of these ranks; itself where they are its own."""
-    return model if ranks is model.ranks else model.with_ranks(ranks)
+    pairing, notes = _how_paired(first, labels)
+    notes = [f"unlike {x}" for x in unlike] + notes
+    return one, two, pairing, notes
 
 
 def pair_runs(
@@ -381,7 +361,6 @@ def pair_runs(
     runs_b: Mapping[str, Any],
     names: tuple[str, str],
     *,
-    seed: int = 0,
     allow_unlike: bool = False,
 ) -> tuple[list[Any], list[Any], bool, str, tuple[str, ...]]:
     """Pair the tasks of several runs of two models; see `pair_ranks`.
@@ -397,16 +376,14 @@ def pair_runs(
 
     Examples
     --------
-    >>> runs = {"a": Ranks([0], [1], 10)}
+    >>> runs = {"a": RankedTasks(Ranks([0], [1], 10))}
     >>> pair_runs(runs, runs, ("a", "b"))[2:]
     (False, 'position', ('paired by position only',))
     """
     for name, runs, of_other in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
         if len(runs) == 1 < len(of_other):
             raise InputTypeError(name, expected="several runs, as the other model has", got="one")
-    are_folds = False
-    if len(runs_a) > 1:
-        are_folds = align_runs([as_model(*run, seed) for run in runs_a.items()]) is None
+    are_folds = len(runs_a) > 1 and align_runs(list(runs_a.values())) is None
     if are_folds and len(runs_a) != len(runs_b):
         expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"
         raise InputValueError(names[1], expected=expected, got=len(runs_b))
@@ -415,21 +392,21 @@ def pair_runs(
         sides = list(zip(runs_a.items(), runs_b.items(), strict=True))
     else:  # The other runs of the first model are paired with its first one, too.
         sides = [(first, run) for run in (*others, *runs_b.items())]
-    models_a = []
-    models_b = []
+    ones = []
+    twos = []
     notes: dict[str, None] = {}
     for (name, run), (other_name, other) in sides:
-        both = name, other_name
-        one, two, pairing, unlike = pair_ranks(
-            run, other, both, seed=seed, allow_unlike=allow_unlike
+        one, two, pairing, notes_of_pair = pair_ranks(
+            run, other, (name, other_name), allow_unlike=allow_unlike
         )
-        models_a.append(one)
-        models_b.append(two)
-        notes.update(dict.fromkeys(unlike))
-    if not are_folds:
-        models_a = [models_a[0], *models_b[: len(others)]]
-        models_b = models_b[len(others) :]
-    return models_a, models_b, are_folds, pairing, tuple(notes)
+        ones.append(one)
+        twos.append(two)
+        notes.update(dict.fromkeys(notes_of_pair))
+    if are_folds:
+        return ones, twos, are_folds, pairing, tuple(notes)
+    runs_in_order = [ones[0], *twos]
+    number = len(runs_a)
+    return runs_in_order[:number], runs_in_order[number:], are_folds, pairing, tuple(notes)
 
 
 def align(a: Ranks, b: Ranks, order: IntArray, labels: Sequence[str]) -> Ranks:

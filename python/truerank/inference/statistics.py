@@ -188,7 +188,7 @@ def paired_test(
         if number == len(apart) and are_alike(apart, bases):
             return math.ldexp(1.0, 1 - number), low, high, FLIPS
         return p_value, low, high, T
-    p_value = flip_probability(*halves_of(apart[differ]))
+    p_value = flip_probability(*signed_sums(apart[differ]))
     low = high = math.nan
     if has_bounds and not are_alike(apart, bases):
         share = float(bases[differ].sum() / bases.sum())
@@ -211,50 +211,40 @@ def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[flo
         return -math.inf, math.inf
     values = apart / bases
     middle = float(apart.sum() / bases.sum())
-    sums_of_apart = halves_of(apart)
-    sums_of_bases = halves_of(bases)
-
-    def is_kept(shift: float) -> bool:
-        first, second = (
-            of_apart - shift * of_bases
-            for of_apart, of_bases in zip(sums_of_apart, sums_of_bases, strict=True)
-        )
-        return flip_probability(first, second) > alpha
-
+    first, second = signed_sums(apart)
+    first_of_bases, second_of_bases = signed_sums(bases)
     ends = []
     # Beyond the outermost values all differences have one sign, which is rejected.
     for end in (float(values.min()), float(values.max())):
-        kept = middle
-        rejected = end + (end - middle)
+        inside = middle
+        outside = end + (end - middle)
         # The p-value falls with the distance, since no unit has a negative share of a shift.
-        while abs(rejected - kept) > TOLERANCE * abs(rejected - middle):
-            between = (kept + rejected) / 2
-            if is_kept(between):
-                kept = between
+        while abs(outside - inside) > TOLERANCE * abs(outside - middle):
+            x = (inside + outside) / 2
+            if flip_probability(first - x * first_of_bases, second - x * second_of_bases) > alpha:
+                inside = x
             else:
-                rejected = between
-        ends.append(kept)
+                outside = x
+        ends.append(inside)
     return ends[0], ends[1]
 
 
-def halves_of(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of either half of the numbers with each choice of signs."""
-    half = len(numbers) // 2
-    return signed_sums(numbers[:half]), signed_sums(numbers[half:])
-
-
-def signed_sums(numbers: FloatArray) -> FloatArray:
-    """Return the sums of numbers with each choice of their signs, the numbers' own first.
+def signed_sums(numbers: FloatArray) -> list[FloatArray]:
+    """Return the sums of either half of some numbers with each choice of signs, their own first.
 
     Examples
     --------
-    >>> signed_sums(np.array([1.0, 3.0]))
-    array([ 4.,  2., -2., -4.])
+    >>> signed_sums(np.array([2.0, 1.0, 3.0]))
+    [array([ 2., -2.]), array([ 4.,  2., -2., -4.])]
     """
-    sums = np.zeros(1)
-    for number in numbers:
-        sums = np.concatenate([sums + number, sums - number])
-    return sums
+    half = len(numbers) // 2
+    halves = []
+    for part in (numbers[:half], numbers[half:]):
+        sums = np.zeros(1)
+        for number in part:
+            sums = np.concatenate([sums + number, sums - number])
+        halves.append(sums)
+    return halves
 
 
 def flip_probability(first: FloatArray, second: FloatArray) -> float:
@@ -267,7 +257,7 @@ def flip_probability(first: FloatArray, second: FloatArray) -> float:
 
     Examples
     --------
-    >>> flip_probability(*halves_of(np.array([1.0, 1.0, 1.0])))
+    >>> flip_probability(*signed_sums(np.array([1.0, 1.0, 1.0])))
     0.25
     """
     total = abs(float(first[0] + second[0]))

@@ -406,7 +406,7 @@ class RankedAnswers:
             stop = min(start + _CHUNK, number)
             values[start:stop] = values_of(ties.of_queries(start, stop), parameter)
         if key.metric == "ndcg":
-            values /= self.values(key._replace(metric="dcg"), "optimum")
+            values /= self.values(dataclasses.replace(key, metric="dcg"), "optimum")
         return values
 
     def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:

@@ -30,7 +30,7 @@ from .averages import (
 from .keys import NO_ADJUSTMENT, Key
 from .metric_table import ADJUSTMENTS, Metric
 from .ties import LOG
-from .values import RankedTasks, adjusted, compute, moments
+from .values import RankedTasks, adjusted, compute, kept_moments, moments
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -83,6 +83,11 @@ class Contributions:
         """Whether each task adds all or nothing, as for hits@k."""
         return self.key.metric in ("hits", "success")
 
+    @property
+    def extent(self) -> float:
+        """How far two means may be apart."""
+        return self.ends[1] - self.ends[0]
+
     def metric_at(self, mean: float) -> float:
         """Return the metric that this mean would have; inf where it is the inverse of 0."""
         metric = self.key.row
@@ -123,35 +128,40 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     if not isinstance(model, RankedTasks):
         of_queries: Contributions = model.contributions(key, codes)
         return of_queries
-    sample, weights, codes = weighted_sample(model, key, codes)
     metric = key.row
+    sample, weights, codes = weighted_sample(model, key, codes)
     first = sample._replace(ranks=np.ones(len(weights)), tied=None)
     last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
+    memo: dict[Any, Any] = {}
+    value = compute(key, sample, memo)
+    chance = None
+    shift: FloatArray | float = 0.0
+    scale: FloatArray | float = 1.0
+    if key.adjustment != NO_ADJUSTMENT and metric.single is None:
+        chance = kept_moments(memo, key, sample)
+    elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
+        shift, scale = _chance_of_tasks(key, sample.candidates)
     with np.errstate(all="ignore"):
-        values = _summands(key, sample, weights)
-        shift, scale = _chance_of_tasks(key, sample)
         bases = weights * scale
-        tops = weights * (values - shift)
-        ends = [weights * (_summands(key, end, weights) - shift) for end in (first, last)]
-        least, most = sorted(float(end.sum() / bases.sum()) for end in ends)
-        tops = sums_by_unit(codes, tops)
+        values = _summands(metric, key.parameter, sample, weights)
+        ends = []
+        for end in (first, last):
+            of_end = weights * (_summands(metric, key.parameter, end, weights) - shift)
+            ends.append(float(of_end.sum() / bases.sum()))
+        ends.sort()
+        tops = sums_by_unit(codes, weights * (values - shift))
         bases = sums_by_unit(codes, bases)
-        mean, influences = mean_and_influences(tops, bases)
-    value = compute(key, sample)
+        mean = float(tops.sum() / bases.sum())
     if not (math.isfinite(value) and math.isfinite(mean)):
         return Contributions(key, math.nan, math.nan, tops, bases, values)
     if metric.mean is variance:
-        least = -math.inf
-        most = math.inf
+        ends = [-math.inf, math.inf]
         if mean > 0:  # The logarithm of a variance is nearer to normal.
+            influences = mean_and_influences(tops, bases)[1]
             tops = math.log(mean) * bases + influences / mean * bases.sum()
             mean = math.log(mean)
-    chance = None
-    # Of a mean, ratio and index are sums over tasks; other metrics are adjusted as a whole.
-    if metric.single is None and key.adjustment != NO_ADJUSTMENT:
-        chance = moments(key.alone, sample.candidates, sample.weights)
     merits = values if metric.increasing else -values
-    return Contributions(key, value, mean, tops, bases, merits, (least, most), chance)
+    return Contributions(key, value, mean, tops, bases, merits, (ends[0], ends[1]), chance)
 
 
 def weighted_sample(
@@ -178,26 +188,25 @@ def weighted_sample(
     return sample, weights, codes
 
 
-def _summands(key: Key, sample: Sample, weights: FloatArray) -> FloatArray:
+def _summands(
+    metric: Metric, parameter: Parameter, sample: Sample, weights: FloatArray
+) -> FloatArray:
     """What each task adds to a mean, before its weight: f(r), or its square from the middle."""
-    metric = key.row
     if metric.mean is variance:
         centres, within = tie_centres(sample)
         centres = centres - centres[:1]
         middle = float(weights @ centres / weights.sum())
         return np.square(centres - middle) + within
-    if metric.mean is power and abs(key.parameter) < LEAST_POWER:
+    if metric.mean is power and abs(parameter) < LEAST_POWER:
         return values_per_task(LOG, sample)
-    return values_per_task(metric.transform, sample, key.parameter)
+    return values_per_task(metric.transform, sample, parameter)
 
 
-def _chance_of_tasks(key: Key, sample: Sample) -> tuple[FloatArray | float, FloatArray | float]:
-    """What is taken from each task's f(r), and what it counts for: by chance, or 0 and 1."""
+def _chance_of_tasks(key: Key, candidates: IntArray) -> tuple[FloatArray | float, FloatArray]:
+    """What a ratio or an index takes from each task's f(r), and what it divides by."""
     metric = key.row
-    if metric.single is None or key.adjustment == NO_ADJUSTMENT:
-        return 0.0, 1.0
-    sizes, place = np.unique(sample.candidates, return_inverse=True)
-    chance = metric.single(sizes, key.parameter)[0][place]
+    sizes, place = np.unique(candidates, return_inverse=True)
+    chance: FloatArray = metric.single(sizes, key.parameter)[0][place]  # type: ignore[misc]
     if key.adjustment == "ratio":
         return 0.0, chance
     return chance, metric.optimum - chance

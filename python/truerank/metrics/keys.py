@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -42,7 +42,8 @@ LEVELS = ("chance", "optimum")
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True)
+class Key:
     """A parsed key; `str(key)` is its canonical form, without defaults and aliases.
 
     Attributes
@@ -82,16 +83,17 @@ class Key(NamedTuple):
         return GRAMMARS[self.unit].metrics[self.metric]
 
     @property
-    def alone(self) -> Self:
+    def alone(self) -> Key:
         """The key of the metric and its parameter alone."""
-        return self._replace(macro=False, **self.grammar.defaults())
+        defaults: dict[str, Any] = dict(self.grammar.defaults)
+        return replace(self, macro=False, **defaults)
 
     @property
-    def of_tasks(self) -> Self:
+    def of_tasks(self) -> Key:
         """What depends on the tasks, not on their ranks: the metric, its parameter and the side."""
-        return self.alone._replace(side=self.side)
+        return replace(self.alone, side=self.side)
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The name that tables print, in the words of the literature; a key, too.
 
@@ -101,11 +103,11 @@ class Key(NamedTuple):
         ('Hits@10', 'tail.AMRI', 'index.gmr')
         """
         title = self.grammar.titles.get((self.adjustment, self.metric), "")
-        if self.adjustment == NO_ADJUSTMENT and not title:
+        if self.adjustment == NO_ADJUSTMENT:
             title = self.row.title
-        return self.grammar.write(self, title)
+        return self._write(title)
 
-    @property
+    @cached_property
     def decimals(self) -> int:
         """How many decimals tables show: two of a z, one of a mean rank, three of a share.
 
@@ -121,20 +123,30 @@ class Key(NamedTuple):
             return 2
         return 3
 
+    @cached_property
+    def text(self) -> str:
+        """The canonical form, without defaults and aliases."""
+        return self._write("")
+
     def __str__(self) -> str:
-        return self.grammar.write(self)
+        return self.text
 
-
-@dataclass(frozen=True)
-class Field:
-    """A word of keys before the metric: the attribute of `Key` that has it, and what it may be.
-
-    Without words it is any that means nothing else.
-    """
-
-    name: str
-    default: str
-    words: tuple[str, ...] = ()
+    def _write(self, title: str) -> str:
+        """Join the words that are no defaults; a title stands for the adjustment and the metric."""
+        words = [MACRO] if self.macro else []
+        for name, default in self.grammar.defaults.items():
+            word = getattr(self, name)
+            if word != default and not (title and name == "adjustment"):
+                words.append(word)
+        metric = title or self.metric
+        mark = self.row.mark
+        if mark == ":" or self.parameter:
+            parameter = self.parameter
+            if isinstance(parameter, tuple):
+                parameter = ":".join(map(str, parameter))
+            metric += mark + str(parameter).removesuffix(".0")
+        words.append(metric)
+        return ".".join(words)
 
 
 _WHOLE = re.compile(r"(?!.{1000})0*[1-9][0-9]*")  # Python reads no integers of 4,301 digits.
@@ -155,8 +167,11 @@ class Grammar:
     unit : str
         "task" or "query", as in `Key`.
     metrics : mapping of str to Metric
-    fields : tuple of Field
-        The words before the metric, in order; "macro" may precede them in every grammar.
+    defaults : dict of str to str
+        The words before the metric, by the attribute of `Key` that has them, in order: what they
+        are where a key does not say it. "macro" may precede them in every grammar.
+    words : dict of str to tuple of str
+        What they may be; a side is any word that means nothing else.
     titles : dict
         The titles of adjusted metrics, by adjustment and metric.
     synonyms : dict of str to (adjustment, metric)
@@ -179,7 +194,8 @@ class Grammar:
 
     unit: str
     metrics: Mapping[str, Metric]
-    fields: tuple[Field, ...]
+    defaults: Mapping[str, str]
+    words: Mapping[str, tuple[str, ...]]
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -199,25 +215,21 @@ class Grammar:
 
     def is_taken(self, word: str) -> bool:
         """Whether a word of keys means something; an empty one cannot mean anything else."""
-        if word in ("", MACRO) or any(word in each.words for each in self.fields):
+        if word in ("", MACRO) or any(word in words for words in self.words.values()):
             return True
         if len(word) == 1:  # "h" is a metric only before a cutoff, so it may be a side.
             return False
         return self.find(word) is not None
 
-    def defaults(self) -> dict[str, Any]:
-        """What the fields are where a key does not say it."""
-        return {each.name: each.default for each in self.fields}
-
-    @cached_property
+    @property
     def default_kind(self) -> str:
         """The kind of keys that do not say it."""
-        return next(each.default for each in self.fields if each.name == "kind")
+        return self.defaults["kind"]
 
     @property
     def column_form(self) -> str:
         """What the key of a column of a table looks like, in messages."""
-        words = [f"[{each.name}.]" for each in self.fields if each.name not in self.rows]
+        words = [f"[{name}.]" for name in self.defaults if name not in self.rows]
         return "".join(words) + METRIC_FORM.removesuffix("[:p]")
 
     def column_of(self, key: Key) -> Key:
@@ -228,8 +240,7 @@ class Grammar:
         >>> str(RANK_KEYS.column_of(parse("macro.tail.expected.amri")))
         'index.mr'
         """
-        defaults = {each.name: each.default for each in self.fields if each.name in self.rows}
-        return key._replace(macro=False, **defaults)
+        return replace(key, macro=False, **{name: self.defaults[name] for name in self.rows})
 
     def key_of_row(self, key: Key, side: str, kind: str) -> Key:
         """Return the key of a cell: that of its column, with the side and the kind of its row.
@@ -242,8 +253,8 @@ class Grammar:
         'tail.expected.index.mr'
         """
         if "adjustment" in self.rows and kind not in self.tie_kinds:
-            return key._replace(adjustment=kind)
-        return key._replace(side=side, kind=kind)
+            return replace(key, adjustment=kind)
+        return replace(key, side=side, kind=kind)
 
     def compose(self, side: str, kind: str, metric: str) -> str:
         """Join side, kind and metric to a key, without defaults.
@@ -255,23 +266,6 @@ class Grammar:
         """
         words = [word for word in (side, kind) if word not in (ALL_SIDES, self.default_kind)]
         return ".".join([*words, metric])
-
-    def write(self, key: Key, title: str = "") -> str:
-        """Join the words that are no defaults; a title stands for the adjustment and the metric."""
-        words = [MACRO] if key.macro else []
-        for each in self.fields:
-            word = getattr(key, each.name)
-            if word != each.default and not (title and each.name == "adjustment"):
-                words.append(word)
-        metric = title or key.metric
-        mark = self.metrics[key.metric].mark
-        if mark == ":" or key.parameter:
-            parameter = key.parameter
-            if isinstance(parameter, tuple):
-                parameter = ":".join(map(str, parameter))
-            metric += mark + str(parameter).removesuffix(".0")
-        words.append(metric)
-        return ".".join(words)
 
     def parse(self, key: str) -> Key:
         """Read a key; see `parse` of this module."""
@@ -331,10 +325,16 @@ class Grammar:
         adjustment, _ = meaning
         implied = [] if adjustment == NO_ADJUSTMENT else [adjustment]
         words = words + implied
-        values = self.defaults()
-        for each in self.fields:
-            if words and (words[0] in each.words or not (each.words or self.is_taken(words[0]))):
-                values[each.name] = words.pop(0)
+        values: dict[str, Any] = dict(self.defaults)
+        for name in values:
+            if not words:
+                break
+            if name == "side":
+                fits = not self.is_taken(words[0])
+            else:
+                fits = words[0] in self.words[name]
+            if fits:
+                values[name] = words.pop(0)
         if words and words == implied:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
@@ -415,11 +415,8 @@ TITLES = {
 RANK_KEYS = Grammar(
     "task",
     METRICS,
-    fields=(
-        Field("side", default=ALL_SIDES),
-        Field("kind", default=DEFAULT_KIND, words=tuple(KINDS)),
-        Field("adjustment", default=NO_ADJUSTMENT, words=tuple(ADJUSTMENTS)),
-    ),
+    defaults={"side": ALL_SIDES, "kind": DEFAULT_KIND, "adjustment": NO_ADJUSTMENT},
+    words={"kind": tuple(KINDS), "adjustment": tuple(ADJUSTMENTS)},
     titles=TITLES,
     synonyms={title.lower(): meaning for meaning, title in TITLES.items()}
     | {
@@ -462,10 +459,8 @@ _OTHER_ANSWER_NAMES = {
 ANSWER_KEYS = Grammar(
     "query",
     ANSWER_METRICS,
-    fields=(
-        Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
-        Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
-    ),
+    defaults={"kind": EXPECTED_KIND, "adjustment": NO_ADJUSTMENT},
+    words={"kind": ORDER_KINDS, "adjustment": ("index", "ratio", *LEVELS, "none")},
     synonyms={
         name: (NO_ADJUSTMENT, metric)
         for metric, names in _OTHER_ANSWER_NAMES.items()

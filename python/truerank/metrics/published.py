@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,7 +215,7 @@ def adjust(
     expectation, variance = moments_of_tasks(key, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = (
-        adjusted(key._replace(adjustment=name), number, expectation, variance) for name in ADJUSTED
+        adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
     )
     return Adjusted(
         metric=str(key),

@@ -14,6 +14,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from string import Template
@@ -275,7 +276,7 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
             pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:
         shown = keys or _usual_keys(first)
-        key = first.read_key(shown[0])._replace(macro=False)
+        key = replace(first.read_key(shown[0]), macro=False)
         of_groups = partial(groups, first, str(key))
         pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
     return "".join(pictures)

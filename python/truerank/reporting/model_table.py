@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
@@ -16,7 +17,7 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
-from ..inference.pairing import pair_ranks
+from ..inference.pairing import pair_ranks, read_models
 from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
@@ -313,7 +314,7 @@ def _macro_keys(keys: Mapping[str, Key]) -> Keys:
     for column, key in keys.items():
         if key.macro:
             raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
-        macro_keys[column] = None if key.adjustment == "z" else key._replace(macro=True)
+        macro_keys[column] = None if key.adjustment == "z" else replace(key, macro=True)
     return macro_keys
 
 
@@ -428,7 +429,7 @@ def _compare_lines(
     references = _references(lines, rows, columns, reference)
     tested_keys = list(dict.fromkeys(key for name in references if (key := keys[name]) is not None))
     places = {lines["model"][i]: i for i in rows}
-    models = {model: _alone(lines["reports"][i]) for model, i in places.items()}
+    models, _ = read_models({model: lines["reports"][i] for model, i in places.items()})
     for pair in itertools.combinations(models, 2):
         if not tested_keys or reference not in (BEST, *pair):
             continue
@@ -492,7 +493,9 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
         return f"{refused}: unlike groups"
     try:
-        pair_ranks(a, b, names)
+        models, _ = read_models({names[0]: a, names[1]: b})
+        one, two = (runs[name] for name, runs in models.items())
+        pair_ranks(one, two, names)
     except InputValueError as error:
         return str(error.problem).partition("; allow_unlike")[0]
     return ""

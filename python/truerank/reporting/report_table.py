@@ -293,7 +293,9 @@ def _add_means(
     for side, kind in pairs:
         keys_of_row = _keys_of_row(report, keys, side, kind)
         if average == MACRO:
-            keys_of_row = {name: key._replace(macro=True) for name, key in keys_of_row.items()}
+            keys_of_row = {
+                name: dataclasses.replace(key, macro=True) for name, key in keys_of_row.items()
+            }
         cells: dict[str, Any] = {"average": average, "group": average, "side": side, "kind": kind}
         cells |= {COUNTED[report.unit]: report.tasks(side), "place": None, "keys": keys_of_row}
         for name, key in keys_of_row.items():

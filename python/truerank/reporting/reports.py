@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -471,7 +472,7 @@ class Report(Mapping[str, float], AsTable):
 
     def _value_by_group(self, key: Key) -> FloatArray:
         """Return the value of a key in each group, nan where there is none; computed once."""
-        of_group = key._replace(macro=False)
+        of_group = replace(key, macro=False)
         if of_group not in self._values_of_groups:
             self._model.sides.check(key.side, key)
             self._check_groups(str(key))
