@@ -535,16 +535,7 @@ def _compare_by_key(
         elif not are_folds:
             influences = mean_and_influences(apart, bases)[1]
             notes = note_on(key, name, influences, bases, is_share=runs_a[0].is_share)
-    if not math.isnan(low):  # No difference is beyond the range of the metric.
-        low = max(low, -runs_a[0].extent)
-        high = min(high, runs_a[0].extent)
-    effect = DIFFERENCE
-    estimate = value_a - value_b
-    if key.metric == "gmr":  # Its mean is that of logarithms.
-        effect = RATIO
-        estimate = math.exp(_mean_of(runs_a) - _mean_of(runs_b))
-        low = math.exp(low)
-        high = math.exp(high)
+    effect, estimate, low, high = _effect(runs_a, runs_b, value_a - value_b, low, high)
     wins, losses = _count_wins(merits_a, merits_b)
     return Comparison(
         metric=str(key),
@@ -571,8 +562,21 @@ def _compare_by_key(
     )
 
 
-def _mean_of(runs: Sequence[Contributions]) -> float:
-    return sum(run.mean for run in runs) / len(runs)
+def _effect(
+    runs_a: Sequence[Contributions],
+    runs_b: Sequence[Contributions],
+    difference: float,
+    low: float,
+    high: float,
+) -> tuple[str, float, float, float]:
+    """The effect, and its bounds within the range of the metric; of gmr the bounds are of logs."""
+    if not math.isnan(low):
+        low = max(low, -runs_a[0].extent)
+        high = min(high, runs_a[0].extent)
+    if runs_a[0].key.metric != "gmr":
+        return DIFFERENCE, difference, low, high
+    mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in (runs_a, runs_b))
+    return RATIO, math.exp(mean_a - mean_b), math.exp(low), math.exp(high)
 
 
 def _why_unbounded(apart: FloatArray, name: str) -> str:
