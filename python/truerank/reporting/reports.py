@@ -134,6 +134,7 @@ class Report(Mapping[str, float], AsTable):
             unit = "task" if is_of_tasks else "query"
         else:
             unit = getattr(ranks, "unit", "task")
+        self.unit: str = unit
         self.weighting = ""
         self._model: RankedTasks | AnsweredQueries
         if unit == "query":
@@ -163,11 +164,6 @@ class Report(Mapping[str, float], AsTable):
     def model(self) -> RankedTasks | AnsweredQueries:
         """The tasks or queries, as `truerank.inference` takes them."""
         return self._model
-
-    @property
-    def unit(self) -> str:
-        """What counts once: "task" or "query"."""
-        return self._model.unit
 
     @property
     def protocol(self) -> Protocol:
@@ -243,7 +239,7 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        return self._value(parse(key, self._model.unit))
+        return self._value(parse(key, self.unit))
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
@@ -464,6 +460,7 @@ class Report(Mapping[str, float], AsTable):
         """Return the report of some tasks, which are weighted and drawn as in the whole."""
         group = Report.__new__(Report)
         group.seed = self.seed
+        group.unit = self.unit
         group.weighting = self.weighting
         group._model = self._model.part(tasks)
         group.ranks = group._model.ranks
