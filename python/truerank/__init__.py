@@ -29,10 +29,10 @@ if _typing.TYPE_CHECKING:
     from . import retrieval as retrieval
     from ._core import __version__ as __version__
     from .counting.counter import RankCounter as RankCounter
+    from .counting.lists import TopK as TopK
     from .counting.lists import rank_against as rank_against
     from .counting.lists import rank_lists as rank_lists
     from .counting.ranking import rank as rank
-    from .embeddings.scoring import TopK as TopK
     from .embeddings.scoring import rank_embeddings as rank_embeddings
     from .embeddings.scoring import score_embeddings as score_embeddings
     from .embeddings.scoring import topk_embeddings as topk_embeddings
@@ -62,9 +62,9 @@ else:  # or a type checker would accept any name
     _NAMES = {
         "._core": ("__version__",),
         ".counting.counter": ("RankCounter",),
-        ".counting.lists": ("rank_against", "rank_lists"),
+        ".counting.lists": ("TopK", "rank_against", "rank_lists"),
         ".counting.ranking": ("rank",),
-        ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
+        ".embeddings.scoring": ("rank_embeddings", "score_embeddings", "topk_embeddings"),
         ".inference": ("compare",),
         ".errors": ("InputError", "InputTypeError", "InputValueError"),
         ".inputs.progress_listeners": ("Progress",),

@@ -122,10 +122,10 @@ def test_every_way_to_name_things_gives_the_same(
     known_pairs = {(q, e) for q, judged in known.items() for e in judged}
     if right_pairs(qrels) <= known_pairs:
         return
-    asked = {q for q, judged in qrels.items() if judged or not (in_text or form == "tuples")}
+    asked = {q for q, judged in qrels.items() if judged or not (in_text or form == "columns")}
     if known_pairs and asked.isdisjoint(q for q, _ in known_pairs):
         return  # which is refused where queries have names
-    if (in_text or form == "tuples") and are_of_other_queries(lists, qrels):
+    if (in_text or form == "columns") and are_of_other_queries(lists, qrels):
         return  # pairs have no query that is without one
     words = [f"d{i}" for i in range(8)]
     queries = [f"q{i}" for i in range(4)]

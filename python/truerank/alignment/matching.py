@@ -13,7 +13,8 @@ import numpy as np
 
 from .._core import Scores
 from ..arrays.row_keys import distinct, search_sorted, without
-from ..embeddings.scoring import TopK, topk_open_embeddings
+from ..counting.lists import TopK
+from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import default_arithmetic, widen_bfloat16

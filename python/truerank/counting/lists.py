@@ -38,6 +38,7 @@ PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 # A list for all tasks that is not in memory is read in tiles of so many bytes.
 TILE_BYTES = 64 << 20
+_SHOWN = 5
 
 # What the core finds of each task in its list. Places are those in the ids of all lists.
 # "place": that of the target; -1 for a miss.
@@ -47,6 +48,43 @@ TILE_BYTES = 64 << 20
 # "filtered_indptr", "filtered_places", "shared": the places of these, and of a target that the
 # filter names, as a selection: one list for all tasks that share list and filter.
 Listing = Mapping[str, Any]
+
+
+@public("truerank")
+class TopK(NamedTuple):
+    """The k most similar candidates of every task, in descending order of their scores.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (tasks, k)
+        Entities; the rest is -1 if a task has fewer than k candidates.
+    scores : ndarray of float32 or float64, shape (tasks, k)
+        Their scores; NaN where there is no candidate.
+
+    Examples
+    --------
+    >>> print(TopK(np.array([[2, 0], [1, -1]]), np.array([[0.5, 0.25], [3, np.nan]])))
+    top 2 of 2 tasks: entity (score)
+    task 0: 2 (0.5), 0 (0.25)
+    task 1: 1 (3)
+    """
+
+    ids: npt.NDArray[Any]
+    scores: npt.NDArray[Any]
+
+    def __str__(self) -> str:
+        tasks, k = self.ids.shape
+        lines = [f"top {k:,} of {tasks:,} tasks: entity (score)"]
+        first = zip(self.ids[:_SHOWN].tolist(), self.scores[:_SHOWN].tolist(), strict=True)
+        for task, (ids, scores) in enumerate(first):
+            pairs = zip(ids, scores, strict=True)
+            cells = [f"{i} ({score:.6g})" for i, score in pairs if i != -1]
+            if len(cells) > _SHOWN:
+                cells[_SHOWN:] = [f"{len(cells) - _SHOWN:,} more"]
+            lines.append(f"task {task}: {', '.join(cells) or 'none'}")
+        if tasks > _SHOWN:
+            lines.append(f"{tasks - _SHOWN:,} more tasks")
+        return "\n".join(lines)
 
 
 class CandidateLists(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core, devices
+from ..counting.lists import TopK
 from ..inputs.checks import check_size, positive_integer
 from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import (
@@ -31,46 +32,6 @@ if TYPE_CHECKING:
     from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
     from .vectors import CSLS
-
-
-_SHOWN = 5
-
-
-@public("truerank")
-class TopK(NamedTuple):
-    """The k most similar candidates of every task, in descending order of their scores.
-
-    Attributes
-    ----------
-    ids : ndarray of int64, shape (tasks, k)
-        Entities; the rest is -1 if a task has fewer than k candidates.
-    scores : ndarray of float32 or float64, shape (tasks, k)
-        Their scores; NaN where there is no candidate.
-
-    Examples
-    --------
-    >>> print(TopK(np.array([[2, 0], [1, -1]]), np.array([[0.5, 0.25], [3, np.nan]])))
-    top 2 of 2 tasks: entity (score)
-    task 0: 2 (0.5), 0 (0.25)
-    task 1: 1 (3)
-    """
-
-    ids: npt.NDArray[Any]
-    scores: npt.NDArray[Any]
-
-    def __str__(self) -> str:
-        tasks, k = self.ids.shape
-        lines = [f"top {k:,} of {tasks:,} tasks: entity (score)"]
-        first = zip(self.ids[:_SHOWN].tolist(), self.scores[:_SHOWN].tolist(), strict=True)
-        for task, (ids, scores) in enumerate(first):
-            pairs = zip(ids, scores, strict=True)
-            cells = [f"{i} ({score:.6g})" for i, score in pairs if i != -1]
-            if len(cells) > _SHOWN:
-                cells[_SHOWN:] = [f"{len(cells) - _SHOWN:,} more"]
-            lines.append(f"task {task}: {', '.join(cells) or 'none'}")
-        if tasks > _SHOWN:
-            lines.append(f"{tasks - _SHOWN:,} more tasks")
-        return "\n".join(lines)
 
 
 @public("truerank")

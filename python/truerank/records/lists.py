@@ -20,8 +20,7 @@ from .. import _core
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
-from ..counting.lists import PAD, as_lists
-from ..embeddings.scoring import TopK
+from ..counting.lists import PAD, TopK, as_lists
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import distinct_names, is_number, is_sparse, without_index

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
+from .. import reporting
 from ..arrays.row_keys import are_among, distinct
-from ..counting.lists import CandidateLists, as_lists
-from ..embeddings.scoring import TopK
+from ..counting.lists import CandidateLists, TopK, as_lists
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import Axis, choice
@@ -24,7 +24,6 @@ from ..records.lists import read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report
-from ..reporting.audit import Finding
 from ..tasks.candidates import ALL
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
@@ -446,11 +445,11 @@ class Task(SidedTask):
             _warn_of_missing(title, len(self.answers.query_ids), missing, unused)
             queries = format_count(len(missing), "query", "queries")
             words = f"{queries} with right answers without a list, as {first_names(missing)}"
-            findings.append(Finding("missing lists", len(missing), words))
+            findings.append(reporting.Finding("missing lists", len(missing), words))
         if unused:
             number = format_count(len(unused), "list")
             words = f"{number} of queries without right answers, as {first_names(unused)}"
-            findings.append(Finding("unused lists", len(unused), words))
+            findings.append(reporting.Finding("unused lists", len(unused), words))
         lengths: Any = np.diff(lists.indptr)
         if self.protocol.candidates == ALL:
             longest = int(lengths.max(initial=0))
@@ -462,7 +461,7 @@ class Task(SidedTask):
             known = names - int(counted_lengths.sum())
             if known > MUCH_KNOWN * names:
                 words = f"{percent(known / names)} of what lists name is known, and not counted"
-                findings.append(Finding("known in lists", known, words))
+                findings.append(reporting.Finding("known in lists", known, words))
         report._of_lists = findings
         return report
 
@@ -648,7 +647,7 @@ def _warn_of_missing(argument: str, asked: int, missing: ListedNames, unused: Li
     warn_user(f"{argument}: {text}")
 
 
-def _short_lists(longest: int, candidates: int) -> list[Finding]:
+def _short_lists(longest: int, candidates: int) -> list[reporting.Finding]:
     """Find that no list has more than a few of many candidates."""
     if not candidates or longest > FEW * candidates:
         return []
@@ -657,4 +656,4 @@ def _short_lists(longest: int, candidates: int) -> list[Finding]:
         f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
         'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
     )
-    return [Finding("short lists", longest, words)]
+    return [reporting.Finding("short lists", longest, words)]

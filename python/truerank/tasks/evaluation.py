@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from .. import devices
+from .. import devices, embeddings
 from ..arrays.row_keys import distinct, first_equals, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
-from ..counting.lists import CandidateLists, as_lists, rank_open_lists
+from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_row_blocks
-from ..embeddings.scoring import TopK, rank_open_embeddings
-from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import NUMBERED, Axis, by_position, flag, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
     from .._core import Scores
     from ..arrays.types import IntArray
+    from ..embeddings.vectors import Embeddings
     from ..inputs.rules import IoMode, Rules, Similarity
     from ..ranks.container import Ranks
     from .side import Side
@@ -210,7 +209,7 @@ def _rank_vectors(
         rows, height, noun, axis = _rows_to_hand_over(task, side, unique)
         argument = arguments[name]
         with argument_names(queries=argument, entities=kinds[name]):
-            embeddings = Embeddings(
+            vectors = embeddings.vectors.Embeddings(
                 queries[name],
                 candidates[kinds[name]],
                 options.get("similarity", "dot"),
@@ -220,17 +219,17 @@ def _rank_vectors(
                 entity_rows=_column_axis(task, name),
                 layout=rules.layout,
             )
-            embeddings.check_shape((height, side.n_candidates), (noun, "candidate"))
-        opened.append((argument, side, rows, embeddings))
-    sizes = [embeddings.nbytes for *_, embeddings in opened]
+            vectors.check_shape((height, side.n_candidates), (noun, "candidate"))
+        opened.append((argument, side, rows, vectors))
+    sizes = [vectors.nbytes for *_, vectors in opened]
     ranks_of_sides = []
     with watching(rules.progress, sum(sizes)) as watch:
-        for i, (argument, side, rows, embeddings) in enumerate(opened):
+        for i, (argument, side, rows, vectors) in enumerate(opened):
             first_rows = rows[first_equals(side.rows)]
-            mismatched = mismatched_vectors(argument, embeddings, rows, first_rows, side.targets)
+            mismatched = mismatched_vectors(argument, vectors, rows, first_rows, side.targets)
             with argument_names(scores=argument):
-                ranks = rank_open_embeddings(
-                    embeddings,
+                ranks = embeddings.scoring.rank_open_embeddings(
+                    vectors,
                     side.targets,
                     rules,
                     rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
@@ -423,7 +422,7 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
 
 
 def mismatched_vectors(
-    name: str, embeddings: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
+    name: str, vectors: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
 ) -> Flags:
     """Return the same for vectors of queries, and warn if rounding cannot be why they differ.
 
@@ -433,18 +432,18 @@ def mismatched_vectors(
     ----------
     name : str
         The argument of the queries, for the warning.
-    embeddings : Embeddings
+    vectors : Embeddings
     rows, others : ndarray of int64, shape (n,)
         The rows of each pair.
     targets : ndarray of int64, shape (n,)
         The entity that both are scored with.
     """
-    mismatched = mismatched_rows(embeddings.query_array, rows, others)
+    mismatched = mismatched_rows(vectors.query_array, rows, others)
     if mismatched.any():
         columns = targets[mismatched]
-        one = embeddings.score(rows[mismatched], columns, 1)
-        other = embeddings.score(others[mismatched], columns, 1)
-        number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
+        one = vectors.score(rows[mismatched], columns, 1)
+        other = vectors.score(others[mismatched], columns, 1)
+        number = f"{len(distinct(rows[mismatched])):,} of {vectors.shape[0]:,} rows"
         warn_of_other_scores(name, number, one, other)
     return mismatched
 
