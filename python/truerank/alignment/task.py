@@ -116,9 +116,9 @@ class Task(tasks.Task):
     sides : dict of str to Side
         Also as `left_to_right` and `right_to_left`. Their queries are entities, (m, 1).
     protocol : Protocol
-    audit : tuple of Finding
+    audit : Findings
         What is worth knowing about the pairs before numbers are believed, of the whole task:
-        ``print(*task.audit, sep="\n")``. Each has a `name`, a `count` and a `message`: how many
+        ``print(task.audit)``. Each has a `name`, a `count` and a `message`: how many
         pairs are ranked, "duplicates" and "leaks" with what was done with them, the pairs of a
         known split that share an entity where others do not, and what is "left out" of files.
     pairs : ndarray of int64, shape (n, 2), read-only

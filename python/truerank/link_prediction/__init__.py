@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
-    from .triples import Triples as Triples
-    from .triples import read_triples as read_triples
+    from .task import Triples as Triples
+    from .task import read_triples as read_triples
 else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
             "..tasks.candidates": ("Sampled",),
             ".listed_predictions": ("Predictions", "read_predictions"),
-            ".task": ("Task",),
-            ".triples": ("Triples", "read_triples"),
+            ".task": ("Task", "Triples", "read_triples"),
         },
     )

@@ -34,7 +34,6 @@ from ..tasks.candidates import (
     read_candidate_set,
 )
 from ..tasks.side import Side, TaskLists, make_side
-from .triples import SIDES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,8 +49,9 @@ TRIPLE = "triple"
 FACT = "fact"
 NONE = "none"
 FILTERS = (QUERY, TRIPLE, FACT, NONE)
-# The roles that make the queries of a side; the side has the name of the role of its answers.
-QUERY_ROLES: dict[str, tuple[str, ...]] = {
+# The roles that make the queries of a side, which has the name of the role of its answers. Tasks
+# come in this order of sides.
+SIDES: dict[str, tuple[str, ...]] = {
     "head": ("relation", "tail"),
     "tail": ("head", "relation"),
     "relation": ("head", "tail"),
@@ -165,7 +165,7 @@ def make_sides(
         if filter == NONE:
             known_answers = None
         elif filter != QUERY:
-            agreeing = QUERY_ROLES[name]
+            agreeing = SIDES[name]
             if filter == FACT:
                 agreeing = tuple(role for role in facts if role != name)
             known_answers = make_side(
@@ -197,7 +197,7 @@ def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[
     >>> roles_by_side(["tail"], [4])
     {'tail': ('head', 'relation', '4', 'tail')}
     """
-    return {side: (*QUERY_ROLES[side], *map(str, keys), side) for side in sides}
+    return {side: (*SIDES[side], *map(str, keys), side) for side in sides}
 
 
 def as_candidates(

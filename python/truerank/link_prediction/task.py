@@ -1,9 +1,9 @@
-"""The task of link prediction, made from triples, and the ways to evaluate it."""
+"""Triples, the task of link prediction that is made from them, and the ways to evaluate it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from ..inputs.checks import choice, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
-from ..records.splits import check_rules, findings_of_reading, name_splits
+from ..records.columns import FACTS
+from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
 from ..reporting import Report
 from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
@@ -22,6 +23,7 @@ from .sides import (
     FILTERS,
     NONE,
     QUERY,
+    SIDES,
     TRIPLE,
     TRIPLES,
     as_candidates,
@@ -29,13 +31,95 @@ from .sides import (
     make_sides,
     roles_by_side,
 )
-from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.splits import SplitTables
     from ..records.vocabularies import Names
     from ..tasks.side import Side
+
+
+@public("truerank.link_prediction")
+class Triples(NamedTuple):
+    """Triples as ids, and the labels of the ids.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n, 3 + qualifiers)
+        Head, relation and tail, then further columns.
+    entities, relations : tuple of str, tuple of int, or None
+        The labels in the order of the ids; None if the triples held ids.
+    qualifiers : tuple
+        The labels of each further column, or None.
+    """
+
+    ids: IntArray
+    entities: Names
+    relations: Names
+    qualifiers: tuple[tuple[str, ...] | None, ...] = ()
+
+
+@public("truerank.link_prediction")
+def read_triples(
+    triples: Any,
+    *,
+    entities: Any = None,
+    relations: Any = None,
+    columns: Mapping[str, str | int] | None = None,
+    header: bool | None = None,
+) -> Triples:
+    """Read triples of any form into ids.
+
+    Parameters
+    ----------
+    triples : path, table, rows, or tuple of columns
+        Head, relation, tail, then any further columns, in a form that `Task` takes; or a file of
+        OpenKE (``train2id.txt``), whose first line counts the others, of head, tail and relation in
+        this order. What an element names is said by `entities` and `relations`, as in `Task`. Text
+        holds labels, unless `entities` is an int or has labels that are int: then it holds
+        integers, and integers of relations too unless `relations` names them.
+    entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
+        None: the labels that occur, in ascending order (by code point), or ids from 0 to the
+        largest; an error if all labels are numbers written like ids. An int: the number of ids.
+        Labels in the order of their ids, a mapping to ids, or a file of them, as in `Task`.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "head", "relation" and "tail"; no others are read.
+    header : bool, optional
+        Whether the first line of a file names its columns, as in `Task`.
+
+    Returns
+    -------
+    Triples
+        ``ids`` (int64), and the labels of ``entities`` and ``relations``.
+
+    Raises
+    ------
+    TypeError
+        For anything else, and for floats.
+    ValueError
+        For fewer than three columns, lines of another width (with file and line), ids out of
+        range, unknown labels, and labels that are all numbers if neither their number nor their
+        order is given.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> triples = read_triples([("b", "likes", "a"), ("a", "knows", "b")])
+    >>> triples.ids
+    array([[1, 1, 0],
+           [0, 0, 1]])
+    >>> triples.entities, triples.relations
+    (('a', 'b'), ('knows', 'likes'))
+    """
+    orders = {"entities": entities, "relations": relations}
+    tables = read_tables(
+        {"triples": ("triples", triples)}, FACTS, orders, columns=columns, header=header
+    )
+    entities, relations, _, *further = tables.vocabularies.values()
+    qualifiers = tuple(vocabulary.words for vocabulary in further)
+    ids = np.ascontiguousarray(tables.rows)
+    return Triples(ids, entities.names, relations.names, qualifiers)
 
 
 @public("truerank.link_prediction")
@@ -111,9 +195,9 @@ class Task(SidedTask):
         Each is an attribute, too: `head`, `tail`, `relation`. Queries of a tail are rows (head,
         relation, ...), of a head (relation, tail, ...), those of a relation (head, tail, ...).
     protocol : Protocol
-    audit : tuple of Finding
+    audit : Findings
         What is worth knowing about the triples before numbers are believed, of the whole task:
-        ``print(*task.audit, sep="\n")``. Each has a `name`, a `count` and a `message`: how many
+        ``print(task.audit)``. Each has a `name`, a `count` and a `message`: how many
         triples are ranked, "duplicates" and "leaks" with what was done with them, the triples of a
         known split that share a query where others do not, columns and headers that are "left
         out", what was "found" in all splits, and the triples, entities and relations that are
@@ -204,10 +288,18 @@ class Task(SidedTask):
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides)
-        named_splits = name_splits(split, test, known)
-        splits = read_splits(
-            named_splits, entities, relations, keys=keys, columns=columns, header=header
+        orders = {"entities": entities, "relations": relations}
+        splits = read_tables(
+            name_splits(split, test, known),
+            FACTS,
+            orders,
+            columns=columns,
+            header=header,
+            has_further=keys is not None,
+            refuses_further=keys is None,
         )
+        if not splits.tested:
+            raise InputValueError(split, expected="at least one triple", got="none")
         width = splits.rows.shape[1]
         key_columns = _read_keys(keys, width)
         filter_name = _read_filter(filter, known is not None)
@@ -217,7 +309,7 @@ class Task(SidedTask):
         )
         labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
         self.qualifiers = tuple(labels[3:])
-        self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
+        self._unread_orders = _unsaid_orders(splits, orders)
         is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides_of_task = make_sides(
             chosen_sides, splits, kept, key_columns, filter_name, candidate_sets, is_asked=is_asked

@@ -124,7 +124,7 @@ class Task(SidedTask):
         The number of queries that have no right answer.
     leaked : int
         The number of right answers that a known split has, too.
-    audit : tuple of Finding
+    audit : Findings
         One for each known split of which some rows do not meet the task, or have a grade of 0 or
         less, with their number; and one for `leaked`, with the first of them.
 

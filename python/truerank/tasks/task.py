@@ -105,9 +105,9 @@ class Task:
         return look_up(self.test_rows, side.units)[1]
 
     @property
-    def audit(self) -> tuple[reporting.Finding, ...]:
+    def audit(self) -> reporting.Findings:
         """What is worth knowing about the facts before numbers are believed, of the whole task."""
-        return tuple(reporting.Finding(*parts) for parts in self._findings)
+        return reporting.Findings(reporting.Finding(*parts) for parts in self._findings)
 
     # -- parts -------------------------------------------------------------------------------------
 
