@@ -116,34 +116,28 @@ def degree_buckets(numbers: IntArray) -> Labels:
 
 
 def make_sides(
-    sides: Sequence[str],
+    roles: Mapping[str, Sequence[str]],
     splits: SplitTables,
     kept: IntArray,
-    keys: Sequence[int],
     filter: str,
     candidates: Mapping[str, CandidateSet],
-    *,
-    is_asked: npt.NDArray[np.bool_],
-) -> dict[str, Side]:
-    """Make the tasks of some sides.
+) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
+    """Make the tasks of some sides, and say which triples of all splits share a query with them.
 
     Parameters
     ----------
-    sides : sequence of {"head", "tail", "relation"}
-        The sides to predict.
+    roles : mapping of str to sequence of str
+        Of the sides to predict, as `roles_by_side` returns them.
     splits : SplitTables
         The evaluated split, which comes first, and the known ones.
     kept : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
-    keys : sequence of int
-        The further columns that are part of a query.
     filter : str
         The rule by which known answers are left out: a word of `FILTERS`.
     candidates : mapping of str to CandidateSet
         By side.
-    is_asked : ndarray of bool
-        The triples of all splits that share a query of the task are marked in it.
     """
+    is_asked = np.zeros(len(splits.rows), dtype=bool)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][kept]
@@ -156,7 +150,7 @@ def make_sides(
     }
     del of_entities
     by_name = {}
-    for name, (*query, answer) in roles_by_side(sides, keys).items():
+    for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
         side = make_side(
             name, facts, kept, query=query, answer=answer, n_candidates=size, is_asked=is_asked
@@ -186,7 +180,7 @@ def make_sides(
         }
         among = candidates_of_side(candidates[name], side, splits)
         by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
-    return by_name
+    return by_name, is_asked
 
 
 def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:
@@ -392,9 +386,11 @@ def audit_triples(
     Raises
     ------
     ValueError
-        If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
-        unseen triples without known splits.
+        If a rule is "raise" and there are such triples, if no triple is there or left, and for a
+        rule about unseen triples without known splits.
     """
+    if not splits.tested:
+        raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
     columns = [splits.rows[:, column] for column in (0, 1, 2, *keys)]
     heads, relations, tails = (distinct(column) for column in columns[:3])
     entities = distinct(np.append(heads, tails))

@@ -266,7 +266,6 @@ class Task(SidedTask):
     tail: Side
     relation: Side
     test: IntArray
-    qualifiers: tuple[Names, ...]
 
     def __init__(
         self,
@@ -298,37 +297,29 @@ class Task(SidedTask):
             has_further=keys is not None,
             refuses_further=keys is None,
         )
-        if not splits.tested:
-            raise InputValueError(split, expected="at least one triple", got="none")
-        width = splits.rows.shape[1]
-        key_columns = _read_keys(keys, width)
-        filter_name = _read_filter(filter, known is not None)
+        key_columns = _read_keys(keys, splits.rows.shape[1])
+        has_known = known is not None
+        filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
-        kept, findings, more_findings = audit_triples(
-            splits, key_columns, rules, has_known=known is not None
-        )
+        kept, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
         labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
-        self.qualifiers = tuple(labels[3:])
         self._unread_orders = _unsaid_orders(splits, orders)
-        is_asked = np.zeros(len(splits.rows), dtype=bool)
-        sides_of_task = make_sides(
-            chosen_sides, splits, kept, key_columns, filter_name, candidate_sets, is_asked=is_asked
-        )
+        roles = roles_by_side(chosen_sides, key_columns)
+        sides_of_task, is_asked = make_sides(roles, splits, kept, filter_name, candidate_sets)
         findings += findings_of_reading(
             splits.sizes, TRIPLES, is_asked, splits.left_out, splits.notes
         )
         self.test = np.ascontiguousarray(splits.rows[kept])
-        filtered_by: tuple[str, ...] = () if filter_name == NONE else (*splits.known, split)
         protocol = Protocol(
-            filter=filtered_by,
-            filter_rule=_rule_of_protocol(filter_name, key_columns, width),
+            filter=() if filter_name == NONE else (*splits.known, split),
+            filter_rule=_rule_of_protocol(filter_name, key_columns, self.test.shape[1]),
             candidates=name_of_candidates,
             sampled=isinstance(candidates, Sampled),
             split=split,
         )
         super().__init__(
             sides_of_task,
-            roles=roles_by_side(chosen_sides, key_columns),
+            roles=roles,
             names=splits.vocabularies,
             protocol=protocol,
             facts=zip(self.test.T, labels, strict=True),
@@ -350,6 +341,11 @@ class Task(SidedTask):
         """The labels of relations in the order of their ids."""
         self._unread_orders.discard("relations")
         return self.names["relation"].names
+
+    @property
+    def qualifiers(self) -> tuple[Names, ...]:
+        """The labels of each further column, or None."""
+        return tuple(vocabulary.names for vocabulary in list(self.names.values())[3:])
 
     def _warn_of_orders(self) -> None:
         """Warn, once, that labels are in an order of our own, unless the user has read it."""
