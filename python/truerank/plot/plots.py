@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..metrics.averages import (
     arithmetic,
     rescale_weights,
 )
-from ..metrics.chance_model import Tasks, compress, hits
+from ..metrics.chance_model import compress, hits
 from ..metrics.keys import MACRO, increasing
 from ..metrics.ties import HIT
 from ..metrics.values import RankedTasks
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.rules import AnswerOrder
     from .drawing import Axes
-
-    _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 ORDERS = ("tasks", "value")  # These are of groups.
@@ -128,8 +125,9 @@ def draw_steps(
         handles.append(handle)
         names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
-    title = [text for text in (_shared_details(curves), note) if text]
-    draw_legend(ax, handles, names, ", ".join(title))
+    columns = zip(*(curve.details for curve in curves.values()), strict=True)
+    title = [words[0] for words in columns if len(set(words)) == 1]  # what all models share
+    draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
 
 
 def _draw_chance(
@@ -164,12 +162,6 @@ def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
     if len(x) == len(y):
         return y
     return np.append(y, y[-1:])
-
-
-def _shared_details(curves: Mapping[str, Steps]) -> str:
-    """The details that are the same for all models."""
-    columns = zip(*(curve.details for curve in curves.values()), strict=True)
-    return ", ".join(words[0] for words in columns if words[0] and len(set(words)) == 1)
 
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
@@ -236,7 +228,7 @@ def rank_distribution(
     most = _most_candidates(models, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
-    curves = _curves(models, side, kind, partial(_by_interval, edges[1:] - 1))
+    curves = _curves(models, side, kind, edges[1:] - 1, is_cumulative=False)
     note = unlike_protocols(models)
     draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
@@ -265,17 +257,13 @@ def hits_curve(
     reports : Report, or mapping of name to Report
         Each report is a line. Those of retrieval have success@k of each query: the CMC curve of
         identification, whose realistic line is the mean over all orders of ties.
-    side : str, optional
-        The side of the tasks. Default: all that are pooled.
-    kind : str
-        The kind of rank of the line.
+    side, kind, ax
+        As in `rank_distribution`.
     band : bool
         Fill the area between the optimistic and the pessimistic curve. Where no task ties they are
         equal.
     chance : bool
         Draw the mean of hits@k under chance, where each rank of a task is equally likely.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
 
     Returns
     -------
@@ -285,12 +273,8 @@ def hits_curve(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
-    KeyError
-        For a side that a report does not have.
-    TypeError, ValueError
-        For anything but Reports, if there are none, and for an unknown kind.
+    ImportError, KeyError, TypeError, ValueError
+        As `rank_distribution`.
 
     Examples
     --------
@@ -312,7 +296,7 @@ def hits_curve(
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     if are_of_ranks:
-        curves = _curves(models, side, kind, partial(_cumulative, cutoffs))
+        curves = _curves(models, side, kind, cutoffs, is_cumulative=True)
         heading = f"{kind} rank"
         label = "Hits@k"
     else:
@@ -354,30 +338,30 @@ def _curves(
     models: Mapping[str, Report],
     side: str | None,
     kind: str,
-    shares_of: Callable[[Sample, Sample, Sample], _Shares],
+    cutoffs: IntArray,
+    *,
+    is_cumulative: bool,
 ) -> dict[str, Steps]:
-    """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
+    """Compute the steps of each model in turn, so that only one model's ranks are in memory.
+
+    They are hits at the cutoffs, or the shares of tasks with a rank between two of them.
+    """
     curves = {}
     for name, report in models.items():
         sample = ranks_to_draw(report, side, kind)
         best = ranks_to_draw(report, side, "optimistic")
         worst = ranks_to_draw(report, side, "pessimistic")
-        line, low, high, chance = shares_of(sample, best, worst)
+        chance = chance_hits(sample, cutoffs)
+        if is_cumulative:
+            line, low, high = (hits_at(one, cutoffs) for one in (sample, worst, best))
+        else:
+            line = shares(sample, cutoffs)
+            low, high = bounds_of_shares(best, worst, cutoffs)
+            chance = np.diff(chance, prepend=0.0)
         tasks = len(sample.ranks)
         details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
         curves[name] = Steps(line, low, high, chance, tasks, details)
     return curves
-
-
-def _by_interval(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
-    chance = np.diff(chance_hits(sample, cutoffs), prepend=0.0)
-    low, high = bounds_of_shares(best, worst, cutoffs)
-    return shares(sample, cutoffs), low, high, chance
-
-
-def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
-    line, low, high = (hits_at(one, cutoffs) for one in (sample, worst, best))
-    return line, low, high, chance_hits(sample, cutoffs)
 
 
 def _format_candidates(sample: Sample | Report) -> str:
@@ -502,25 +486,21 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     >>> chance_hits(Sample(np.array([1.0, 4.0]), np.array([5, 10])), np.array([1, 5]))
     array([0.15, 0.75])
     """
-    tasks = _tasks_by_size(sample)
-    return np.array([hits(tasks, k)[0] for k in cutoffs.tolist()])
-
-
-def _tasks_by_size(sample: Sample) -> Tasks:
-    """Merge tasks with the same number of candidates: a mean needs only their total weight."""
     if sample.weights is None:
-        return compress(sample.candidates)
-    sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
-    mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
-    return compress((sizes, counts), mass / counts)
+        tasks = compress(sample.candidates)
+    else:  # A mean needs only the total weight of the tasks with the same number of candidates.
+        sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
+        mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
+        tasks = compress((sizes, counts), mass / counts)
+    return np.array([hits(tasks, k)[0] for k in cutoffs.tolist()])
 
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks in each of m intervals; tasks with the number m are in none."""
     mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
     total = mass.sum() or np.nan  # Without tasks no share is known.
-    found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
-    return found
+    interval_shares: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
+    return interval_shares
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -595,15 +575,15 @@ def groups(
     if order == "value":  # The best come first, and those without a value last.
         sign = 1 if increasing(key) is False else -1
         labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
-    chosen = labels[:most]
-    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))
-    widths = np.array([values[label] for label in chosen])
-    ax.barh(range(len(chosen)), widths, height=0.68, color=COLOURS[5], zorder=1)
+    shown = labels[:most]
+    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
+    widths = np.array([values[label] for label in shown])
+    ax.barh(range(len(shown)), widths, height=0.68, color=COLOURS[5], zorder=1)
     for place in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, place, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
     if flag("interval", interval):
-        bounds = [_bounds(report.groups[label], metric, level) for label in chosen]
+        bounds = [_bounds(report.groups[label], metric, level) for label in shown]
         known = {place: ends for place, ends in enumerate(bounds) if not math.isnan(sum(ends))}
         if known:
             low, high = zip(*known.values(), strict=True)
@@ -612,12 +592,12 @@ def groups(
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
     # These spaces are as wide as digits are.
-    numbers = [f"{tasks[label]:\u2007>{width},}" for label in chosen]
-    _write_rows(ax, list(map(label_text, chosen)), numbers, COUNTED[report.unit])
+    numbers = [f"{tasks[label]:\u2007>{width},}" for label in shown]
+    _write_rows(ax, list(map(label_text, shown)), numbers, COUNTED[report.unit])
     ax.set_xlabel(key.title)
     title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
-    if len(chosen) < len(labels):
-        title = f"{len(chosen):,} of {title}"
+    if len(shown) < len(labels):
+        title = f"{len(shown):,} of {title}"
     draw_legend(ax, handles, names, title)
     return ax
 
