@@ -33,8 +33,8 @@ from .report_table import (
     GROUP,
     MICRO,
     add_intervals,
+    choose_kinds,
     choose_metrics,
-    chosen_kinds,
     group_sizes,
     is_auto,
     label_column,
@@ -167,8 +167,8 @@ def table(
         differing, notes_of_tests = _differences(lines, keys, against, options)
         notes_below += notes_of_tests
     if flag("interval", interval):
-        runs_and_units = ((_alone(runs), unit) for runs in lines["reports"])
-        notes_below += add_intervals(lines, keys, runs_and_units, confidence(level))
+        models_of_lines = ((runs, unit) for runs in lines["reports"])
+        notes_below += add_intervals(lines, keys, models_of_lines, confidence(level))
     columns = metric_columns(keys, lines, percent=percent, is_ranked=not unlike)
     first = next(iter(models.values()))[0]
     rows: Sequence[int] = range(len(lines["model"]))
@@ -268,8 +268,8 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
 def _read_lines(models: Models, keys: Mapping[str, Key], has_groups: bool, kinds: Names) -> Lines:
     """Return the lines of all models: of all tasks, of macro averages, of groups."""
     reports = [report for runs in models.values() for report in runs]
-    key_of_row = reports[0].grammar.key_of_row
-    named_kinds = _read_kinds(reports, keys, kinds)
+    grammar = reports[0].grammar
+    kinds_of_rows = _read_kinds(reports, keys, kinds)
     parts: list[tuple[str, str, Models, Keys]] = [(MICRO, MICRO, models, keys)]
     if has_groups:
         parts.append((MACRO, MACRO, models, _macro_keys(keys)))
@@ -277,16 +277,38 @@ def _read_lines(models: Models, keys: Mapping[str, Key], has_groups: bool, kinds
             parts.append((GROUP, label_text(label), of_group, keys))
     lines: Lines = defaultdict(list)
     for part, (average, group, of_part, keys_of_part) in enumerate(parts):
-        for (name, runs), kind in itertools.product(of_part.items(), named_kinds):
+        for (name, runs), kind in itertools.product(of_part.items(), kinds_of_rows):
             keys_of_line = dict(keys_of_part)
-            for column, key in keys_of_part.items():
-                if kind and key is not None:
-                    keys_of_line[column] = key_of_row(key, key.side, kind)
+            for column, each in keys_of_part.items():
+                if kind and each is not None:
+                    keys_of_line[column] = grammar.key_of_row(each, each.side, kind)
             cells = {"part": part, "average": average, "group": group, "kind": kind, "model": name}
             cells |= {"reports": runs, "runs": len(runs), "keys": keys_of_line}
             for column, cell in cells.items():
                 lines[column].append(cell)
     return lines
+
+
+def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+    """List the kinds of a table: "" for those that the keys have."""
+    if kinds is None:
+        return [""]
+    grammar = reports[0].grammar
+    for name, key in keys.items():
+        if key != grammar.key_of_row(key, key.side, grammar.default_kind):
+            raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
+    kinds_of_reports = {kind for report in reports for kind in choose_kinds(report, kinds)}
+    return [kind for kind in grammar.row_kinds if kind in kinds_of_reports]
+
+
+def _macro_keys(keys: Mapping[str, Key]) -> Keys:
+    """Return the keys of macro averages; a z has no mean over groups."""
+    macro_keys: dict[str, Key | None] = {}
+    for column, key in keys.items():
+        if key.macro:
+            raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
+        macro_keys[column] = None if key.adjustment == "z" else replace(key, macro=True)
+    return macro_keys
 
 
 def _groups_of_models(models: Models) -> dict[Hashable, Models]:
@@ -308,28 +330,6 @@ def _groups_of_models(models: Models) -> dict[Hashable, Models]:
     return groups
 
 
-def _macro_keys(keys: Mapping[str, Key]) -> Keys:
-    """Return the keys of macro averages; a z has no mean over groups."""
-    macro_keys: dict[str, Key | None] = {}
-    for column, key in keys.items():
-        if key.macro:
-            raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
-        macro_keys[column] = None if key.adjustment == "z" else replace(key, macro=True)
-    return macro_keys
-
-
-def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names) -> list[str]:
-    """List the kinds of a table: "" for those that the keys have."""
-    if kinds is None:
-        return [""]
-    grammar = reports[0].grammar
-    for name, key in keys.items():
-        if key != grammar.key_of_row(key, key.side, grammar.default_kind):
-            raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
-    kinds_shown = {kind for report in reports for kind in chosen_kinds(report, kinds)}
-    return [kind for kind in grammar.row_kinds if kind in kinds_shown]
-
-
 def _add_values(lines: Lines, columns: Iterable[str], is_repeated: bool) -> None:
     """Add the means over runs to the lines, and where there are several their deviations."""
     for name in columns:
@@ -348,16 +348,11 @@ def _add_values(lines: Lines, columns: Iterable[str], is_repeated: bool) -> None
                 lines[f"{name} std"].append(deviation)
 
 
-def _alone(runs: list[Report]) -> Report | list[Report]:
-    """Return the Report of a single run, which has intervals of its own; else all runs."""
-    return runs[0] if len(runs) == 1 else runs
-
-
 # -- differences -----------------------------------------------------------------------------------
 
 
 def _differences(
-    lines: Lines, keys: Keys, against: str, options: Mapping[str, Any]
+    lines: Lines, keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
 ) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
@@ -373,17 +368,19 @@ def _differences(
     if len(models) < 2:
         raise InputValueError("against", expected="at least two models", got=len(models))
     comparisons: list[Comparison] = []
-    tested: list[tuple[str, set[tuple[int, str]]]] = []  # Of each its average and its cells.
+    cells_of_tests: list[set[tuple[int, str]]] = []
+    are_of_groups = []
     for rows in parts.values():
         for comparison, cells in _compare_lines(lines, rows, keys, reference, options):
             comparisons.append(comparison)
-            tested.append((lines["average"][rows[0]], cells))
+            cells_of_tests.append(cells)
+            are_of_groups.append(lines["average"][rows[0]] == GROUP)
     if not comparisons:
         return set(), ["No column has values that can be tested."]
     comparisons = corrected(comparisons)
     alpha = error_rate(options["level"])
     differing: set[tuple[int, str]] = set()
-    for comparison, (_, cells) in zip(comparisons, tested, strict=True):
+    for comparison, cells in zip(comparisons, cells_of_tests, strict=True):
         if comparison.p_holm is not None and comparison.p_holm <= alpha:
             differing |= cells
     named = "the best of its column" if reference == BEST else reference
@@ -393,29 +390,26 @@ def _differences(
     methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
     family = format_count(len(comparisons), "comparison")
     notes = [f"{verdict}: {methods}, p <= {alpha:g} by Holm's rule over {family}."]
-    averages = [average for average, _ in tested]
-    notes += map(sentence, _notes_on_tests(comparisons, averages))
-    untested = [name for name, key in lines["keys"][0].items() if key is not None and _is_open(key)]
-    if untested:
-        notes.append(f"Not tested, as no means over units: {', '.join(untested)}.")
+    notes += _notes_on_tests(comparisons, are_of_groups, keys)
     return differing, notes
 
 
-def _is_open(key: Key) -> bool:
-    """Whether models may differ in a key that cannot be tested."""
-    return key.metric != COUNT and bool(why_incomparable(key))
-
-
-def _notes_on_tests(comparisons: Sequence[Comparison], averages: Sequence[str]) -> Iterator[str]:
-    """Yield what limits the trust in comparisons; of those within groups how many it concerns."""
-    pairs = list(zip(comparisons, averages, strict=True))
-    yield from format_notes([comparison for comparison, average in pairs if average != GROUP])
+def _notes_on_tests(
+    comparisons: Sequence[Comparison], are_of_groups: Sequence[bool], keys: Mapping[str, Key]
+) -> Iterator[str]:
+    """Say what limits the trust in comparisons; of those within groups how many it concerns."""
+    pairs = list(zip(comparisons, are_of_groups, strict=True))
+    of_all = [comparison for comparison, is_of_group in pairs if not is_of_group]
+    yield from map(sentence, format_notes(of_all))
     numbers: Counter[str] = Counter()
-    for comparison, average in pairs:
-        if average == GROUP:
+    for comparison, is_of_group in pairs:
+        if is_of_group:
             numbers.update(note.partition(":")[0] for note in dict.fromkeys(comparison.notes))
     for words, number in numbers.items():
-        yield f"{words}: {format_count(number, 'comparison')} within groups"
+        yield sentence(f"{words}: {format_count(number, 'comparison')} within groups")
+    untested = [name for name, key in keys.items() if key.metric != COUNT and why_incomparable(key)]
+    if untested:
+        yield f"Not tested, as no means over units: {', '.join(untested)}."
 
 
 def _compare_lines(
@@ -476,8 +470,16 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
     for name in others:
         one, two = models[first], models[name]
         for i in range(max(len(one), len(two))):  # These are runs of the same tasks, or folds.
-            pair = (one[i % len(one)], two[i % len(two)])
-            reason = _why_unlike(*pair, (first, name), macro)
+            a, b = one[i % len(one)], two[i % len(two)]
+            reason = ""
+            if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
+                reason = f"cannot be compared with {first}: unlike groups"
+            else:
+                try:
+                    pair, _ = read_models({first: a, name: b})
+                    pair_ranks(pair[first][first], pair[name][name], (first, name))
+                except InputValueError as error:
+                    reason = str(error.problem).partition("; allow_unlike")[0]
             if reason:
                 reasons.append(f"{name} {reason}")
                 break
@@ -485,20 +487,6 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
         advice = "allow_unlike=True puts them side by side, without a best"
         raise InputValueError("reports", f"{reasons[0]}; {advice}")
     return reasons
-
-
-def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
-    """Say why two reports cannot be compared; an empty text where they can."""
-    refused = f"cannot be compared with {names[0]}"
-    if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
-        return f"{refused}: unlike groups"
-    try:
-        models, _ = read_models({names[0]: a, names[1]: b})
-        one, two = (runs[name] for name, runs in models.items())
-        pair_ranks(one, two, names)
-    except InputValueError as error:
-        return str(error.problem).partition("; allow_unlike")[0]
-    return ""
 
 
 def _doubts(models: Models) -> Iterator[str]:

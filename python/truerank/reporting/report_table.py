@@ -191,11 +191,14 @@ def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[Pairs, Pai
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
     default_kind = report.grammar.default_kind
     if sides is None:
-        of_all = _default_sides(report)
+        of_all = list(report.sides)
+        named = [side for side in of_all if side not in (ALL_SIDES, UNPOOLED_SIDE)]
+        if len(named) == 1 and report.tasks(named[0]) == report.tasks(of_all[0]):
+            of_all.remove(ALL_SIDES)  # A side that has all tasks stands for the pooled ones.
         of_groups = of_all[:1]
     else:
         of_all = of_groups = unique_keys(sides, "sides")
-    kinds_of_all = chosen_kinds(report, kinds)
+    kinds_of_all = choose_kinds(report, kinds)
     for side in of_all:
         report.tasks(side)  # It raises for an unknown side.
     few = is_auto(kinds) and default_kind in kinds_of_all
@@ -204,26 +207,17 @@ def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[Pairs, Pai
     return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
 
 
-def _default_sides(report: Report) -> list[str]:
-    """List the sides that have keys; one that has all tasks stands for the pooled ones."""
-    sides = list(report.sides)
-    named = [side for side in sides if side not in (ALL_SIDES, UNPOOLED_SIDE)]
-    if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
-        sides.remove(ALL_SIDES)
-    return sides
-
-
-def chosen_kinds(report: Report, kinds: Names) -> list[str]:
+def choose_kinds(report: Report, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
     grammar = report.grammar
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
     if kinds is not None and not is_word:
-        named = unique_keys(kinds, "kinds")
-        for kind in named:
+        names = unique_keys(kinds, "kinds")
+        for kind in names:
             if kind not in grammar.row_kinds:
                 problem = f"no such kind of rank; {suggest(kind, grammar.row_kinds)}"
                 raise UnknownKeyError(repr(kind), problem)
-        return named
+        return names
     if kinds == ALL_KINDS or kinds_differ(report):
         return list(grammar.tie_kinds)
     return [grammar.default_kind]
@@ -232,8 +226,8 @@ def chosen_kinds(report: Report, kinds: Names) -> list[str]:
 def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     grammar = report.grammar
-    chosen = choose_metrics(metrics, grammar.few, grammar.listed)
-    keys = {name: report.read_key(name) for name in chosen}
+    names = choose_metrics(metrics, grammar.few, grammar.listed)
+    keys = {name: report.read_key(name) for name in names}
     for name, key in keys.items():
         if key != grammar.column_of(key):
             expected = f"{grammar.column_form} as a column of a table"
@@ -519,10 +513,10 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float)
         texts.append(f"Brackets hold {100 * level:g} % intervals over {units}.")
     texts += map(sentence, notes.values())
     for kind, groups in groups_of_note.items():
-        named = ", ".join(list(groups)[:GROUPS_NAMED])
+        names = ", ".join(list(groups)[:GROUPS_NAMED])
         if len(groups) > GROUPS_NAMED:
-            named += f" and {len(groups) - GROUPS_NAMED:,} more"
-        texts.append(sentence(f"{kind}: {format_count(len(groups), 'group')} ({named})"))
+            names += f" and {len(groups) - GROUPS_NAMED:,} more"
+        texts.append(sentence(f"{kind}: {format_count(len(groups), 'group')} ({names})"))
     return texts
 
 
