@@ -470,16 +470,8 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
     for name in others:
         one, two = models[first], models[name]
         for i in range(max(len(one), len(two))):  # These are runs of the same tasks, or folds.
-            a, b = one[i % len(one)], two[i % len(two)]
-            reason = ""
-            if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
-                reason = f"cannot be compared with {first}: unlike groups"
-            else:
-                try:
-                    pair, _ = read_models({first: a, name: b})
-                    pair_ranks(pair[first][first], pair[name][name], (first, name))
-                except InputValueError as error:
-                    reason = str(error.problem).partition("; allow_unlike")[0]
+            pair = one[i % len(one)], two[i % len(two)]
+            reason = _why_unlike(*pair, (first, name), macro)
             if reason:
                 reasons.append(f"{name} {reason}")
                 break
@@ -487,6 +479,19 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
         advice = "allow_unlike=True puts them side by side, without a best"
         raise InputValueError("reports", f"{reasons[0]}; {advice}")
     return reasons
+
+
+def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
+    """Say why two reports cannot be compared; an empty text where they can."""
+    if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
+        return f"cannot be compared with {names[0]}: unlike groups"
+    try:
+        models, _ = read_models({names[0]: a, names[1]: b})
+        one, two = (runs[name] for name, runs in models.items())
+        pair_ranks(one, two, names)
+    except InputValueError as error:
+        return str(error.problem).partition("; allow_unlike")[0]
+    return ""
 
 
 def _doubts(models: Models) -> Iterator[str]:
