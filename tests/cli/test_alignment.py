@@ -47,6 +47,7 @@ def world() -> None:
     np.save("test", np.array(PAIRS["test"]))
     np.save("S", MATRIX)
     np.save("l", [2, 4, 5, 6, 7])
+    np.save("zero", np.float32(0))
 
 
 Align = Callable[..., Outcome]
@@ -309,6 +310,7 @@ def test_findings(align: Align) -> None:
         ("o1.npy o2.npy --data oea --columns left=0,right=1", 2, "--columns cannot apply"),
         ("--scores S.npy test.tsv --similarity l1", 2, "--similarity cannot apply to scores"),
         ("d1.npy d2.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout of DBP15k"),
+        ("zero.npy R.npy test.tsv", 1, "LEFT: expected a vector in each row, got a number alone"),
         ("test.tsv R.npy test.tsv", 1, "LEFT: test.tsv: expected a .npy file, the header"),
         ("L.npy R.npy --data nowhere", 1, "nowhere"),
         ("o1.npy o2.npy --data oea --fold 2 --split valid", 1, "--split: expected one of"),

@@ -94,7 +94,8 @@ def align(values: Values) -> None:
     """
     folder = values.pop("data", None)
     take_arguments(values, folder)
-    kind, model = open_model(values, "left right")
+    with argument_names(left="LEFT", right="RIGHT"):
+        kind, model = open_model(values, "left right")
     facts = take(values, "split candidates duplicates leaks")
     what = kind
     if folder is None:

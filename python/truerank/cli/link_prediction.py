@@ -175,4 +175,4 @@ def count_candidates(kind: str, model: Values) -> dict[str, int]:
     """Return how many entities and relations a model has."""
     if kind == "scores":
         return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in model.items()}
-    return {name: len(model[name]) for name in KINDS if name in model and model[name].ndim > 0}
+    return {name: len(model[name]) for name in KINDS if name in model}

@@ -54,14 +54,14 @@ def open_store(path: str, **keywords: Any) -> Store:
     return store
 
 
-def open_model(values: Values, vectors: str, needs_all: bool = True) -> tuple[str, Values]:
+def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[str, Values]:
     """Take a model from the options: its scores if they are given, or else its vectors.
 
     Parameters
     ----------
     values : dict
-    vectors : str
-        The keywords of vectors.
+    keywords : str
+        Those of its vectors.
     needs_all : bool
         Whether all of them are needed.
 
@@ -69,27 +69,30 @@ def open_model(values: Values, vectors: str, needs_all: bool = True) -> tuple[st
     -------
     kind : str
         "scores" or "vectors".
-    arrays : dict
+    model : dict
         What the methods of a task take, by keyword.
     """
-    arrays: Values = {}
+    model: Values = {}
     if "scores" in values:
         reading = {name: values[name] for name in ("dtype", "io") if name in values}
         paths = values.pop("scores")
         if not isinstance(paths, dict):
             paths = {"scores": paths}
         for name, path in paths.items():
-            arrays[name] = open_store(path, **reading)
-        return "scores", arrays
-    by_option = take(values, vectors)
+            model[name] = open_store(path, **reading)
+        return "scores", model
+    by_option = take(values, keywords)
     for name, value in by_option.items():
-        arrays |= value if isinstance(value, dict) else {name: value}
-    if not by_option or (needs_all and len(by_option) < len(vectors.split())):
-        ways = ", ".join(f"--{name}" for name in vectors.split())
+        model |= value if isinstance(value, dict) else {name: value}
+    if not by_option or (needs_all and len(by_option) < len(keywords.split())):
+        ways = ", ".join(f"--{name}" for name in keywords.split())
         raise click.UsageError(
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
         )
-    return "vectors", arrays
+    for name, vectors in model.items():
+        if vectors.ndim == 0:
+            raise InputValueError(name, expected="a vector in each row", got="a number alone")
+    return "vectors", model
 
 
 def counter(task: Any, kind: str, model: Values, values: Values) -> Callable[[], tr.Report]:

@@ -110,9 +110,8 @@ def retrieve(values: Values) -> None:
             )
     else:
         kind, model = open_model(values, "queries entities")
-        array = model["scores"] if kind == "scores" else model["entities"]
-        if candidates is None and len(array.shape) > 0:
-            candidates = array.shape[-1] if kind == "scores" else array.shape[0]
+        if candidates is None:
+            candidates = model["scores"].shape[-1] if kind == "scores" else len(model["entities"])
         if isinstance(candidates, int):
             candidates = range(candidates)
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
