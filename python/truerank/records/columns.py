@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,7 +82,7 @@ class Door:
     forms: str = ""
     mappings: str = ""
 
-    @property
+    @cached_property
     def needed_roles(self) -> list[str]:
         """The roles that every table has."""
         return list(self.roles)[: self.needed]
@@ -610,6 +611,8 @@ def _as_list(name: str, values: Any, expected: str) -> Any:
     """Return elements as a list or a tuple, or as an array of integers."""
     if isinstance(values, (list, tuple)):
         return values
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iu":
+        return values  # This is the usual case, and costs as little as possible.
     refuse_mask(name, values, expected)
     if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
         raise InputTypeError(name, expected=expected, got=repr(values))

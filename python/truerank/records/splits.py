@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -73,17 +74,17 @@ class SplitTables:
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def known(self) -> list[str]:
         """The names of all splits but the evaluated one."""
         return list(self.sizes)[1:]
 
-    @property
+    @cached_property
     def tested(self) -> int:
         """The number of rows of the evaluated split."""
         return next(iter(self.sizes.values()))
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, IntArray]:
         """The ids of all splits by role."""
         return dict(zip(self.vocabularies, self.rows.T, strict=True))
