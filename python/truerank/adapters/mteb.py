@@ -148,11 +148,11 @@ class ExactSearchIndex:
         indices: list[list[int]] = []
         for row, size in enumerate(sizes.tolist()):
             scores.append(top.scores[row, :size].tolist())
-            found = top.ids[row, :size].tolist()
+            columns = top.ids[row, :size].tolist()
             if candidates is not None:
                 place_of = {id: place for place, id in enumerate(candidates[row])}
-                found = [place_of[id] for id in found]
-            indices.append(found)
+                columns = [place_of[id] for id in columns]
+            indices.append(columns)
         return scores, indices
 
 

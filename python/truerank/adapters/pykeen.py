@@ -119,7 +119,7 @@ LINEAR = dict.fromkeys(TAILS, "t") | dict.fromkeys(BOTH.split(), "th")
 PRODUCTS = {getattr(modules, f"{name}Interaction"): sides for name, sides in LINEAR.items()}
 
 
-def similarity_of(interaction: Any, asked: str) -> str | None:
+def similarity_of(interaction: Any, role: str) -> str | None:
     """Return the similarity that makes the scores of candidate tails ("t") or heads ("h")."""
     kind = type(interaction)
     if kind is modules.RotatEInteraction:
@@ -129,7 +129,7 @@ def similarity_of(interaction: Any, asked: str) -> str | None:
     # ProjE's activation may round different scores to ties.
     activation = getattr(interaction, "outer_activation", None)
     is_plain = activation is None or isinstance(activation, torch.nn.Identity)
-    if is_plain and asked in PRODUCTS.get(kind, ""):
+    if is_plain and role in PRODUCTS.get(kind, ""):
         return "dot"
     return None
 
@@ -160,8 +160,8 @@ class Vectors:
     """One side of a model as vectors; with inverse relations, heads are tails of the inverse."""
 
     interaction: Any
-    # "t" or "h": the place of candidates in the interaction.
-    asked: str
+    # "t" or "h": what candidates are in the interaction.
+    role: str
     # The columns of the entity and of the relation in a query.
     columns: list[int]
     # The model's representations of the entities of queries.
@@ -176,7 +176,7 @@ class Vectors:
     def distance(self) -> Distance | None:
         """What distance the score is, with the candidates as tails; None for a dot product."""
         form = DISTANCES.get(type(self.interaction))
-        if form is None or self.asked == "t":
+        if form is None or self.role == "t":
             return form
         if form.back is not None:
             return Distance(form.back)
@@ -232,14 +232,14 @@ class Vectors:
         form = self.distance
         if form is not None:
             vectors = form.head(self.interaction, entities, relations)
-            if form.shift is not None and self.asked == "t":
+            if form.shift is not None and self.role == "t":
                 vectors = vectors + relations[form.shift]
             elif form.shift is not None:
                 vectors = vectors - relations[form.shift]
             return joined([vectors])
         count = len(entities[0])
         zeros = [x.new_zeros(count, *x.shape[1:]).requires_grad_() for x in self.candidates]
-        parts = {"h": entities, "t": entities, "r": relations, self.asked: zeros}
+        parts = {"h": entities, "t": entities, "r": relations, self.role: zeros}
         arguments: dict[str, Any] = {}
         for name, representations in parts.items():
             # An interaction takes a single representation without a list.
@@ -250,7 +250,7 @@ class Vectors:
 
     def candidate_vectors(self, relation: int) -> tuple[Any, dict[str, Any]]:
         """Make the vectors (n, d) of candidates, for a relation, and say how they are scored."""
-        scoring: dict[str, Any] = {"similarity": similarity_of(self.interaction, self.asked)}
+        scoring: dict[str, Any] = {"similarity": similarity_of(self.interaction, self.role)}
         if self.distance is None:
             return joined(self.candidates), scoring
         relations = at(self.relations, self.ids[relation, None])
@@ -300,13 +300,13 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
         interaction = interaction.base  # PyKEEN wraps SimplE so.
     is_inverse = side.name == "head" and model.use_inverse_triples
-    asked = "t" if side.name == "tail" or is_inverse else "h"
-    if similarity_of(interaction, asked) is None:
+    role = "t" if side.name == "tail" or is_inverse else "h"
+    if similarity_of(interaction, role) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
     of_candidates = interaction.head_indices
     of_queries = interaction.tail_indices
-    if asked == "t":
+    if role == "t":
         of_candidates = interaction.tail_indices
         of_queries = interaction.head_indices
     candidates = [model.entity_representations[i](indices=None) for i in of_candidates]
@@ -320,7 +320,7 @@ def vectors_of(model: Any, side: Side, mode: Any) -> Vectors | str:
         ids = model.relation_inverter.map(batch=ids, index=0, invert=is_inverse)
     columns = COLUMNS[side.name]
     relations = model.relation_representations
-    vectors = Vectors(interaction, asked, columns, entities, relations, ids[:, 0], candidates)
+    vectors = Vectors(interaction, role, columns, entities, relations, ids[:, 0], candidates)
     if not vectors.has_scores_of(model, side):
         return "its vectors do not give its scores"
     return vectors

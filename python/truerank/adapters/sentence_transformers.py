@@ -125,7 +125,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         """The report of the last call, of the main score function or the one with the best nDCG."""
         if self.main_score_function is not None:
             return self.reports[self.main_score_function.value]
-        return max(self.reports.values(), key=lambda found: found[f"ndcg@{max(self.ndcg_at_k)}"])
+        return max(self.reports.values(), key=lambda report: report[f"ndcg@{max(self.ndcg_at_k)}"])
 
     def first_ranks(self, report: Report | None = None) -> FloatArray:
         """Return the rank of the first relevant document of each query, in the order of a report.

@@ -237,13 +237,17 @@ class Ranks(Immutable):
 
         Arrays replace those of their names, and None leaves one out; labels replace all labels.
         """
-        changed = {**self._arrays, **arrays}
-        return Ranks._of(
-            {name: array for name, array in changed.items() if array is not None},
-            dict(self._labels if labels is None else labels),
-            self.protocol if protocol is None else protocol,
-            self.origins if origins is None else origins,
-        )
+        all_arrays = dict(self._arrays)
+        for name, array in arrays.items():
+            if array is None:
+                all_arrays.pop(name, None)
+            else:
+                all_arrays[name] = array
+        if labels is None:
+            labels = self._labels
+        if origins is None:
+            origins = self.origins
+        return Ranks._of(all_arrays, dict(labels), protocol or self.protocol, origins)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of, (self._arrays, self._labels, self.protocol, self.origins)
@@ -370,7 +374,7 @@ class Ranks(Immutable):
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         labels = {name: each[where] for name, each in self._labels.items()}
-        return self._with(arrays, labels=labels)
+        return Ranks._of(arrays, labels, self.protocol, self.origins)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""

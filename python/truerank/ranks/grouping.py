@@ -138,35 +138,26 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     >>> weighted_ranks("a", Ranks([0], [1], 10))
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    if isinstance(model, Ranks):
-        return _ranked_tasks(name, model)
     try:
-        ranks = _ranked_tasks(name, model.ranks)
+        ranks = model if isinstance(model, Ranks) else model.ranks
         weights = model.weights
+        protocol = ranks.protocol
     except AttributeError:
         got = type(model).__name__
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
-    if weights is ranks.weights:
-        return ranks
-    return ranks.with_weights(weights)
-
-
-def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
-    """Return ranks whose tasks count on their own, and all of which have a rank.
-
-    Where the candidates are those of lists, a target that its list misses would be the last of few.
-    """
-    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
-        misses = int(np.count_nonzero(~ranks.listed))
-        if misses:
-            got = f"{misses:,} that their lists miss; report(ranks, unit='query') counts them 0"
-            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
-            raise InputValueError(name, expected=expected, got=got)
+    # Among the candidates of lists a target that its list misses would be the last of few.
+    if protocol.candidates == LISTED and ranks.listed is not None and not ranks.listed.all():
+        misses = np.count_nonzero(~ranks.listed)
+        got = f"{misses:,} that their lists miss; report(ranks, unit='query') counts them 0"
+        expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
+        raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "those of retrieval, several for a query; truerank.report(ranks) is their report: "
         got += "compare such reports, and take their metrics and intervals from them"
         raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
-    return ranks
+    if weights is ranks.weights:
+        return ranks
+    return ranks.with_weights(weights)
 
 
 def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
