@@ -215,6 +215,8 @@ def test_levels_that_are_refused() -> None:
     refusal(ValueError, "answerless", report, ranks, answerless="nan")
     message = "a level that a gain reaches, the highest of which is 2, got 3"
     refusal(ValueError, message, ranks.with_protocol, relevance_level=3)
+    message = "a level that a gain reaches, the highest of which is 1, got 9"
+    refusal(ValueError, message, tr.Ranks, [0], [1], 5, protocol=tr.Protocol(relevance_level=9))
     both = [report(ranks, relevance_level=level).ranks for level in (1, 2)]
     refusal(ValueError, "relevance_level: 1.0 against 2.0", tr.concatenate, both)
     task = Task({"q": {"d1": 1}, "r": {"d1": 0}}, entities=DOCUMENTS, groups={"q": "a"})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import metrics
 from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
@@ -20,7 +21,6 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from . import answer_metrics
 from .answer_metrics import BEYOND, Ties, hit_chances
-from .contributions import Contributions, sums_by_unit
 from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, Sides, increasing
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.protocol import Protocol
+    from .contributions import Contributions
 
 # These rules say how answers count; the first of each is the usual one.
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
@@ -207,10 +208,12 @@ class AnsweredQueries:
         merits = tops if increasing(key) else -tops
         with np.errstate(all="ignore"):
             ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
-            tops = sums_by_unit(codes, tops)
-            bases = sums_by_unit(codes, bases)
+            tops = metrics.contributions.sums_by_unit(codes, tops)
+            bases = metrics.contributions.sums_by_unit(codes, bases)
             mean = float(tops.sum() / bases.sum())
-        return Contributions(key, mean, mean, tops, bases, merits, (ends[0], ends[1]))
+        return metrics.contributions.Contributions(
+            key, mean, mean, tops, bases, merits, (ends[0], ends[1])
+        )
 
     def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
         """Return the answers that a metric is about, and the positions of their queries, or all."""

@@ -131,7 +131,8 @@ class Ranks(Immutable):
         If counts are not integers (floats with integral values included).
     ValueError
         If a shape or length differs, if a count is impossible (the error names the first position),
-        and if `labels` has a name that is not allowed.
+        if `labels` has a name that is not allowed, and if the protocol has a relevance level above
+        1, which only gains could reach.
 
     Examples
     --------
@@ -184,6 +185,8 @@ class Ranks(Immutable):
     ) -> None:
         if protocol is not None and not isinstance(protocol, Protocol):
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
+        if protocol is not None and protocol.relevance_level is not None:
+            check_level(protocol.relevance_level, None)  # They have no gains above 1.
         arrays: dict[str, Any] = {**checked_counts(above, tied, candidates)}
         n = len(arrays["above"])
         if weights is not None:

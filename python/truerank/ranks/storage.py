@@ -84,7 +84,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     with open_archive("path", path, KIND, MEMBERS) as (header, members):
         types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
         checked_fields("header", header, types)
-        arguments: dict[str, Any] = {"protocol": _protocol(header["protocol"]), "labels": {}}
+        protocol = _protocol(header["protocol"])
+        arguments: dict[str, Any] = {"labels": {}}
         for name, vocabulary in header["labels"].items():
             arguments["labels"][name] = (members.pop(f"labels.{name}"), vocabulary)
         for name in COUNTS:
@@ -100,7 +101,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
-        return ranks._with(arrays, origins=_origins(header["origins"], ranks))
+        origins = _origins(header["origins"], ranks)
+        return ranks._with(arrays, protocol=protocol, origins=origins)
 
 
 def _protocol(saved: Any) -> Protocol:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from .. import devices, embeddings
+from .. import counting, devices, embeddings
 from ..arrays.row_keys import distinct, first_equals, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
 from ..counting.ranking import rank
-from ..counting.row_blocks import rank_row_blocks
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import NUMBERED, Axis, by_position, flag, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
@@ -622,7 +621,7 @@ def rank_batches(
     def report_batches(done: int) -> None:
         report_progress(min(done * size, height))
 
-    ranks = rank_row_blocks(batches(), name, report_batches, **rules)
+    ranks = counting.row_blocks.rank_row_blocks(batches(), name, report_batches, **rules)
     return ranks[np.argsort(ordered, kind="stable")]
 
 
