@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import reprlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress
+from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from .columns import (
     NUMBERS,
     Door,
     Form,
+    checked_names,
     find_columns,
     is_column,
     joined_rows,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
-    from .columns import Elements
+    from .columns import Elements, Names
 
     Ids = npt.NDArray[Any]
     Mask = npt.NDArray[np.bool_]
@@ -61,6 +63,8 @@ class IdTable:
         What messages call it: the argument, and its file.
     names : dict of str to Names
         What the ids of a role number. Those of other roles are integers as they came.
+    labels : dict of str to tuple
+        What they number in lists of Python, of which integers are numbered, too.
     kind : {"python", "text", "positions"}
         What names and integers are: elements of Python; fields of text, which have no type; or
         positions, whatever the labels are.
@@ -76,6 +80,7 @@ class IdTable:
     values: dict[str, Any] = field(default_factory=dict)
     title: str = ""
     names: dict[str, _core.Names] = field(default_factory=dict)
+    labels: dict[str, Names] = field(default_factory=dict)
     kind: Literal["python", "text", "positions"] = "python"
     path: str = ""
     form: Form = NO_FORM
@@ -127,13 +132,6 @@ class IdTable:
             return number
         return self.names[role].listed()[number]
 
-    def labels(self, role: str) -> tuple[str, ...] | tuple[int, ...]:
-        """Return the labels or the integers of a column."""
-        ids = self.ids[role].tolist()
-        if role not in self.names:
-            return tuple(ids)
-        return tuple(map(self.names[role].listed().__getitem__, ids))
-
 
 def read_table(
     argument: str,
@@ -182,9 +180,9 @@ def read_table(
     (array([0, 1], dtype=int32), ('a', 'b'), array([7, 3]))
     """
     names = {} if names is None else names
-    title = argument
     if door.mappings and isinstance(value, Mapping):
         return _read_mapping(argument, value, door)
+    title = argument
     if is_path(value):
         path = os.fsdecode(value)
         title = f"{argument}: {path}"
@@ -194,37 +192,49 @@ def read_table(
             )
             if form is None:
                 return IdTable({}, title=title)
-            roles = [role for role in form.places if role not in NUMBERS]
-            names_of_roles = {role: names_of_role(door, role, names) for role in roles}
-            ids, numbers, comments = read_rows(argument, path, door, form, names_of_roles, progress)
-            if comments:
-                left_out = (*form.left_out, format_count(comments, "comment"))
-                form = replace(form, left_out=left_out)
-            return IdTable(
-                dict(zip(roles, ids, strict=True)),
-                {form.number_role: numbers} if form.number_role else {},
-                title,
-                names_of_roles,
-                "text",
-                path,
-                form,
-            )
+            return _read_text(argument, path, door, form, names, progress)
         if door.mappings:
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         value = read_npy(argument, path)
-    table = read_columns(title, value, door, columns)
-    if not door.mappings and not (table.columns and len(table.columns[0])):
+    value = read_columns(title, value, door, columns)
+    if not door.mappings and not (value.columns and len(value.columns[0])):
         return IdTable({}, title=title)
-    form = find_columns(
-        title, table.names, len(table.columns), door, columns, has_further=has_further
-    )
-    part = IdTable({}, title=title, form=form)
+    width = len(value.columns)
+    form = find_columns(title, value.names, width, door, columns, has_further=has_further)
+    table = IdTable({}, title=title, form=form)
     for role, place in form.places.items():
         if role in NUMBERS:
-            part.values[role] = table.columns[place]
+            table.values[role] = value.columns[place]
         else:
-            add_column(part, role, table.columns[place], door, names)
-    return part
+            add_column(table, role, value.columns[place], door, names)
+    return table
+
+
+def _read_text(
+    argument: str,
+    path: str,
+    door: Door,
+    form: Form,
+    names: dict[str, _core.Names],
+    progress: bool | Listener | None,
+) -> IdTable:
+    """Read a file of text of a form."""
+    roles = [role for role in form.places if role not in NUMBERS]
+    names_of_roles = {role: names_of_role(door, role, names) for role in roles}
+    ids, numbers, comments = read_rows(argument, path, door, form, names_of_roles, progress)
+    if comments:
+        form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
+    table = IdTable(
+        dict(zip(roles, ids, strict=True)),
+        title=f"{argument}: {path}",
+        names=names_of_roles,
+        kind="text",
+        path=path,
+        form=form,
+    )
+    if form.number_role:
+        table.values[form.number_role] = numbers
+    return table
 
 
 def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTable:
@@ -254,8 +264,14 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         )
     else:
         counts, documents = joined_rows(argument, lists, "documents of each query")
-    query_ids = np.repeat(asked.ids["query"], counts)
-    table = IdTable({"query": query_ids}, values, argument, dict(asked.names), asked=asked)
+    table = IdTable(
+        {"query": np.repeat(asked.ids["query"], counts)},
+        values,
+        argument,
+        dict(asked.names),
+        dict(asked.labels),
+        asked=asked,
+    )
     add_column(table, "document", documents, door, {})
     return table
 
@@ -264,24 +280,40 @@ def add_column(
     table: IdTable, role: str, values: Any, door: Door, names: dict[str, _core.Names]
 ) -> None:
     """Add a column of labels or integers to a table."""
-    roles = door.needed_roles
     if door is LISTS:
-        elements = read_elements(table.title, values, "names that are str or int")
-    else:
-        expected = f"integers or labels in column {role}"
-        if role in roles:
-            expected = f"integers or labels in column {roles.index(role)} ({role})"
-        else:  # It may hold weights.
-            expected += f", or columns= with {', '.join(roles)} alone"
-        elements = read_elements(table.title, values, expected, "in row {}".format)
+        table.ids[role], table.labels[role] = code_names(checked_names(table.title, values))
+        return
+    roles = door.needed_roles
+    expected = f"integers or labels in column {role}"
+    if role in roles:
+        expected = f"integers or labels in column {roles.index(role)} ({role})"
+    else:  # It may hold weights.
+        expected += f", or columns= with {', '.join(roles)} alone"
+    elements = read_elements(table.title, values, expected, "in row {}".format)
     if isinstance(elements, np.ndarray):
         table.ids[role] = elements
         return
     table.names[role] = names_of_role(door, role, names)
     table.ids[role] = table.names[role].add(elements)
-    if role in roles and door is not LISTS and "" in elements:
+    if role in roles and "" in elements:
         row = list(elements).index("")
         raise InputValueError(table.title, expected=expected, got=f"'' in row {row}")
+
+
+def code_names(names: Names) -> tuple[Ids, Names]:
+    """Return the number of each name, in the order in which they first occur, and all names once.
+
+    Examples
+    --------
+    >>> code_names(("d7", "d3", "d7"))
+    (array([0, 1, 0]), ('d7', 'd3'))
+    """
+    if names and isinstance(names[0], str):
+        return _core.code_names(names)
+    # The first look-up of a name numbers it.
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
+    return codes, tuple(numbers)
 
 
 def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core.Names:

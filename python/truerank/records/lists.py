@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, islice, pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,17 +72,24 @@ class Judgements(IdTable):
     @property
     def queries(self) -> Names:
         """The query of each judgement."""
-        return self.labels("query")
+        return self._names_of("query")
 
     @property
     def documents(self) -> Names:
         """The document of each judgement."""
-        return self.labels("document")
+        return self._names_of("document")
 
     @property
     def relevance(self) -> npt.NDArray[Any] | None:
         """The grade of each judgement; None: they have none."""
         return self.values.get("relevance")
+
+    def _names_of(self, role: str) -> Names:
+        """Return the names of a column, or its integers."""
+        ids = self.ids[role].tolist()
+        if role not in self.names:
+            return tuple(ids)
+        return tuple(map(self.names[role].listed().__getitem__, ids))
 
 
 @public("truerank")
@@ -536,23 +542,22 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
 
     Examples
     --------
-    >>> ids = {"query": np.array([3, 3, 3]), "document": np.array([7, 5, 7])}
-    >>> lists = group_by_query("ids", IdTable(ids, {"score": np.array([0.5, 0.25, 0.5])}))
-    >>> dict(lists)
-    {3: {7: 0.5, 5: 0.25}}
+    >>> table = IdTable({"query": np.array([0, 0, 0]), "document": np.array([1, 0, 1])})
+    >>> table.labels.update(query=("q1",), document=("d3", "d7"))
+    >>> table.values["score"] = np.array([0.5, 0.25, 0.5])
+    >>> dict(group_by_query("ids", table))
+    {'q1': {'d7': 0.5, 'd3': 0.25}}
     """
-    codes: dict[str, npt.NDArray[Any]] = {}
-    labels: dict[str, Names] = {}
-    for role in ("query", "document"):
-        codes[role], labels[role] = _number_labels(table, role)
-    queries = labels["query"]
-    names = labels["document"]
-    entries = replace(table, ids=codes)
+    queries, names = (
+        table.labels[role] if role in table.labels else table.names[role].listed()
+        for role in ("query", "document")
+    )
+    entries = table
     ranks = table.values.get("rank")
     if ranks is not None:
-        entries = entries.select(np.lexsort((ranks, codes["query"])))
-    elif (np.diff(codes["query"]) < 0).any():
-        entries = entries.select(np.argsort(codes["query"], kind="stable"))
+        entries = table.select(np.lexsort((ranks, table.ids["query"])))
+    elif (np.diff(table.ids["query"]) < 0).any():
+        entries = table.select(np.argsort(table.ids["query"], kind="stable"))
     indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
     documents = entries.ids["document"]
     if not entries.values:
@@ -581,20 +586,6 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
         entries.source,
         contradiction,
     )
-
-
-def _number_labels(table: IdTable, role: str) -> tuple[npt.NDArray[Any], Names]:
-    """Return the number of each label of a column, and all labels in their order."""
-    ids = table.ids[role]
-    if role in table.names:
-        return ids, table.names[role].listed()
-    integers = ids.tolist()
-    if role == "query" and table.asked is not None:  # Lists may be empty.
-        integers = [*table.asked.ids["query"].tolist(), *integers]
-    # The first look-up of an integer numbers it.
-    numbers: defaultdict[int, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, integers), np.int64, len(integers))
-    return codes[len(codes) - len(ids) :], tuple(numbers)
 
 
 def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable) -> None:
