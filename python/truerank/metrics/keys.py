@@ -680,7 +680,7 @@ def sides_of(ranks: Ranks) -> Sides:
     """
     labels = ranks.side
     if labels is None or (labels.vocabulary is None and not len(ranks)):
-        return Sides({ALL_SIDES: len(ranks)})
+        return Sides({ALL_SIDES: len(ranks.above)})
     counts = {str(name): n for name, n in labels.counts().items()}
     if labels.vocabulary is None:
         expected = "names of sides, as 'head' and 'tail', in `side`"

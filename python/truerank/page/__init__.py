@@ -190,14 +190,14 @@ def _results(
     kinds: Names,
 ) -> tuple[str, str]:
     """Return the tables, and all numbers as JSON."""
-    shown: list[Any] = []
+    results: list[Any] = []
     if len(models) > 1 or keys is not None:
-        named = {name or "all tasks": report for name, report in models.items()}
+        models_by_name = {name or "all tasks": report for name, report in models.items()}
         kinds_of_models = None if is_auto(kinds) else kinds
         has_intervals = _have_tasks(models)
         has_groups = _have_few_groups(models, keys, options["unit"])
         of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
-        shown.append(table(named, keys, **of_table))
+        results.append(table(models_by_name, keys, **of_table))
     if len(models) == 1:
         (report,) = models.values()
         of_report = table_of_report(
@@ -208,15 +208,15 @@ def _results(
             unit=options["unit"],
             all_intervals=False,
         )
-        shown.append(of_report)
-        return _tables(shown), _json(report)
+        results.append(of_report)
+        return _tables(results), _json(report)
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     first = next(iter(models.values()))
     compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
     if compared and _have_tasks(models):
-        shown.append(compare(models, metric=compared, **options))
-        numbers["comparisons"] = json.loads(shown[-1].to_json())
-    text = _tables(shown)
+        results.append(compare(models, metric=compared, **options))
+        numbers["comparisons"] = json.loads(results[-1].to_json())
+    text = _tables(results)
     if first.by is not None and not has_groups:
         text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
     return text, json.dumps(numbers, allow_nan=False)
@@ -304,8 +304,8 @@ def _for_page(tag: re.Match[str]) -> str:
 
 
 def _findings(models: Mapping[str, Report]) -> str:
-    found = {name: list(map(str, report.audit())) for name, report in models.items()}
-    lines = gather_notes(found)
+    findings = {name: list(map(str, report.audit())) for name, report in models.items()}
+    lines = gather_notes(findings)
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 

@@ -239,7 +239,7 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        return self._value(parse(key, self.unit))
+        return self._value(parse(key, self._model.unit))
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
@@ -372,14 +372,9 @@ class Report(Mapping[str, float], AsTable):
         ----------
         metric : str, or list of str
             Not macro averages, whose groups have intervals, and not z.
-        unit : str, labels or None
-            What was drawn when the test set was made, as in `truerank.inference.interval`: the
-            label "unit", or tasks where the ranks have none; or "query", "relation", ... Of
-            retrieval queries are drawn, or a label that all right answers of a query share.
-        level : float
-            How often such intervals cover the true value.
-        seed : int
-            The seed of the resamples, which only medians, mad and extreme power means need.
+        unit, level, seed
+            As in `truerank.inference.interval`. Of retrieval queries are drawn, or a label that all
+            right answers of a query share.
 
         Returns
         -------

@@ -230,17 +230,17 @@ def _with_options_of(table: Callable[..., Any], form: Callable[..., Any]) -> Cal
     """Return a form with the options of a table in its signature and docstring."""
 
     @functools.wraps(form)
-    def shown(*arguments: Any, **options: Any) -> Any:
+    def form_with_options(*arguments: Any, **options: Any) -> Any:
         return form(*arguments, **options)
 
     *own, rest = inspect.signature(form).parameters.values()
     options = inspect.signature(table).parameters.values()
     own += [each for each in options if each.kind is each.KEYWORD_ONLY]
-    shown.__signature__ = inspect.Signature([*own, rest])  # type: ignore[attr-defined]
-    described = inspect.getdoc(table) or ""
-    if _PARAMETERS not in described:
-        described = inspect.getdoc(AsTable.table) or ""
-    parameters = described.partition(_PARAMETERS)[2]
+    form_with_options.__signature__ = inspect.Signature([*own, rest])  # type: ignore[attr-defined]
+    doc = inspect.getdoc(table) or ""
+    if _PARAMETERS not in doc:
+        doc = inspect.getdoc(AsTable.table) or ""
+    parameters = doc.partition(_PARAMETERS)[2]
     parameters = parameters.partition("\n\nRaises\n")[0].partition("\n\nExamples\n")[0]
-    shown.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, parameters)
-    return shown
+    form_with_options.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, parameters)
+    return form_with_options

@@ -238,14 +238,14 @@ class Table(AsTable):
         if notes is not None:
             table._notes_shown = flag("notes", notes)
         if metrics is not None:
-            chosen = {column.name: column for column in self.columns[: self.names]}
+            columns = {column.name: column for column in self.columns[: self.names]}
             for name in unique_keys(metrics):
-                chosen[name] = self._column("metrics", name)
+                columns[name] = self._column("metrics", name)
             for column in self.columns:
                 whole, _, part = column.name.rpartition(" ")
-                if whole in chosen and part in _PARTS:
-                    chosen[column.name] = column
-            table.columns = tuple(chosen.values())
+                if whole in columns and part in _PARTS:
+                    columns[column.name] = column
+            table.columns = tuple(columns.values())
         return table
 
     def _column(self, argument: str, name: str) -> Column:
