@@ -227,7 +227,7 @@ def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     grammar = report.grammar
     names = choose_metrics(metrics, grammar.few, grammar.listed)
-    keys = {name: report.read_key(name) for name in names}
+    keys = {name: parse(name, report.unit) for name in names}
     for name, key in keys.items():
         if key != grammar.column_of(key):
             expected = f"{grammar.column_form} as a column of a table"
@@ -273,7 +273,8 @@ def group_sizes(report: Report, side: str) -> dict[int, int]:
 
 def _keys_of_row(report: Report, keys: Mapping[str, Key], side: str, kind: str) -> dict[str, Key]:
     """Return the keys of the values in a row, by the names of their columns."""
-    return {name: report.grammar.key_of_row(key, side, kind) for name, key in keys.items()}
+    grammar = report.grammar
+    return {name: grammar.key_of_row(key, side, kind) for name, key in keys.items()}
 
 
 def _add_means(
