@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from .. import _core
+from .. import _core, counting
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
-from ..counting.lists import CandidateLists, as_lists
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import (
     are_unlike,
@@ -38,6 +37,7 @@ from .text import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from ..counting.lists import CandidateLists
     from .columns import Elements
 
     # Labels are in the order of their positions.
@@ -385,7 +385,7 @@ class Vocabulary:
         lengths, elements = joined_rows(name, lists, "labels or ids")
         row = np.repeat(np.arange(len(lengths)), lengths)
         ids = self.ids_of(name, elements, lambda i: f"in list {row[i]}")
-        return as_lists((indptr_of(lengths), ids), None)
+        return counting.lists.as_lists((indptr_of(lengths), ids), None)
 
 
 def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:

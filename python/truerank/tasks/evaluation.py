@@ -14,7 +14,6 @@ from .. import counting, devices, embeddings
 from ..arrays.row_keys import distinct, first_equals, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
-from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
 from ..counting.ranking import rank
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import NUMBERED, Axis, by_position, flag, integer
@@ -293,10 +292,10 @@ def _rank_lists(
     for name, side in task.sides.items():
         value = lists[name]
         argument = arguments[name]
-        if isinstance(value, TopK):  # The ids of a TopK are positions.
+        if isinstance(value, counting.lists.TopK):  # The ids of a TopK are positions.
             with argument_names(ids=argument):
-                value = as_lists(value.ids, value.scores, rules.dtype)
-        elif not isinstance(value, CandidateLists):
+                value = counting.lists.as_lists(value.ids, value.scores, rules.dtype)
+        elif not isinstance(value, counting.lists.CandidateLists):
             value = task._vocabulary(name).lists_of(argument, value)
         rows, height, noun, _ = _rows_to_hand_over(task, side, unique)
         number = len(value.indptr) - 1
@@ -311,7 +310,9 @@ def _rank_lists(
                 vocabulary = task._vocabulary(name)
                 selections = candidates_of_lists(value, rows, side, vocabulary)
                 tasks["filter"], tasks["sizes"] = selections
-            ranks = rank_open_lists(value, side.targets, side.n_candidates, rules, **tasks)
+            ranks = counting.lists.rank_open_lists(
+                value, side.targets, side.n_candidates, rules, **tasks
+            )
         ranks_of_sides.append(ranks)
     return ranks_of_sides
 
