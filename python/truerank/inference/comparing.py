@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics import METRICS
-from ..metrics.averages import arithmetic
 from ..metrics.contributions import (
     COUNT,
     UNIT,
@@ -447,7 +446,7 @@ def why_incomparable(key: Key) -> str:
     plain = replace(key, adjustment=NO_ADJUSTMENT)
     if key.adjustment == "z" or (key.adjustment != NO_ADJUSTMENT and key.metric == "gmr"):
         return f"{key} differs where {plain} does; compare {plain}"
-    if metric.mean is arithmetic and (metric.is_mean or key.metric == "gmr"):
+    if metric.mean is None and (metric.is_mean or key.metric == "gmr"):
         return ""
     instead = _INSTEAD.get(key.metric, "mrr, hits@k or gmr")
     return f"{key} is no mean over units; compare {instead}"
@@ -571,8 +570,9 @@ def _effect(
 ) -> tuple[str, float, float, float]:
     """The effect, and its bounds within the range of the metric; of gmr the bounds are of logs."""
     if not math.isnan(low):
-        low = max(low, -runs_a[0].extent)
-        high = min(high, runs_a[0].extent)
+        extent = runs_a[0].extent
+        low = max(low, -extent)
+        high = min(high, extent)
     if runs_a[0].key.metric != "gmr":
         return DIFFERENCE, difference, low, high
     mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in (runs_a, runs_b))

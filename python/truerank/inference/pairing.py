@@ -418,11 +418,9 @@ def align(a: Ranks, b: Ranks, order: IntArray, labels: Sequence[str]) -> Ranks:
     if (np.diff(order) != 1).any():
         b = b[order]
     equal: dict[str, Any] = {}
-    labels_of_a = a.labels
-    labels_of_b = b.labels
     for name in labels:
-        one = labels_of_a[name]
-        two = labels_of_b[name]
+        one = a.labels[name]
+        two = b.labels[name]
         if one.vocabulary != two.vocabulary and one.same_as(two):
             equal[name] = one
     if not equal:

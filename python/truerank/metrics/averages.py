@@ -119,11 +119,6 @@ def values_per_task(
     return transform.of_ranks(ranks, candidates, parameter)
 
 
-def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
-    """The arithmetic mean of f(r), sum(w f(r)) / sum(w)."""
-    return weighted_mean(values_per_task(transform, sample, parameter), sample.weights)
-
-
 def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
     """The arithmetic mean, sum(w v) / sum(w); nan without values or a weight above 0.
 
@@ -156,7 +151,7 @@ def rescale_weights(weights: FloatArray) -> FloatArray:
     return safe
 
 
-def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
+def power(sample: Sample, p: Parameter) -> float:
     """The power mean, (sum(w r^p) / sum(w))^(1/p): max and min at +-inf, geometric at 0.
 
     It is computed from the logs of powers, relative to the largest rank (p > 0) or the smallest, so
@@ -166,7 +161,7 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     if not sample.ranks.size:
         return math.nan
     if p == 0:
-        return math.exp(arithmetic(LOG, sample))
+        return math.exp(weighted_mean(values_per_task(LOG, sample), sample.weights))
     # Of a tie it takes the position whose power is the greatest.
     positions = sample.ranks
     if p > 0:
@@ -193,7 +188,7 @@ def _log_sum(logs: FloatArray) -> float:
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-def variance(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+def variance(sample: Sample, parameter: Parameter = 0) -> float:
     """The variance of the ranks, sum(w (r - mean)^2) / sum(w) (ddof 0).
 
     A tie adds (m^2 - 1) / 12, the variance of its m positions.
@@ -213,7 +208,7 @@ def tie_centres(sample: Sample) -> tuple[FloatArray, FloatArray]:
     return mean_rank(sample.ranks, sample.tied), spread
 
 
-def count(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+def count(sample: Sample, parameter: Parameter = 0) -> float:
     """The number of tasks, whatever their weights."""
     return float(len(sample.ranks))
 
@@ -228,7 +223,7 @@ def _drop_weightless(sample: Sample) -> Sample:
 # -- medians ---------------------------------------------------------------------------------------
 
 
-def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+def median(sample: Sample, parameter: Parameter = 0) -> float:
     """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
     sample = _drop_weightless(sample)
     if sample.tied is None:
@@ -237,10 +232,10 @@ def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     return _median_of_runs(sample.ranks, tied, tied, sample.weights)
 
 
-def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+def deviation(sample: Sample, parameter: Parameter = 0) -> float:
     """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
     sample = _drop_weightless(sample)
-    middle = median(_, sample)
+    middle = median(sample)
     first = sample.ranks
     if sample.tied is None:
         return MAD_SCALE * median_of(np.abs(first - middle), sample.weights)

@@ -18,7 +18,6 @@ from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
 from .averages import (
     Sample,
-    arithmetic,
     median,
     power,
     rescale_weights,
@@ -28,7 +27,7 @@ from .averages import (
     variance,
 )
 from .keys import NO_ADJUSTMENT, Key
-from .metric_table import ADJUSTMENTS, Metric
+from .metric_table import ADJUSTMENTS, METRICS, Metric
 from .ties import LOG
 from .values import RankedTasks, adjusted, compute, kept_moments, moments
 
@@ -128,10 +127,8 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     if not isinstance(model, RankedTasks):
         of_queries: Contributions = model.contributions(key, codes)
         return of_queries
-    metric = key.row
+    metric = METRICS[key.metric]
     sample, weights, codes = weighted_sample(model, key, codes)
-    first = sample._replace(ranks=np.ones(len(weights)), tied=None)
-    last = sample._replace(ranks=sample.candidates.astype(np.float64), tied=None)
     memo: dict[Any, Any] = {}
     value = compute(key, sample, memo)
     chance = None
@@ -143,23 +140,29 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
         shift, scale = _chance_of_tasks(key, sample.candidates)
     with np.errstate(all="ignore"):
         bases = weights * scale
-        values = _summands(metric, key.parameter, sample, weights)
-        ends = []
-        for end in (first, last):
-            of_end = weights * (_summands(metric, key.parameter, end, weights) - shift)
-            ends.append(float(of_end.sum() / bases.sum()))
-        ends.sort()
+        if metric.mean is variance:
+            values = _squared_distances(sample, weights)
+            ends = [-math.inf, math.inf]
+        else:
+            f = metric.transform
+            if metric.mean is power and abs(key.parameter) < LEAST_POWER:
+                f = LOG
+            values = values_per_task(f, sample, key.parameter)
+            ends = []
+            for ranks in (np.ones(len(weights)), sample.candidates.astype(np.float64)):
+                at_end = sample._replace(ranks=ranks, tied=None)
+                of_end = weights * (values_per_task(f, at_end, key.parameter) - shift)
+                ends.append(float(of_end.sum() / bases.sum()))
+            ends.sort()
         tops = sums_by_unit(codes, weights * (values - shift))
         bases = sums_by_unit(codes, bases)
         mean = float(tops.sum() / bases.sum())
     if not (math.isfinite(value) and math.isfinite(mean)):
         return Contributions(key, math.nan, math.nan, tops, bases, values)
-    if metric.mean is variance:
-        ends = [-math.inf, math.inf]
-        if mean > 0:  # The logarithm of a variance is nearer to normal.
-            influences = mean_and_influences(tops, bases)[1]
-            tops = math.log(mean) * bases + influences / mean * bases.sum()
-            mean = math.log(mean)
+    if metric.mean is variance and mean > 0:  # Its logarithm is nearer to normal.
+        influences = mean_and_influences(tops, bases)[1]
+        tops = math.log(mean) * bases + influences / mean * bases.sum()
+        mean = math.log(mean)
     merits = values if metric.increasing else -values
     return Contributions(key, value, mean, tops, bases, merits, (ends[0], ends[1]), chance)
 
@@ -188,18 +191,12 @@ def weighted_sample(
     return sample, weights, codes
 
 
-def _summands(
-    metric: Metric, parameter: Parameter, sample: Sample, weights: FloatArray
-) -> FloatArray:
-    """What each task adds to a mean, before its weight: f(r), or its square from the middle."""
-    if metric.mean is variance:
-        centres, within = tie_centres(sample)
-        centres = centres - centres[:1]
-        middle = float(weights @ centres / weights.sum())
-        return np.square(centres - middle) + within
-    if metric.mean is power and abs(parameter) < LEAST_POWER:
-        return values_per_task(LOG, sample)
-    return values_per_task(metric.transform, sample, parameter)
+def _squared_distances(sample: Sample, weights: FloatArray) -> FloatArray:
+    """The squares of ranks' distances from their mean; of ties those of their positions."""
+    centres, within = tie_centres(sample)
+    centres = centres - centres[:1]
+    middle = float(weights @ centres / weights.sum())
+    return np.square(centres - middle) + within
 
 
 def _chance_of_tasks(key: Key, candidates: IntArray) -> tuple[FloatArray | float, FloatArray]:
@@ -244,7 +241,7 @@ def is_mean(key: Key) -> bool:
     metric = key.row
     if metric.mean is power:
         return bool(abs(key.parameter) <= MOST_POWER)
-    return key.metric != COUNT and metric.mean in (arithmetic, variance)
+    return key.metric != COUNT and metric.mean in (None, variance)
 
 
 def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
@@ -346,22 +343,19 @@ def values_within(
     >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2, 0)
     array([0.625, 0.5  ])
     """
-    means: FloatArray | None = None
-    if metric.mean is arithmetic:
+    if metric.mean is None:
         f = values_per_task(metric.transform, sample, parameter)
         means = means_within(f, sample.weights, codes, groups)
     elif metric.mean is median and sample.weights is None and sample.tied is None:
         means = medians_within(sample.ranks, codes, groups)
-    if means is not None and metric.inverse is float:  # This inverse changes nothing.
+    else:
+        means = np.full(groups, np.nan)
+        for group, positions in enumerate(positions_within(codes, groups)):
+            if len(positions):
+                means[group] = metric.mean(take(sample, positions), parameter)
+    if metric.inverse is float:  # This inverse changes nothing.
         return means
-    if means is not None:
-        return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
-    values = np.full(groups, np.nan)
-    for group, positions in enumerate(positions_within(codes, groups)):
-        if len(positions):
-            of_group = take(sample, positions)
-            values[group] = metric.inverse(metric.mean(metric.transform, of_group, parameter))
-    return values
+    return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
 
 
 def means_within(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
-    Mean: TypeAlias = Callable[[RankFunction, Sample, Parameter], float]
+    Mean: TypeAlias = Callable[[Sample, Parameter], float]
     # The arguments are the value, the expectation and variance under chance, and the optimum. The
     # first three are floats, or arrays of them, which are divided without a word about nan.
     Adjustment: TypeAlias = Callable[[Any, Any, Any, float], Any]
@@ -55,8 +55,9 @@ class Metric:
         Whether higher is better; None where neither higher nor lower is better.
     transform : RankFunction
         f of the rank, the number of candidates and the parameter, and its mean over a tie.
-    mean : callable
-        The mean of f over a sample with its weights.
+    mean : callable, optional
+        For what is no mean of f(r), the mean of a sample of ranks with its weights. Without it,
+        that of f is arithmetic, sum(w f(r)) / sum(w).
     inverse : callable
         g, of the mean.
     listed : tuple of str or None
@@ -88,7 +89,7 @@ class Metric:
     examples: tuple[str, ...] = ("",)
     increasing: bool | None = None
     transform: RankFunction = ties.IDENTITY
-    mean: Mean = averages.arithmetic
+    mean: Mean | None = None
     inverse: Callable[[float], float] = float  # By default it changes nothing.
     listed: tuple[str, ...] | None = None
     moments: SingleModel | None = None
@@ -112,7 +113,7 @@ class Metric:
     @property
     def is_mean(self) -> bool:
         """Whether the metric is itself a mean of f(r)."""
-        return not self.of_queries and self.mean is averages.arithmetic and self.inverse is float
+        return not self.of_queries and self.mean is None and self.inverse is float
 
     @cached_property
     def single(self) -> SingleModel | None:

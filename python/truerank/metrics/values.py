@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import metrics
 from ..errors import UnknownKeyError
-from .averages import Sample, sample_of, take
+from .averages import Sample, sample_of, take, values_per_task, weighted_mean
 from .keys import NO_ADJUSTMENT, Key, sides_of
-from .metric_table import ADJUSTMENTS
+from .metric_table import ADJUSTMENTS, METRICS
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -54,14 +54,18 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
-    metric = key.row
-    measured = metric.inverse(metric.mean(metric.transform, sample, key.parameter))
+    metric = METRICS[key.metric]
+    if metric.mean is None:
+        values = values_per_task(metric.transform, sample, key.parameter)
+        mean = weighted_mean(values, sample.weights)
+    else:
+        mean = metric.mean(sample, key.parameter)
+    measured = metric.inverse(mean)
     if key.adjustment == NO_ADJUSTMENT:
         return measured
     if memo is None:
         memo = {}
-    mean, variance = kept_moments(memo, key, sample)
-    return adjusted(key, measured, mean, variance)
+    return adjusted(key, measured, *kept_moments(memo, key, sample))
 
 
 def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:

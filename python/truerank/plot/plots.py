@@ -17,8 +17,9 @@ from ..metrics.averages import (
     EXPECTED_KIND,
     KINDS,
     Sample,
-    arithmetic,
     rescale_weights,
+    values_per_task,
+    weighted_mean,
 )
 from ..metrics.chance_model import compress, hits
 from ..metrics.keys import MACRO, increasing
@@ -433,7 +434,8 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     array([0.5, 0.5, 1. ])
     """
     if sample.tied is not None:
-        return np.array([arithmetic(HIT, sample, k) for k in cutoffs.tolist()])
+        shares = [values_per_task(HIT, sample, k) for k in cutoffs.tolist()]
+        return np.array([weighted_mean(each, sample.weights) for each in shares])
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
     # Counts are summed first, so that the value equals the report's.
     if sample.weights is None:
