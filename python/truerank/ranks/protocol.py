@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..arrays.row_keys import codes_of
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, flag, instance, number, several
 from ..inputs.rules import NAN_RULES, ORDERS
 from ..naming import printable, public
-
-if TYPE_CHECKING:
-    from ..arrays.types import IntArray
 
 # These fields say how the answers of queries count, where it is not the usual way.
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
@@ -266,63 +258,3 @@ class Origin(NamedTuple):
     rows: int
     units: int
     queries: int = 0
-
-    @classmethod
-    def of(
-        cls, units: IntArray, facts: Iterable[tuple[IntArray, Any]], numbers: Sequence[IntArray]
-    ) -> Origin:
-        """Return what ranks say of a task.
-
-        Parameters
-        ----------
-        units : ndarray of int64, shape (k,)
-            Its units, ascending.
-        facts : iterable of (ndarray of int64, names)
-            The columns of the facts that it ranks, as `fingerprint_of` takes them.
-        numbers : sequence of ndarray of int64
-            The numbers of queries, where these say nothing beside those of another task.
-
-        Examples
-        --------
-        >>> Origin.of(np.array([0, 2]), [(np.array([5, 7]), None)], [np.array([0, 3])])[1:]
-        (3, 2, 4)
-        """
-        rows = 1 + int(units.max(initial=-1))
-        queries = max((1 + int(each.max(initial=-1)) for each in numbers), default=0)
-        return cls(fingerprint_of(chain([(units, None)], facts)), rows, len(units), queries)
-
-
-def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
-    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
-
-    Parameters
-    ----------
-    columns : iterable of (ndarray of int64, names)
-        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
-
-    Examples
-    --------
-    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
-    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
-    True
-    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
-    False
-    """
-    import hashlib
-
-    sha = hashlib.sha256()
-    for ids, names in columns:
-        numbers = ids
-        if names is not None:
-            codes = codes_of(ids)
-            first = codes.first()
-            order = np.argsort(first)  # The names are in the order in which they come.
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            numbers = place[codes.codes]
-            kind = {type(name).__name__ for name in names[:1]}
-            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
-            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
-        sha.update(f"{len(numbers)}".encode())
-        sha.update(np.ascontiguousarray(numbers, np.int64).data)
-    return sha.hexdigest()[:16]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import tables
-from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, public, terminal_text
@@ -207,6 +206,8 @@ class AsTable(ABC):
         ...     path.read_text().splitlines()
         ['side,kind,tasks,mrr', 'both,realistic,2,0.625']
         """
+        from ..arrays.saved_files import replace_file, writable_place
+
         writable_place(path)
         name = os.fsdecode(path)
         ending = os.path.splitext(name)[1].lower()

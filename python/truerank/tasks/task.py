@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import look_up
+from ..arrays.row_keys import codes_of, look_up
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, check_shape, is_iterable
@@ -89,10 +89,13 @@ class Task:
     @cached_property
     def _origin(self) -> Origin:
         """What ranks say of this task, by which their units are told from others."""
-        numbers = []
+        queries = 0
         if self._numbers_queries:
-            numbers = [side.labels["queries"].codes for side in self.sides.values()]
-        return Origin.of(self.test_rows, self._facts, numbers)
+            for side in self.sides.values():
+                queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
+        rows = 1 + int(self.test_rows.max(initial=-1))
+        fingerprint = fingerprint_of([(self.test_rows, None), *self._facts])
+        return Origin(fingerprint, rows, len(self.test_rows), queries)
 
     def _vocabulary(self, side: str) -> Vocabulary:
         """Return what elements name in the columns of a side."""
@@ -223,3 +226,39 @@ def _chosen_positions(number: int, index: Any) -> IntArray:
         got = f"{indices[again]} again at position {again}"
         raise InputValueError("index", expected="each position at most once", got=got)
     return positions
+
+
+def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
+
+    Parameters
+    ----------
+    columns : iterable of (ndarray of int64, names)
+        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
+
+    Examples
+    --------
+    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
+    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
+    True
+    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
+    False
+    """
+    import hashlib
+
+    sha = hashlib.sha256()
+    for ids, names in columns:
+        numbers = ids
+        if names is not None:
+            codes = codes_of(ids)
+            first = codes.first()
+            order = np.argsort(first)  # The names are in the order in which they come.
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            numbers = place[codes.codes]
+            kind = {type(name).__name__ for name in names[:1]}
+            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
+            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
+        sha.update(f"{len(numbers)}".encode())
+        sha.update(np.ascontiguousarray(numbers, np.int64).data)
+    return sha.hexdigest()[:16]
