@@ -188,9 +188,7 @@ class Task(tasks.Task):
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
         columns_of_pairs = list(splits.columns.values())
-        ranked, findings = audit_split(
-            columns_of_pairs, splits.sizes, rules, "pairs", splits.labels_of
-        )
+        ranked, findings = audit_split(splits, columns_of_pairs, rules, "pairs")
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
         self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
         name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs)
@@ -202,9 +200,7 @@ class Task(tasks.Task):
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides = make_sides(splits, ranked, self.candidates, is_asked)
-        findings += findings_of_reading(
-            splits.sizes, "pairs", is_asked, splits.left_out, splits.notes
-        )
+        findings += findings_of_reading(splits, "pairs", is_asked)
         self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         super().__init__(
             sides,

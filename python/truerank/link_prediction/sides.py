@@ -406,7 +406,7 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    kept, findings = audit_split(columns, splits.sizes, rules, TRIPLES, splits.labels_of, cases)
+    kept, findings = audit_split(splits, columns, rules, TRIPLES, cases)
     if cases:
         _, count, text = findings.pop()
         heading = f"unseen in {TRAIN}" if TRAIN in splits.known else "unseen"

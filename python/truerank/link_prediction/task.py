@@ -306,9 +306,7 @@ class Task(SidedTask):
         self._unread_orders = _unsaid_orders(splits, orders)
         roles = roles_by_side(chosen_sides, key_columns)
         sides_of_task, is_asked = make_sides(roles, splits, kept, filter_name, candidate_sets)
-        findings += findings_of_reading(
-            splits.sizes, TRIPLES, is_asked, splits.left_out, splits.notes
-        )
+        findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[kept])
         protocol = Protocol(
             filter=() if filter_name == NONE else (*splits.known, split),

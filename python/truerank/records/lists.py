@@ -374,14 +374,6 @@ class Lists(Mapping[Any, dict[Any, Any]]):
         query = self.queries[int(np.searchsorted(self.indptr, entry, side="right")) - 1]
         return f"the score of {self.names[self.ids[entry]]!r} for {query!r}"
 
-    @property
-    def entries(self) -> tuple[Any, Any]:
-        """The ids and the scores of all lists, as `rank_lists` takes them."""
-        ids = (self.indptr, self.ids)
-        if self.scores is None:
-            return ids, None
-        return ids, (self.indptr, self.scores)
-
 
 @public("truerank")
 def read_run(
@@ -760,7 +752,10 @@ def write_run(
         by_query = read_lists("top", top)
         queries = by_query.queries
         entities = by_query.names
-        top = by_query.entries
+        scores_of_lists = None
+        if by_query.scores is not None:
+            scores_of_lists = by_query.indptr, by_query.scores
+        top = (by_query.indptr, by_query.ids), scores_of_lists
     lists = as_lists(*top)
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"

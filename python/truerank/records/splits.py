@@ -6,10 +6,10 @@ is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -47,6 +47,7 @@ FindingParts: TypeAlias = tuple[str, int, str]
 CANDIDATE_WORDS = ("all", LISTED)
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
+_OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
 _LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
 
 
@@ -85,6 +86,13 @@ class SplitTables:
         return next(iter(self.sizes.values()))
 
     @cached_property
+    def bounds(self) -> dict[str, slice]:
+        """The rows of each split."""
+        ends = np.cumsum(list(self.sizes.values())).tolist()
+        starts = [0, *ends[:-1]]
+        return dict(zip(self.sizes, map(slice, starts, ends), strict=True))
+
+    @cached_property
     def columns(self) -> dict[str, IntArray]:
         """The ids of all splits by role."""
         return dict(zip(self.vocabularies, self.rows.T, strict=True))
@@ -93,9 +101,7 @@ class SplitTables:
         """Return the rows of a known split, or of all of them if none has that name."""
         if name not in self.known:
             return self.rows[self.tested :]
-        ends = np.cumsum(list(self.sizes.values()))
-        place = list(self.sizes).index(name)
-        return self.rows[ends[place - 1] : ends[place]]
+        return self.rows[self.bounds[name]]
 
     def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Return a row by its labels, or ids if there are no labels."""
@@ -435,27 +441,23 @@ def check_rules(**rules: str) -> dict[str, str]:
 
 
 def audit_split(
+    splits: SplitTables,
     columns: Sequence[IntArray],
-    sizes: Mapping[str, int],
     rules: Mapping[str, str],
     noun: str,
-    labels_of: Callable[[int], Any],
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
 ) -> tuple[IntArray, list[FindingParts]]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
     Parameters
     ----------
+    splits : SplitTables
     columns : sequence of ndarray of int64, shape (rows of all splits,)
         The columns that make a row; two rows are equal if all of these are.
-    sizes : mapping of str to int
-        The number of rows of each split; the evaluated one comes first.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and the other cases.
     noun : str
         What rows are called.
-    labels_of : callable
-        Returns the labels of a row of all splits.
     more_cases : mapping of str to (ndarray of bool, str), optional
         Further cases, of which nobody is warned: by the name of the rule, the rows and what these
         do, as in "repeat an earlier one".
@@ -477,14 +479,14 @@ def audit_split(
     UserWarning
         For duplicates and leaks that are kept.
     """
-    split, *known = sizes
-    tested = sizes[split]
-    first, leaks = _find_leaks(columns, sizes)
+    split = next(iter(splits.sizes))
+    tested = splits.tested
+    first, leaks = _find_leaks(splits, columns)
 
     def in_words(mask: Mask) -> str:
         rows = np.flatnonzero(mask)
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
-        return count_in_words(len(rows), map(labels_of, rows[examples].tolist()))
+        return count_in_words(len(rows), map(splits.labels_of, rows[examples].tolist()))
 
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
@@ -507,70 +509,58 @@ def audit_split(
                 remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
                 warnings.append(f"{split}: {problem}; {remedy}")
             if name == "leaks":
-                words = "; ".join(f"in {known} {in_words(leaks[known])}" for known in leaks)
-            outcome = ", dropped" if rules[name] == "drop" else ", kept"
+                words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
+            outcome = _OUTCOMES[rules[name]]
         findings.append((name, int(np.count_nonzero(mask)), words + outcome))
     kept = np.flatnonzero(~is_dropped)
     if not len(kept):
         raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")
     for warning in warnings:
         warn_user(warning)
-    sizes_in_words = ", ".join(f"{name} {sizes[name]:,}" for name in known) or "none"
-    ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes_in_words}"
+    sizes = ", ".join(f"{name} {splits.sizes[name]:,}" for name in splits.known) or "none"
+    ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes}"
     return kept, [(split, len(kept), ranked), *findings]
 
 
-def findings_of_reading(
-    sizes: Mapping[str, int],
-    noun: str,
-    is_asked: Mask,
-    left_out: Iterable[str] = (),
-    headers: Iterable[str] = (),
-) -> list[FindingParts]:
+def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
     """Say which known rows share no query with the task, and what was left out of its files.
 
     Parameters
     ----------
-    sizes : mapping of str to int
-        The number of rows of each split; the evaluated one comes first.
+    splits : SplitTables
     noun : str
         What rows are called.
     is_asked : ndarray of bool
         Which rows of all splits share a query.
-    left_out, headers : iterable of str
-        The columns of each split, and the first lines of files, that are not read.
     """
-    split, *known = sizes
-    ends = np.cumsum(list(sizes.values())).tolist()
+    split = next(iter(splits.sizes))
     findings = []
-    for name, (start, end) in zip(known, pairwise(ends), strict=True):
-        count = int(np.count_nonzero(is_asked[start:end]))
-        if count < sizes[name]:
-            share = f"{count:,} of {sizes[name]:,}"
-            findings.append((name, count, f"{share} {noun} share a query with {split}"))
-    for column in left_out:
+    for name in splits.known:
+        size = splits.sizes[name]
+        count = int(np.count_nonzero(is_asked[splits.bounds[name]]))
+        if count < size:
+            words = f"{count:,} of {size:,} {noun} share a query with {split}"
+            findings.append((name, count, words))
+    for column in splits.left_out:
         place, _, what = column.partition(": ")
         findings.append((f"left out of {place}", 1, what))
-    findings.extend(("header", 1, note) for note in headers)
+    findings.extend(("header", 1, note) for note in splits.notes)
     return findings
 
 
 def _find_leaks(
-    columns: Sequence[IntArray], sizes: Mapping[str, int]
+    splits: SplitTables, columns: Sequence[IntArray]
 ) -> tuple[IntArray, dict[str, Mask]]:
     """Return the first row that equals each row of the evaluated split, and which rows leak."""
-    split, *known = sizes
-    ends = np.cumsum(list(sizes.values())).tolist()
     keys = RowKeys(columns)
-    tested_keys = keys.of(slice(0, sizes[split]))
+    tested_keys = keys.of(slice(0, splits.tested))
     first = first_equals(tested_keys)
     leaks = {}
-    for name, bounds in zip(known, pairwise(ends), strict=True):
-        is_leak = np.zeros(sizes[split], dtype=bool)
-        is_leak[look_up(tested_keys, keys.of(slice(*bounds)))[1]] = True
-        is_leak = is_leak[first]
+    for name in splits.known:
+        is_leak = np.zeros(splits.tested, dtype=bool)
+        is_leak[look_up(tested_keys, keys.of(splits.bounds[name]))[1]] = True
         if is_leak.any():
-            leaks[name] = is_leak
+            leaks[name] = is_leak[first]
     return first, leaks
 
 
