@@ -128,7 +128,11 @@ py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64A
     }
     std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
     std::iota(own.begin(), own.end(), std::int64_t{0});
-    const std::int64_t* const row_data = rows ? rows->data() : targets ? own.data() : nullptr;
+    const std::int64_t* row_data = nullptr;
+    if (rows)
+        row_data = rows->data();
+    else if (targets)
+        row_data = own.data();
     std::vector<py::ssize_t> shape{size};
     if (!targets) shape.push_back(embeddings.entities.rows);
     py::array scores = new_scores(embeddings, shape);

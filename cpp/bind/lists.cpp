@@ -27,22 +27,22 @@ std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, st
     require(std::is_sorted(task_lists.data(), task_lists.data() + size), "lists: not sorted");
     require_within(targets, bound, "targets: outside of the candidates");
     const Selection filter = filter_arrays ? filter_arrays->view(size) : Selection{};
-    py::dict arrays;
+    py::dict arrays_by_name;
     const auto add = [&](const char* name) {
         Int64Array array(size);
-        arrays[name] = array;
+        arrays_by_name[name] = array;
         return array.mutable_data();
     };
-    const ListedTasks found{add("place"), add("filtered"), add("before"), add("places"), add("shared")};
+    const ListedTasks arrays{add("place"), add("filtered"), add("before"), add("places"), add("shared")};
     const ListTasks tasks{size, task_lists.data(), targets.data()};
     FilteredPlaces filtered;
     ListFault fault;
     bool (*const interrupted)() = interrupt_hook();
-    without_gil([&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, found, filtered); });
+    without_gil([&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, arrays, filtered); });
     if (fault.place >= 0) return {std::pair{fault.place, fault.earlier}, py::dict()};
-    arrays["filtered_indptr"] = array_of(filtered.indptr);
-    arrays["filtered_places"] = array_of(filtered.places);
-    return {std::nullopt, arrays};
+    arrays_by_name["filtered_indptr"] = array_of(filtered.indptr);
+    arrays_by_name["filtered_places"] = array_of(filtered.places);
+    return {std::nullopt, arrays_by_name};
 }
 
 }  // namespace

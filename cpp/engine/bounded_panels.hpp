@@ -217,10 +217,10 @@ class BoundedPanels {
     }
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
                          std::uint32_t* counters, OpenPairs& open) {
-        const std::size_t found =
+        const std::size_t pairs =
             decisions_.collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
-        open.count += found;
-        return static_cast<std::int64_t>(found);
+        open.count += pairs;
+        return static_cast<std::int64_t>(pairs);
     }
 
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
@@ -247,12 +247,12 @@ class BoundedPanels {
     std::int64_t tried_step() const { return std::max<std::int64_t>(1, queries_.tiles() / measured::kTriedTiles); }
     template <class Sink>
     double open_share(std::int64_t width) {
-        std::int64_t found = 0, pairs = 0;
+        std::int64_t open_pairs = 0, pairs = 0;
         // A task with more open pairs has its row scored, which takes no longer.
         const int most = scored_rows_.least_open();
         const auto add = [&](const std::vector<PairMasks>& masks, std::size_t n) {
             for (std::size_t i = 0; i < n; ++i) {
-                found += std::min(std::popcount(masks[i].open()), most);
+                open_pairs += std::min(std::popcount(masks[i].open()), most);
             }
         };
         for (std::int64_t tile = 0; tile < queries_.tiles(); tile += tried_step()) {
@@ -265,7 +265,7 @@ class BoundedPanels {
                 pairs += n * lane_tasks();
             }
         }
-        return static_cast<double>(found) / static_cast<double>(std::max<std::int64_t>(1, pairs));
+        return static_cast<double>(open_pairs) / static_cast<double>(std::max<std::int64_t>(1, pairs));
     }
 
     template <class Sink>

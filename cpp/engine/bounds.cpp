@@ -27,14 +27,14 @@ bool choose_levels(const char* name) {
     std::string_view wanted = name == nullptr ? "" : name;
     const bool force = wanted.ends_with('!');
     if (force) wanted.remove_suffix(1);
-    Levels found = last_choice();
+    Levels choice = last_choice();
     if (!wanted.empty()) {
         const std::vector<std::string> usable = usable_levels();
         const auto at = std::find(usable.begin(), usable.end(), wanted);
         if (at == usable.end()) return false;
-        found = static_cast<Levels>(at - usable.begin());
+        choice = static_cast<Levels>(at - usable.begin());
     }
-    levels = found;
+    levels = choice;
     forced = force;
     return true;
 }

@@ -73,7 +73,7 @@ Fault TaskSubset::give_back(Fault fault, const Counts& counts) const {
 }
 
 CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sorted, const Selection& filter) {
-    CrowdedQueries found;
+    CrowdedQueries crowded;
     const std::int64_t columns = embeddings.entities.rows, depth = embeddings.queries.columns;
     const bool is_ruled_out = are_bounds_forced();  // which is for tests of bounds
     for (const Group& group : sorted.groups) {
@@ -90,14 +90,14 @@ CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sor
                 compared += measured::kScoresPerFiltered * std::min(size, filter.span(list).length);
             }
             if (compared <= looked_up || is_ruled_out) {
-                found.other_pairs += size;
+                crowded.other_pairs += size;
             } else {
-                found.queries.push_back(query);
-                found.pairs += columns;
+                crowded.queries.push_back(query);
+                crowded.pairs += columns;
             }
         }
     }
-    return found;
+    return crowded;
 }
 
 Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
@@ -137,11 +137,11 @@ Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const Sorte
                             static_cast<std::ptrdiff_t>(number_bytes),
                             embeddings.wide() ? DType::float64 : DType::float32,
                             false};
-        const Fault found =
+        const Fault fault_of_part =
             subset.give_back(rank(matrix, subset.tasks(), subset.filter(), subset.candidates(), Rules{false, nan},
                                   execution.threads, execution.interrupted, subset.counts()),
                              counts);
-        if (precedes(found, fault)) fault = found;
+        if (precedes(fault_of_part, fault)) fault = fault_of_part;
         add_to_tally({subset.tasks().size * group->candidates.size - n * columns, 0, 0, 0});
         done += n * columns;
     }

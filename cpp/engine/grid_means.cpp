@@ -247,8 +247,8 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     shared.right.reset(grid.right_size(), 0);
     // The lists of the columns stay in the last-level cache, roughly, as those of the queries do.
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
-    const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (execution.block == 0 && lists < std::min(longest, grid.right_size())) execution.block = lists;
+    const std::int64_t columns = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
+    if (execution.block == 0 && columns < std::min(longest, grid.right_size())) execution.block = columns;
     score_first(sorted, grid, k, scoring.lanes());
     sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;

@@ -80,9 +80,9 @@ struct ListWorker {
 // Fills the arrays for the tasks of a list that is in the table, and appends what it filters. Returns whether it came
 // to the end.
 bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& tasks, std::int64_t first,
-                std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& found,
+                std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& arrays,
                 FilteredPlaces& filtered, Stop& stop, bool is_caller) {
-    for (std::int64_t task = first; task < last; ++task) found.place[task] = worker.table.place(tasks.targets[task]);
+    for (std::int64_t task = first; task < last; ++task) arrays.place[task] = worker.table.place(tasks.targets[task]);
     if (!filter) return true;
     worker.tasks.clear();
     for (std::int64_t task = first; task < last; ++task) worker.tasks.emplace_back(filter.list(task), task);
@@ -98,13 +98,13 @@ bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& task
             last_list = filter_list;
         }
         // The target is never left out.
-        const std::int64_t place = found.place[task];
+        const std::int64_t place = arrays.place[task];
         const bool is_named = filter.has(filter_list, tasks.targets[task]);
         const auto end = filtered.places.end(), begin = filtered.places.begin() + filtered.indptr.end()[-2];
-        found.shared[task] = static_cast<std::int64_t>(filtered.indptr.size()) - 2;
-        found.filtered[task] = length - (is_named ? 1 : 0);
-        found.places[task] = end - begin - (is_named && place >= 0 ? 1 : 0);
-        found.before[task] = place < 0 ? found.places[task] : std::lower_bound(begin, end, place) - begin;
+        arrays.shared[task] = static_cast<std::int64_t>(filtered.indptr.size()) - 2;
+        arrays.filtered[task] = length - (is_named ? 1 : 0);
+        arrays.places[task] = end - begin - (is_named && place >= 0 ? 1 : 0);
+        arrays.before[task] = place < 0 ? arrays.places[task] : std::lower_bound(begin, end, place) - begin;
     }
     return true;
 }
@@ -112,7 +112,7 @@ bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& task
 }  // namespace
 
 ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
-                      int threads, bool (*interrupted)(), const ListedTasks& found, FilteredPlaces& filtered) {
+                      int threads, bool (*interrupted)(), const ListedTasks& arrays, FilteredPlaces& filtered) {
     const std::int64_t mean_length = std::max<std::int64_t>(1, lists.entries / std::max<std::int64_t>(1, lists.size));
     const std::int64_t per_chunk = std::clamp<std::int64_t>(kChunkEntries / mean_length, 1, kMostListsPerChunk);
     const std::int64_t chunks = divide_up(lists.size, per_chunk);
@@ -124,7 +124,7 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     const auto first_task_from = [&](std::int64_t list) {
         return std::lower_bound(tasks.lists, tasks.lists + tasks.size, list) - tasks.lists;
     };
-    for (auto* const counts : {found.filtered, found.before, found.places, found.shared}) {
+    for (auto* const counts : {arrays.filtered, arrays.before, arrays.places, arrays.shared}) {
         std::fill_n(counts, tasks.size, 0);
     }
     parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
@@ -151,7 +151,7 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
             }
             const std::int64_t first_of_list = task;
             while (task < tasks.size && tasks.lists[task] == list) ++task;
-            if (!find_tasks(lists, list, tasks, first_of_list, task, filter, worker, found,
+            if (!find_tasks(lists, list, tasks, first_of_list, task, filter, worker, arrays,
                             filtered_of[static_cast<std::size_t>(chunk)], stop, id == 0)) {
                 return;
             }
@@ -170,7 +170,7 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
         for (std::size_t i = 1; i < part.indptr.size(); ++i) filtered.indptr.push_back(before + part.indptr[i]);
         filtered.places.insert(filtered.places.end(), part.places.begin(), part.places.end());
         const std::int64_t last = first_task_from((chunk + 1) * per_chunk);
-        for (std::int64_t task = first_task_from(chunk * per_chunk); task < last; ++task) found.shared[task] += shared;
+        for (std::int64_t task = first_task_from(chunk * per_chunk); task < last; ++task) arrays.shared[task] += shared;
     }
     return {};
 }

@@ -41,6 +41,6 @@ struct ListFault {
 // Checks all ids and fills the arrays. Afterwards `filtered` has the places of all tasks, if there is a filter and no
 // fault.
 ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
-                      int threads, bool (*interrupted)(), const ListedTasks& found, FilteredPlaces& filtered);
+                      int threads, bool (*interrupted)(), const ListedTasks& arrays, FilteredPlaces& filtered);
 
 }  // namespace truerank

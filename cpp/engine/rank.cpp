@@ -1,6 +1,8 @@
 #include "engine/rank.hpp"
 
-#include <array>
+#include <algorithm>
+#include <compare>
+#include <set>
 #include <vector>
 
 #include "engine/row_counting.hpp"
@@ -65,45 +67,71 @@ Plan make_plan(const RowProblem<T>& p, int threads) {
     return plan;
 }
 
-// Finds the first column of a fault whose row is known: the first NaN among the candidates of any of the row's tasks
-// (in partial counts, without the true candidate). Takes time in proportion to the row and the lists of its tasks.
+template <class T>
+bool is_nan(const RowProblem<T>& p, std::int64_t row, std::int64_t column) {
+    return Order<T>::is_nan(Order<T>::key(p.reader.load(row, column)));
+}
+
+// The first target of a row's tasks whose score is NaN; else the number of columns.
+template <class T>
+std::int64_t first_nan_target(const RowProblem<T>& p, std::int64_t row) {
+    std::int64_t first = p.scores.columns;
+    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
+        if (p.row(task) == row && is_nan(p, row, p.target_column(task))) first = std::min(first, p.target_column(task));
+    }
+    return first;
+}
+
+// What says which columns of its row are the candidates of a task. Tasks of a row often share it.
+struct CandidateLists {
+    std::int64_t candidates, filter;  // the numbers of its lists
+    std::int64_t target;              // in partial counts, which leave it out; else -1
+    auto operator<=>(const CandidateLists&) const = default;
+};
+
+// The first NaN among the candidates of a row's tasks that stands before a column; else that column. Takes time in
+// proportion to the row and the lists of its tasks.
+template <class T>
+std::int64_t first_nan_candidate(const RowProblem<T>& p, std::int64_t row, std::int64_t end) {
+    std::vector<std::int64_t> nans;
+    for (std::int64_t column = 0; column < end; ++column) {
+        if (is_nan(p, row, column)) nans.push_back(column);
+    }
+    std::set<CandidateLists> lists_of_tasks;
+    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
+        if (p.row(task) != row) continue;
+        const bool is_left_out = p.tasks.is_partial() && p.has_target(task);
+        lists_of_tasks.insert({p.candidates ? p.candidates.list(task) : 0, p.filter ? p.filter.list(task) : 0,
+                               is_left_out ? p.target_column(task) : -1});
+    }
+    const std::int64_t first_column = p.tasks.first_column;
+    for (const CandidateLists& lists : lists_of_tasks) {
+        // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
+        std::int64_t begin = 0, last = end - 1;
+        if (p.candidates) {
+            if (p.candidates.length(lists.candidates) == 0) continue;
+            const std::int64_t* const indptr = p.candidates.indptr + lists.candidates;
+            begin = p.candidates.column(indptr[0]) - first_column;
+            last = std::min(last, p.candidates.column(indptr[1] - 1) - first_column);
+        }
+        const auto is_candidate = [&](std::int64_t column) {
+            if (column == lists.target) return false;
+            if (p.filter && p.filter.has(lists.filter, column + first_column)) return false;
+            return !p.candidates || p.candidates.has(lists.candidates, column + first_column);
+        };
+        auto nan = std::lower_bound(nans.begin(), nans.end(), begin);
+        while (nan != nans.end() && *nan <= last && !is_candidate(*nan)) ++nan;
+        if (nan != nans.end() && *nan <= last) end = *nan;
+    }
+    return end;
+}
+
+// Finds the first column of a fault whose row is known.
 template <class T>
 Fault locate_fault(const RowProblem<T>& p, Fault fault) {
     if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
-    const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(p.reader.load(fault.row, c))); };
-    fault.column = p.scores.columns;
-    // The list of candidates, the list of the filter and, in partial counts, the target's column: tasks may share them.
-    std::vector<std::array<std::int64_t, 3>> lists;
-    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
-        if (p.row(task) != fault.row) continue;
-        if (!p.tasks.is_partial() && is_nan(p.target_column(task))) {
-            fault.column = std::min(fault.column, p.target_column(task));
-        }
-        lists.push_back({p.candidates ? p.candidates.list(task) : 0, p.filter ? p.filter.list(task) : 0,
-                         p.tasks.is_partial() && p.has_target(task) ? p.target_column(task) : -1});
-    }
-    if (fault.kind == Fault::Kind::nan_true_score) return fault;
-    std::sort(lists.begin(), lists.end());
-    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
-    std::vector<std::int64_t> nans;
-    for (std::int64_t c = 0; c < fault.column; ++c) {
-        if (is_nan(c)) nans.push_back(c);
-    }
-    for (const auto& [candidates, filter, target] : lists) {
-        // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
-        std::int64_t first = 0, end = fault.column;
-        if (p.candidates) {
-            if (p.candidates.length(candidates) == 0) continue;
-            first = p.candidates.column(p.candidates.indptr[candidates]) - p.tasks.first_column;
-            end = p.candidates.column(p.candidates.indptr[candidates + 1] - 1) + 1 - p.tasks.first_column;
-        }
-        for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < end; ++c) {
-            const std::int64_t column = *c + p.tasks.first_column;
-            if (*c >= fault.column) break;
-            if (*c == target || (p.filter && p.filter.has(filter, column))) continue;
-            if (!p.candidates || p.candidates.has(candidates, column)) fault.column = *c;
-        }
-    }
+    fault.column = p.tasks.is_partial() ? p.scores.columns : first_nan_target(p, fault.row);
+    if (fault.kind == Fault::Kind::nan_score) fault.column = first_nan_candidate(p, fault.row, fault.column);
     return fault;
 }
 

@@ -46,9 +46,9 @@ class DistinctRows {
         if (row != kNoRow) return row;
         const C* const vector = queries_.row(query);
         const std::string_view bytes(reinterpret_cast<const char*>(vector), depth_ * sizeof(C));
-        const auto found = row_of_vector_.emplace(bytes, queries_of_rows_.size()).first;
-        const bool is_known = found->second < queries_of_rows_.size();
-        if (is_known && facts(found->second).mean == queries_.facts(query).mean) return row = found->second;
+        const auto entry = row_of_vector_.emplace(bytes, queries_of_rows_.size()).first;
+        const bool is_known = entry->second < queries_of_rows_.size();
+        if (is_known && facts(entry->second).mean == queries_.facts(query).mean) return row = entry->second;
         row = queries_of_rows_.size();
         queries_of_rows_.push_back(query);
         const std::size_t group = row / kFewQueries * kFewQueries * depth_;

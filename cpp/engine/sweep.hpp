@@ -356,7 +356,8 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
         work += static_cast<double>(group.last_query - group.first_query) * static_cast<double>(group.candidates.size) *
                 static_cast<double>(1 + scoring.depth());
     }
-    const int threads = execution.threads > 0 ? execution.threads : work < serial_work ? 1 : 0;
+    int threads = execution.threads;
+    if (threads == 0 && work < serial_work) threads = 1;
     const CellSizing sizing{scoring.depth(), scoring.lanes(), sizeof(C),
                             task_bytes,      execution.block, threads > 0 ? threads : default_threads()};
     const std::vector<Cell> cells = cut_cells(sorted, sizing);
@@ -364,10 +365,10 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
     const Team team(threads, chunks, work < brief_work ? Duration::brief : Duration::any);
     using Sink = decltype(make_sink());
     std::optional<Quantisation<C>> quantisation;
-    const bool many = std::any_of(sorted.groups.begin(), sorted.groups.end(), [&](const Group& group) {
+    const bool has_many_queries = std::any_of(sorted.groups.begin(), sorted.groups.end(), [&](const Group& group) {
         return are_bounds_forced() || group.last_query - group.first_query >= measured::kLeastBoundedQueries;
     });
-    if (TakesBounds<Sink> && execution.bounded && many) {
+    if (TakesBounds<Sink> && execution.bounded && has_many_queries) {
         quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
     }
     std::vector<SweepWorker<C>> workers;

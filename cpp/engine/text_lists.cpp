@@ -28,9 +28,10 @@ template <class Line>
 LineFault for_lines(std::string_view text, const char* blanks, const Line& read_line) {
     std::int64_t number = 0;
     for (std::size_t begin = 0; begin < text.size(); ++number) {
-        const void* const found = std::memchr(text.data() + begin, '\n', text.size() - begin);
-        const std::size_t end =
-            found == nullptr ? text.size() : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+        const void* const newline = std::memchr(text.data() + begin, '\n', text.size() - begin);
+        const std::size_t end = newline == nullptr
+                                    ? text.size()
+                                    : static_cast<std::size_t>(static_cast<const char*>(newline) - text.data());
         const std::string_view line = text.substr(begin, end - begin);
         begin = end + 1;
         if (line.find_first_not_of(blanks) == std::string_view::npos) continue;
@@ -146,9 +147,9 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
         const bool below = digit < text.size() && text[digit] == '-';
         if (digit < text.size() && (text[digit] == '-' || text[digit] == '+')) ++digit;
         if (digit < text.size() && text.size() - digit <= 3) {
-            int found = 0;
-            for (at = digit; at < text.size() && is_digit(text[at]); ++at) found = found * 10 + (text[at] - '0');
-            exponent = below ? -found : found;
+            int size = 0;
+            for (at = digit; at < text.size() && is_digit(text[at]); ++at) size = size * 10 + (text[at] - '0');
+            exponent = below ? -size : size;
         }
     }
     exponent -= places;

@@ -154,9 +154,9 @@ constexpr bool uses_bins(std::size_t true_scores) {
 
 template <class T>
 constexpr std::size_t scratch_size(std::size_t true_scores) {
-    const std::size_t found = 2 * true_scores + 2;
-    if (uses_bins<T>(true_scores)) return found + measured::kBins + true_scores / 4 + 1;
-    return true_scores < measured::kLeastSearched<T> ? 0 : found;
+    const std::size_t searched = 2 * true_scores + 2;
+    if (uses_bins<T>(true_scores)) return searched + measured::kBins + true_scores / 4 + 1;
+    return true_scores < measured::kLeastSearched<T> ? 0 : searched;
 }
 
 // The kernels of the instruction set chosen at start.
