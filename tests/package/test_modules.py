@@ -39,7 +39,7 @@ TESTED_BY = {
         counting/ranking
     """,
     "devices/test_devices.py": """
-        devices/backends devices/bounded_kernels devices/bounded_scores
+        devices/backends devices/bounded_scores
         devices/count_kernels devices/score_sources devices/scoring_kernels
         devices/task_counts devices/unchecked
         devices/vector_scores

@@ -21,7 +21,6 @@ from triton.compiler import ASTSource
 
 from truerank import _core
 from truerank.devices import (
-    bounded_kernels,
     bounded_scores,
     count_kernels,
     scoring_kernels,
@@ -107,7 +106,7 @@ def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -
     is_plain = similarity == "dot"
     height, width = bounded_scores.TILE if is_plain and not layers else bounded_scores.SMALL_TILE
     constants: dict[str, Any] = {"SIMILARITY": similarity, "COLUMNS": width, "ROWS": height}
-    constants["STEP"] = bounded_kernels.STEP
+    constants["STEP"] = scoring_kernels.STEP
     if kernel == "score_open_pairs":
         constants["ROWS"], constants["WORDS"] = bounded_scores.OPEN_TILE
     constants |= {"HAS_LAYERS": layers, "IS_QUERY": False}
@@ -123,7 +122,7 @@ def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -
     options = {"enable_fp_fusion": False, "num_warps": bounded_scores.WARPS}
     options["num_stages"] = bounded_scores.STAGES
     aligned = (*pointers, "padded")
-    return _compiled(getattr(bounded_kernels, kernel), constants, pointers, aligned, H100, options)
+    return _compiled(getattr(scoring_kernels, kernel), constants, pointers, aligned, H100, options)
 
 
 def _compiled(

@@ -48,7 +48,7 @@ BOUNDED = ("dot", "cosine", *DISTANCES)
 class Levels:
     """Vectors by rows, padded, with their levels; and a step, and reach and offset of each.
 
-    See `make_levels` in `bounded_kernels.py`.
+    See `make_levels` in `scoring_kernels.py`.
     """
 
     components: Tensor
@@ -152,7 +152,7 @@ class BoundedScan:
             yield some, self._levels(panel, step, vectors is self._source.queries)
 
     def _levels(self, panel: Panel, step: Tensor, is_query: bool) -> Levels:
-        from . import bounded_kernels as kernels
+        from . import scoring_kernels as kernels
 
         source = self._source
         torch = sys.modules["torch"]
@@ -190,7 +190,7 @@ class BoundedScan:
 
     def _bound(self, queries: Levels, entities: Levels, tasks: _Tasks, counts: Tensor) -> Tensor:
         """Count the pairs that are certainly above; return the bits of open ones, by rows."""
-        from . import bounded_kernels as kernels
+        from . import scoring_kernels as kernels
 
         rows = len(queries.levels)
         columns, padded = entities.levels.shape
@@ -234,7 +234,7 @@ class BoundedScan:
     def _score_open(
         self, queries: Levels, entities: Levels, tasks: _Tasks, counts: Tensor, words: Tensor
     ) -> None:
-        from . import bounded_kernels as kernels
+        from . import scoring_kernels as kernels
 
         rows, across = words.shape
         height, width = OPEN_TILE
@@ -327,7 +327,7 @@ def products_hold(device: Any) -> bool:
     ----------
     device : torch.device
     """
-    from . import bounded_kernels as kernels
+    from . import scoring_kernels as kernels
 
     torch = sys.modules["torch"]
     left, right = adversaries()

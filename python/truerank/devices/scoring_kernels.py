@@ -10,6 +10,14 @@ For float64, `sqrt` and `/` do.
 
 Vectors are packed: component k of vector i of n is at k * n + i, and fits 32 bits, as a panel is
 small. A lane beyond the last vector takes the last one, and its result is not stored.
+
+The second half decides by products of half precision on which side of a threshold scores are. Its
+proof is in `docs/contributing/bounds.md`, under "On a device": whoever changes a term here changes
+it there. A vector is a step, which all vectors of its side have, times levels, which are float16,
+and a residue. Pairs that the product of the levels leaves open have a bit in a word of 32
+candidates, and are scored by the chain that defines their score. Panels of levels and of their
+components have a vector in each row, padded with zeros; a zero changes no chain but for the sign of
+a zero, which compares equal.
 """
 
 # Triton's compiler reads types at run time, and mypy does not know Triton.
@@ -23,6 +31,16 @@ _LN2_LOW = tl.constexpr(float.fromhex("0x1.ef35793c7673p-45"))
 _LEAST_SQUARES = tl.constexpr(2.0**-960)
 _TO_NEAREST_EXPONENT = tl.constexpr(0x00095F6198000000)  # see logarithm() in similarity.cpp
 _SIZES = ["rows", "columns", "depth", "out_stride", "tasks"]
+
+# Of bounds:
+STEP = 64  # components that are multiplied at a time, and a multiple of which depths are padded to
+AT_ONCE = tl.constexpr(8)  # components of a pair that are read at a time
+# Levels beyond these are not used: vectors with a greater one have all their pairs open, and what
+# is smaller, and would be subnormal, is left to the residue.
+_MOST_LEVEL = tl.constexpr(2.0**15)
+_LEAST_LEVEL = tl.constexpr(2.0**-14)
+# What norms and errors are made larger by, so that their own rounding does not count.
+_UP = tl.constexpr(1 + 2.0**-10)
 
 
 @triton.jit
@@ -242,3 +260,211 @@ def sum_squares(panel, squares, rows, depth, NORMALISE: tl.constexpr, VECTORS: t
             at = panel + k * rows + vector
             x = tl.load(at).to(tl.float64) * scale / root
             tl.store(at, x.to(panel.dtype.element_ty), mask=row < rows)
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _inverse(power):
+    """Return one over a power of two, which a division may only be near."""
+    return ((254 << 23) - power.to(tl.int32, bitcast=True)).to(tl.float32, bitcast=True)
+
+
+@triton.jit(do_not_specialize=["size", "depth"])
+def make_levels(
+    panel, step, components, levels, reaches, squares, size, depth, padded, share, ratio,
+    IS_QUERY: tl.constexpr, STEP: tl.constexpr, VECTORS: tl.constexpr,
+):  # fmt: skip
+    """Turn a packed panel by rows, and find the levels, reach and squares of its vectors.
+
+    The product of the reaches of two vectors is how far off the product of their levels is at most,
+    in steps of both; it is NaN if there is no bound.
+    """
+    row = tl.program_id(0) * VECTORS + tl.arange(0, VECTORS)
+    vector = tl.minimum(row, size - 1)
+    is_vector = (row < size)[:, None]
+    unit = tl.load(step)
+    inverse = _inverse(unit)
+    length = tl.zeros((VECTORS,), tl.float64)
+    left = length
+    largest = tl.zeros((VECTORS,), tl.float32)
+    for first in range(0, padded, STEP):
+        k = first + tl.arange(0, STEP)[None, :]
+        x = tl.load(panel + k * size + vector[:, None], mask=k < depth, other=0.0)
+        place = vector[:, None] * padded + k
+        tl.store(components + place, x, mask=is_vector)
+        scaled = x * inverse  # exact, or too small to be a level
+        magnitude = tl.abs(scaled)
+        is_level = (magnitude >= _LEAST_LEVEL) & (magnitude <= _MOST_LEVEL)
+        level = tl.where(is_level, scaled, 0.0).to(tl.float16)
+        tl.store(levels + place, level, mask=is_vector)
+        largest = tl.maximum(largest, tl.max(magnitude, 1))
+        wide = scaled.to(tl.float64)
+        residue = wide - level.to(tl.float64)
+        length += tl.sum(wide * wide, 1)
+        left += tl.sum(residue * residue, 1)
+    norm = tl.sqrt(length)
+    residue = tl.sqrt(left)
+    # A maximum may leave out a NaN, which the norm has.
+    is_bounded = (largest <= _MOST_LEVEL) & (norm >= _LEAST_LEVEL)
+    if IS_QUERY:
+        reach = norm * ratio + residue
+    else:
+        norm += residue
+        reach = tl.maximum(norm, (residue + norm * share) / ratio)
+    reach = tl.where(is_bounded, reach * _UP, float("nan"))
+    unit = unit.to(tl.float64)
+    tl.store(reaches + vector, reach.to(tl.float32), mask=row < size)
+    tl.store(squares + vector, (length * unit * unit).to(tl.float32), mask=row < size)
+
+
+@triton.jit
+def _products(
+    query_levels, entity_levels, query, entity, padded,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Return sums of products of levels: float32, of a tensor unit if there is one."""
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, padded, STEP):
+        k = first + tl.arange(0, STEP)
+        left = tl.load(query_levels + query[:, None] * padded + k[None, :])
+        right = tl.load(entity_levels + entity[None, :] * padded + k[:, None])
+        total = tl.dot(left, right, total)
+    return total
+
+
+@triton.jit(do_not_specialize=["rows", "columns"])
+def store_products(
+    query_levels, entity_levels, out, rows, columns, padded,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Write what `bound_scores` takes for the products of levels, so that it can be checked."""
+    down = tl.cdiv(rows, ROWS)
+    row = (tl.program_id(0) % down) * ROWS + tl.arange(0, ROWS)
+    column = (tl.program_id(0) // down) * COLUMNS + tl.arange(0, COLUMNS)
+    total = _products(
+        query_levels, entity_levels, tl.minimum(row, rows - 1), tl.minimum(column, columns - 1),
+        padded, ROWS, COLUMNS, STEP,
+    )  # fmt: skip
+    place = out + row[:, None].to(tl.int64) * columns + column[None, :]
+    tl.store(place, total, mask=(row < rows)[:, None] & (column < columns)[None, :])
+
+
+@triton.jit
+def _sides(value, error, thresholds, slacks, task, is_task, inverse):
+    """Return which values are certainly above a task's threshold, and which are not decided.
+
+    No comparison with a NaN holds, so that it is open.
+    """
+    threshold = tl.load(thresholds + task, mask=is_task, other=float("inf")) * inverse
+    if slacks is not None:
+        error += (tl.load(slacks + task, mask=is_task, other=0.0) * inverse)[:, None]
+    difference = value - threshold[:, None]
+    is_above = difference > error
+    return is_above, ~(is_above | (difference < -error))
+
+
+@triton.jit(do_not_specialize=["rows", "columns", "across"])
+def bound_scores(
+    query_levels, entity_levels, query_step, entity_step, query_reaches, entity_reaches,
+    query_offsets, entity_offsets, first, thresholds, slacks, counts, words,
+    rows, columns, padded, across, slope, share_of_offsets,
+    HAS_LAYERS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Count the candidates that are certainly above, and write a bit for each that is open.
+
+    A row has the tasks from first[row] to first[row + 1]: one, or with HAS_LAYERS any number. Then
+    a candidate that is open for one of them is counted for none. Rows and columns beyond the last
+    have NaN for a reach, so that they are open, and their bits are taken out.
+    """
+    down = tl.cdiv(rows, ROWS)
+    left = tl.program_id(0) // down
+    row = (tl.program_id(0) % down) * ROWS + tl.arange(0, ROWS)
+    column = left * COLUMNS + tl.arange(0, COLUMNS)
+    query = tl.minimum(row, rows - 1)
+    entity = tl.minimum(column, columns - 1)
+    value = _products(
+        query_levels, entity_levels, query, entity, padded, ROWS, COLUMNS, STEP
+    )  # fmt: skip
+    inverse = _inverse(tl.load(query_step) * tl.load(entity_step) * slope.to(tl.float32))
+    is_row = row < rows
+    reach = tl.load(entity_reaches + column, mask=column < columns, other=float("nan"))
+    error = tl.load(query_reaches + query)[:, None] * reach[None, :]
+    if entity_offsets is not None:
+        offset = (tl.load(entity_offsets + entity) * inverse)[None, :]
+        size = tl.abs(offset)
+        if query_offsets is not None:
+            of_query = (tl.load(query_offsets + query) * inverse)[:, None]
+            offset = offset + of_query
+            size = size + tl.abs(of_query)
+        value += offset
+        error += size * share_of_offsets
+    task = tl.load(first + query)
+    if HAS_LAYERS:
+        end = tl.where(is_row, tl.load(first + query + 1), task)
+        layers = tl.max(end - task, 0)
+        is_open = tl.zeros((ROWS, COLUMNS), tl.int1)
+        for layer in range(layers):
+            there = task + layer < end
+            _, more = _sides(value, error, thresholds, slacks, task + layer, there, inverse)
+            is_open = is_open | more
+        for layer in range(layers):
+            there = task + layer < end
+            is_above, _ = _sides(value, error, thresholds, slacks, task + layer, there, inverse)
+            above = tl.sum((is_above & ~is_open).to(tl.int32), 1).to(tl.int64)
+            tl.atomic_add(counts + task + layer, above, there, sem="relaxed")
+    else:
+        is_above, is_open = _sides(value, error, thresholds, slacks, task, is_row, inverse)
+        above = tl.sum(is_above.to(tl.int32), 1).to(tl.int64)
+        tl.atomic_add(counts + task, above, is_row, sem="relaxed")
+    bits = tl.reshape(is_open.to(tl.int32), (ROWS, COLUMNS // 32, 32))
+    bits = tl.sum(bits << tl.arange(0, 32)[None, None, :], 2)
+    word = left * (COLUMNS // 32) + tl.arange(0, COLUMNS // 32)
+    lanes = tl.minimum(tl.maximum(columns - word * 32, 0), 32).to(tl.int64)
+    real = ((tl.full(lanes.shape, 1, tl.int64) << lanes) - 1).to(tl.int32)
+    place = words + row[:, None].to(tl.int64) * across + word[None, :]
+    tl.store(place, bits & real[None, :], mask=is_row[:, None])
+
+
+@triton.jit(do_not_specialize=["rows", "depth", "across", "tasks"])
+def score_open_pairs(
+    queries, entities, bias, query_means, entity_means, first, true_scores, counts, words,
+    rows, depth, padded, across, tasks,
+    SIMILARITY: tl.constexpr, ROWS: tl.constexpr, WORDS: tl.constexpr,
+):  # fmt: skip
+    """Score the open pairs of some rows and words, and compare them with the rows' true scores.
+
+    The lowest bit of every word is taken out, until there is none.
+    """
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    is_row = row < rows
+    begin = tl.load(first + row, mask=is_row, other=0)
+    end = tl.load(first + row + 1, mask=is_row, other=0)
+    layers = tl.max(end - begin, 0)
+    at_word = (tl.program_id(1) * WORDS + tl.arange(0, WORDS))[None, :]
+    query = tl.minimum(row, rows - 1)[:, None]
+    is_word = is_row[:, None] & (at_word < across)
+    word = tl.load(words + query.to(tl.int64) * across + at_word, mask=is_word, other=0)
+    while tl.max(tl.max((word != 0).to(tl.int32), 1), 0) > 0:
+        is_pair = word != 0
+        lowest = (word & (0 - word)).to(tl.uint32, bitcast=True)
+        bit = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127
+        entity = tl.where(is_pair, at_word * 32 + bit, 0)
+        total = tl.zeros((ROWS, WORDS), tl.float32)
+        for start in range(0, depth, AT_ONCE):  # and zeros, up to a multiple of it
+            for k in tl.static_range(AT_ONCE):
+                q = tl.load(queries + query * padded + (start + k))
+                e = tl.load(entities + entity * padded + (start + k), mask=is_pair, other=0.0)
+                # as in `_step`; the interpreter takes long to call functions
+                if SIMILARITY == "dot" or SIMILARITY == "cosine":
+                    q, e = tl.broadcast(q, e)
+                    total = tl.fma(q, e, total)
+                else:
+                    difference = q - e
+                    total = tl.fma(difference, difference, total)
+        score = _finished(
+            total, None, None, bias, query_means, entity_means, query, entity, SIMILARITY
+        )  # fmt: skip
+        _add_counts(score, is_pair, true_scores, counts, begin, end, layers, tasks)
+        word = word & (word - 1)

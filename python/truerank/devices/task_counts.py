@@ -167,10 +167,19 @@ class DeviceCounts:
         for some in _split(numbers, MOST_TASKS):
             true_scores = None if self._true_scores is None else self._true_scores[some]
             targets = tasks.targets[some] - first_column
-            chunk = _Chunk(scores, all_numbers[some], all_rows[some] - top, targets, true_scores)
-            counts = scores.stream.copy_to_host(chunk.count(first_column, left_out, let_in))
-            compared = scores.stream.copy_to_host(chunk.true)
-            self._pending.append(_Pending(scores.stream.record(), some, counts[None], compared))
+            counts, true = count_chunk(
+                scores,
+                all_numbers[some],
+                all_rows[some] - top,
+                targets,
+                true_scores,
+                first_column=first_column,
+                left_out=left_out,
+                let_in=let_in,
+            )
+            counts = scores.stream.copy_to_host(counts)
+            true = scores.stream.copy_to_host(true)
+            self._pending.append(_Pending(scores.stream.record(), some, counts[None], true))
 
     def _counts(self) -> npt.NDArray[np.int64]:
         """Wait for the counts."""
@@ -257,82 +266,85 @@ def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
             yield numbers[first : first + most]
 
 
-class _Chunk:
-    """Tasks in the order of their rows, and their true scores.
+def count_chunk(
+    scores: ScoreSource,
+    numbers: IntArray,
+    rows: IntArray,
+    targets: IntArray,
+    true_scores: npt.NDArray[Any] | None,
+    *,
+    first_column: int,
+    left_out: SelectedColumns | None,
+    let_in: SelectedColumns | None,
+) -> tuple[Tensor, Tensor]:
+    """Count tasks in the order of their rows, by operations of torch.
 
     Candidates are counted as if nothing were filtered, with the targets; then both are taken out.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (tasks,)
+        Of the tasks, as selections number them.
+    rows, targets, true_scores
+        Of the tasks, in the part that `scores` are, whose columns begin at `first_column`.
+
+    Returns
+    -------
+    Tensor of int64, shape (5, tasks), and Tensor, shape (tasks,)
+        The counts, in the order of `NAMES`; and the true scores.
     """
+    row_of = scores.upload(rows)
+    target_of = scores.upload(targets)
+    if true_scores is None:
+        true = scores.pairs(row_of, target_of)
+    else:
+        true = scores.upload(true_scores, scores.dtype)
+    true_keys = true_keys_of(true)
+    _, true_nan = keys_of(true)
+    width = scores.shape[1]
+    counts = scores.zeros(len(NAMES), len(rows))
+    if not width:
+        return counts, true
 
-    def __init__(
-        self,
-        scores: ScoreSource,
-        numbers: IntArray,  # of the tasks, as selections number them
-        rows: IntArray,
-        targets: IntArray,
-        true_scores: npt.NDArray[Any] | None,
-    ) -> None:
-        self._scores = scores
-        self._numbers = numbers
-        self._rows = rows
-        self._row_of = scores.upload(rows)
-        self._targets = scores.upload(targets)
-        if true_scores is None:
-            self.true = scores.pairs(self._row_of, self._targets)
-        else:
-            self.true = scores.upload(true_scores, scores.dtype)
-        self._true_keys = true_keys_of(self.true)
-        _, self._true_nan = keys_of(self.true)
-
-    def count(
-        self, first_column: int, left_out: SelectedColumns | None, let_in: SelectedColumns | None
-    ) -> Tensor:
-        """Return the counts, in the order of their names."""
-        scores = self._scores
-        width = scores.shape[1]
-        counts = scores.zeros(len(NAMES), len(self._rows))
-        if not width:
-            return counts
-        if let_in is None:
-            counts[:3] = scores.scan(self._rows, self.true, None)
-            counts[3] = width
-        elif let_in.shared:
-            columns = let_in.columns_within(first_column, width)
-            counts[:3] = scores.scan(self._rows, self.true, columns)
-            counts[3] = len(columns)
-        else:
-            for tasks, numbers in let_in.entries(self._numbers):
-                counts[:4].index_add_(1, tasks, self._compared(tasks, numbers - first_column)[0])
-        targets_found, differing = self._compared(scores.arange(0, len(self._rows)), self._targets)
-        counts[:4] -= targets_found
-        counts[4] = differing
-        if left_out is not None:
-            for tasks, numbers in left_out.entries(self._numbers):
-                columns = numbers - first_column
-                is_candidate = columns != self._targets[tasks]
-                if let_in is not None:
-                    is_candidate &= let_in.hold(self._numbers, tasks, numbers)
-                found, _ = self._compared(tasks, columns, is_candidate)
-                counts[:4].index_add_(1, tasks, found, alpha=-1)
-        return counts
-
-    def _compared(
-        self, tasks: Tensor, columns: Tensor, among: bool | Tensor = True
+    def compare(
+        tasks: Tensor, columns: Tensor, among: bool | Tensor = True
     ) -> tuple[Tensor, Tensor]:
-        """Compare a column with each of some tasks, if the matrix has it and it is among some.
+        """Compare a column with each of some tasks, if the part has it and it is among some.
 
-        Returns
-        -------
-        Tensor of int64, shape (4, n), and of bool, shape (n,)
-            Whether it is above, tied, NaN and a candidate; whether it is another score.
+        Returns whether it is above, tied, NaN and a candidate, (4, n); and whether it is another
+        score, (n,).
         """
-        inside = (columns >= 0) & (columns < self._scores.shape[1]) & among
-        keys, nan = keys_of(self._scores.pairs(self._row_of[tasks], columns.where(inside, 0)))
-        true_keys = self._true_keys[tasks]
-        flags = (keys > true_keys, keys == true_keys, nan, inside)
-        counts = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
-        is_other_number = (keys != true_keys) & ~nan
-        is_nan_of_one = nan != self._true_nan[tasks]
-        return counts, inside & (is_other_number | is_nan_of_one)
+        inside = (columns >= 0) & (columns < width) & among
+        keys, nan = keys_of(scores.pairs(row_of[tasks], columns.where(inside, 0)))
+        keys_to_beat = true_keys[tasks]
+        flags = (keys > keys_to_beat, keys == keys_to_beat, nan, inside)
+        compared = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
+        is_other_number = (keys != keys_to_beat) & ~nan
+        is_nan_of_one = nan != true_nan[tasks]
+        return compared, inside & (is_other_number | is_nan_of_one)
+
+    if let_in is None:
+        counts[:3] = scores.scan(rows, true, None)
+        counts[3] = width
+    elif let_in.shared:
+        columns = let_in.columns_within(first_column, width)
+        counts[:3] = scores.scan(rows, true, columns)
+        counts[3] = len(columns)
+    else:
+        for tasks, entries in let_in.entries(numbers):
+            counts[:4].index_add_(1, tasks, compare(tasks, entries - first_column)[0])
+    counts_of_targets, differing = compare(scores.arange(0, len(rows)), target_of)
+    counts[:4] -= counts_of_targets
+    counts[4] = differing
+    if left_out is not None:
+        for tasks, entries in left_out.entries(numbers):
+            columns = entries - first_column
+            is_candidate = columns != target_of[tasks]
+            if let_in is not None:
+                is_candidate &= let_in.hold(numbers, tasks, entries)
+            counts_of_filtered, _ = compare(tasks, columns, is_candidate)
+            counts[:4].index_add_(1, tasks, counts_of_filtered, alpha=-1)
+    return counts, true
 
 
 # -- by one kernel: one upload, one launch, one download -------------------------------------------
