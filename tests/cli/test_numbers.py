@@ -134,7 +134,7 @@ def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) 
         ("compare one.npz one.npz", 2, "each once"),
         ("compare one.npz two.npz --level 1", 2, "'--level'"),
         ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
-        (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 1, "candidates: "),
+        (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 2, "candidates: "),
         ("adjust mrr", 2, "Missing argument 'VALUE'"),
         ("adjust mrr 0.3", 2, "Missing option '--candidates'"),
         ("adjust mrr x --candidates 9 --tasks 3", 2, "'x' is not a valid float"),

@@ -83,7 +83,7 @@ def read_columns(argument: str, text: str) -> int | NDArray[Any]:
         return read_array(argument, text)
     number = int(text.lstrip("0")[:_DIGITS] or "0")
     if number >> 63:
-        raise InputValueError(argument, expected="a number below 2**63", got=text)
+        raise wrong_word(argument, "a number below 2**63", text)
     return number
 
 

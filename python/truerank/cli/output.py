@@ -248,16 +248,15 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
     style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
         return style or "text"
-    ending = output.suffix.lower()
-    styles = [name for name, each in STYLES.items() if each == ending]
-    if style is None and styles:
-        return styles[0]
-    if style is not None and (style in styles or not styles):
-        return style
+    fitting = [name for name, ending in STYLES.items() if ending == output.suffix.lower()]
+    if style is None and fitting:
+        style = fitting[0]
     if style is None:
         expected = f"one of {', '.join(dict.fromkeys(STYLES.values()))}"
-    else:
+    elif fitting and style not in fitting:
         expected = f"{STYLES[style]}, as {style} is asked for"
+    else:
+        return style
     expected = f"expected a name that ends in {expected}, got {output}"
     raise click.BadParameter(expected, param_hint="--output")
 
