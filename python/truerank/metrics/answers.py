@@ -21,7 +21,8 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from . import answer_metrics
 from .answer_metrics import BEYOND, Ties, hit_chances
-from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, Sides, increasing
+from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, increasing
+from .values import Sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

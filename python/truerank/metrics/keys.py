@@ -7,26 +7,20 @@ reads means the same in later ones.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import numpy as np
-
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import UnknownKeyError
 from ..inputs.rules import suggest
 from .averages import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from .metric_table import ADJUSTMENTS, ANSWER_METRICS, METRICS, Metric, listed_metrics
 from .ties import Parameter
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..ranks.container import Ranks
-    from ..ranks.labels import Labels
+    pass
 
 MACRO = "macro"
 METRIC_FORM = "metric[@k][:p]"  # What messages show in place of a metric and its parameter.
@@ -590,65 +584,6 @@ def fail(key: str, why: str) -> NoReturn:
     raise UnknownKeyError(quote(key), why)
 
 
-# -- sides -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The sides of a report; "both", which pools all but relations, comes first.
-
-    Attributes
-    ----------
-    counts : dict of str to int
-        The number of tasks of each side; without "both" where no task may be pooled.
-    labels : Labels, optional
-        The side of each task.
-    """
-
-    counts: dict[str, int]
-    labels: Labels | None = None
-
-    @property
-    def present(self) -> tuple[str, ...]:
-        """The sides that have tasks; only "both" where there are no tasks."""
-        return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
-
-    @property
-    def total(self) -> int:
-        """The number of all tasks, pooled or not."""
-        by_side = sum(n for side, n in self.counts.items() if side != ALL_SIDES)
-        return by_side or self.counts.get(ALL_SIDES, 0)
-
-    def check(self, side: str, key: str | Key) -> None:
-        """Raise a KeyError for an unknown side of a key."""
-        if not isinstance(side, str):
-            raise UnknownKeyError("side", "", "a str", type(side).__name__)
-        if side in self.counts:
-            return
-        if side == ALL_SIDES:
-            only = next(iter(self.counts))
-            names = " and ".join(map(repr, self.counts))
-            fail(
-                str(key),
-                f"all tasks are of the side {names}, which is read only under its own name, as in "
-                f"'{only}.mrr'",
-            )
-        words = [*self.counts, *KINDS, *ADJUSTED]
-        fail(str(key), f"no side {quote(side)} in these ranks; {suggest(side, words)}")
-
-    def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
-        """A mask of the tasks of a side; None if all belong to it."""
-        if self.labels is None or self.labels.vocabulary is None:
-            return None
-        names = self.labels.vocabulary
-        codes = self.labels.codes
-        if side != ALL_SIDES:
-            return np.equal(codes, names.index(side))
-        if UNPOOLED_SIDE in names:
-            return np.not_equal(codes, names.index(UNPOOLED_SIDE))
-        return None
-
-
 @lru_cache(1024)
 def is_side_name(name: str) -> bool:
     """Whether a key can tell the name of a side from its other words.
@@ -660,38 +595,3 @@ def is_side_name(name: str) -> bool:
     """
     has_mark = any(mark in name for mark in ".:@")
     return not (has_mark or name == ALL_SIDES or RANK_KEYS.is_taken(name))
-
-
-def sides_of(ranks: Ranks) -> Sides:
-    """Read the sides of ranks.
-
-    Raises
-    ------
-    TypeError
-        If the sides are integer ids instead of names.
-    ValueError
-        If the name of a side cannot be told from the other words of a key.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> sides_of(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).counts
-    {'both': 2, 'head': 1, 'tail': 1}
-    """
-    labels = ranks.side
-    if labels is None or (labels.vocabulary is None and not len(ranks)):
-        return Sides({ALL_SIDES: len(ranks.above)})
-    counts = {str(name): n for name, n in labels.counts().items()}
-    if labels.vocabulary is None:
-        expected = "names of sides, as 'head' and 'tail', in `side`"
-        raise InputTypeError("ranks", expected=expected, got="integer ids")
-    for name in itertools.filterfalse(is_side_name, counts):
-        raise InputValueError(
-            "ranks",
-            f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
-            f"ranks.with_labels(side=...)",
-        )
-    pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
-    if len(ranks) and not pooled:
-        return Sides(counts, labels)
-    return Sides({ALL_SIDES: pooled} | counts, labels)

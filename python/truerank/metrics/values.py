@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import metrics
-from ..errors import UnknownKeyError
-from .averages import Sample, sample_of, take, values_per_task, weighted_mean
-from .keys import NO_ADJUSTMENT, Key, sides_of
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inputs.rules import suggest
+from .averages import KINDS, Sample, sample_of, take, values_per_task, weighted_mean
+from .keys import (
+    ADJUSTED,
+    ALL_SIDES,
+    NO_ADJUSTMENT,
+    UNPOOLED_SIDE,
+    Key,
+    fail,
+    is_side_name,
+    quote,
+)
 from .metric_table import ADJUSTMENTS, METRICS
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
+    from ..ranks.labels import Labels
     from .chance_model import Tasks
 
 
@@ -103,7 +118,98 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
     return kept
 
 
-# -- tasks -----------------------------------------------------------------------------------------
+# -- tasks and their sides -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The sides of a report; "both", which pools all but relations, comes first.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        The number of tasks of each side; without "both" where no task may be pooled.
+    labels : Labels, optional
+        The side of each task.
+    """
+
+    counts: dict[str, int]
+    labels: Labels | None = None
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The sides that have tasks; only "both" where there are no tasks."""
+        return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
+
+    @property
+    def total(self) -> int:
+        """The number of all tasks, pooled or not."""
+        by_side = sum(n for side, n in self.counts.items() if side != ALL_SIDES)
+        return by_side or self.counts.get(ALL_SIDES, 0)
+
+    def check(self, side: str, key: str | Key) -> None:
+        """Raise a KeyError for an unknown side of a key."""
+        if not isinstance(side, str):
+            raise UnknownKeyError("side", "", "a str", type(side).__name__)
+        if side in self.counts:
+            return
+        if side == ALL_SIDES:
+            only = next(iter(self.counts))
+            names = " and ".join(map(repr, self.counts))
+            fail(
+                str(key),
+                f"all tasks are of the side {names}, which is read only under its own name, as in "
+                f"'{only}.mrr'",
+            )
+        words = [*self.counts, *KINDS, *ADJUSTED]
+        fail(str(key), f"no side {quote(side)} in these ranks; {suggest(side, words)}")
+
+    def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
+        """A mask of the tasks of a side; None if all belong to it."""
+        if self.labels is None or self.labels.vocabulary is None:
+            return None
+        names = self.labels.vocabulary
+        codes = self.labels.codes
+        if side != ALL_SIDES:
+            return np.equal(codes, names.index(side))
+        if UNPOOLED_SIDE in names:
+            return np.not_equal(codes, names.index(UNPOOLED_SIDE))
+        return None
+
+
+def sides_of(ranks: Ranks) -> Sides:
+    """Read the sides of ranks.
+
+    Raises
+    ------
+    TypeError
+        If the sides are integer ids instead of names.
+    ValueError
+        If the name of a side cannot be told from the other words of a key.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> sides_of(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).counts
+    {'both': 2, 'head': 1, 'tail': 1}
+    """
+    labels = ranks.side
+    if labels is None or (labels.vocabulary is None and not len(ranks)):
+        return Sides({ALL_SIDES: len(ranks.above)})
+    counts = {str(name): n for name, n in labels.counts().items()}
+    if labels.vocabulary is None:
+        expected = "names of sides, as 'head' and 'tail', in `side`"
+        raise InputTypeError("ranks", expected=expected, got="integer ids")
+    for name in itertools.filterfalse(is_side_name, counts):
+        raise InputValueError(
+            "ranks",
+            f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
+            f"ranks.with_labels(side=...)",
+        )
+    pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
+    if len(ranks) and not pooled:
+        return Sides(counts, labels)
+    return Sides({ALL_SIDES: pooled} | counts, labels)
 
 
 # Tasks, and queries with several right answers, are a class each, with the same members, of which

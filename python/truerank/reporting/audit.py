@@ -1,4 +1,4 @@
-"""What a report says of its ranks: their numbers and ties, and what makes its values suspect."""
+"""What a report says of itself: numbers of tasks and ties, what makes its values suspect, JSON."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
+from ..inputs.checks import unique_keys
 from ..metrics.averages import DEFAULT_KIND
 from ..metrics.keys import UNPOOLED_SIDE
 from ..naming import format_count, percent, printable, public
 from ..ranks.container import ties_of
 from ..ranks.protocol import PROVENANCE
-from ..tables import AsTable, Column, Table
+from ..tables import AsTable, Column, Table, forms
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..tables.as_table import Names
     from .reports import Report
 
 # Queries are checked by these.
@@ -39,6 +41,9 @@ OTHER_ORDERS = {
     "descending": "are lower scores better? the order is ascending then",
     "ascending": "are higher scores better? the order is descending then",
 }
+
+JSON_FORMAT = 1
+JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 
 # Each check has a message on the value that it measures; "{}" is that value in words.
 MESSAGES = {
@@ -441,3 +446,64 @@ def _ties(report: Report) -> tuple[float, str]:
             most = moved
             words = f"{keys[grammar.default_kind]} by {size}{over}: {kinds}"
     return most, words
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def write_json(report: Report, metrics: Names, indent: int | None) -> str:
+    """Write a report as JSON, with some keys or those that it lists."""
+    keys = list(report) if metrics is None else unique_keys(metrics)
+    columns = keys
+    if metrics is None:  # One kind of rank is enough for many groups.
+        default = report.grammar.default_kind
+        columns = [key for key in keys if report.read_key(key).kind == default]
+    return forms.write_json(json_content(report, keys, columns), indent)
+
+
+def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON object with some keys, of which groups have some columns."""
+    protocol = report.protocol
+    content: dict[str, Any] = {
+        "kind": JSON_KINDS[report.unit],
+        "format": JSON_FORMAT,
+        "metrics": report.to_dict(keys),
+        "summary": report.summary,
+        "protocol": protocol,
+        "seed": report.seed,
+        "weighting": report.weighting,
+        "sides": report.model.sides.counts,
+        "findings": report.audit(),
+        "groups": None,
+    }
+    if report.by is not None:
+        values = {}
+        for key in columns:
+            parsed = report.read_key(key)
+            if not parsed.macro:
+                values[key] = report._value_by_group(parsed).tolist()
+        content["groups"] = {
+            "by": report.by,
+            "labels": list(report._labels),
+            "tasks": {
+                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
+            },
+            "metrics": values,
+        }
+    if report.unit == "query":
+        missed = share_missed(report)
+        longest = None
+        if missed is not None and report.ranks.lengths is not None:
+            longest = int(report.ranks.lengths.max())
+        content |= {
+            "queries": report.tasks(),
+            "without_answers": report.without_answers,
+            "misses": protocol.misses or "zero",
+            "answers": report.summary.tasks,
+            "missed": missed,
+            "longest": longest,
+            "relevance_level": protocol.relevance_level or 0.0,
+            "answerless": protocol.answerless or "omit",
+        }
+    content["fingerprint"] = protocol.fingerprint
+    return content

@@ -1,4 +1,4 @@
-"""What a report is printed as: one table of its sides, kinds, means and groups; JSON; a line."""
+"""What a report is printed as: one table of its sides, kinds, means and groups, and a line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..metrics.keys import (
 )
 from ..naming import format_count, percent
 from ..ranks.grouping import group_codes
-from ..tables import Column, Table, forms
+from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.table import DIGITS, check_digits
 from .audit import graded_findings, kinds_differ, share_missed
@@ -64,8 +64,6 @@ GROUP = "group"
 ALL_ROWS = "all"  # It labels all groups, or all queries, together.
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
-JSON_FORMAT = 1
-JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 # In these words the line above a table says what becomes of right answers that their lists miss.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
@@ -630,64 +628,3 @@ def words_of_repr(report: Report) -> list[str]:
             report.grammar.compose(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS
         ]
     return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
-
-
-# -- JSON ------------------------------------------------------------------------------------------
-
-
-def write_json(report: Report, metrics: Names, indent: int | None) -> str:
-    """Write a report as JSON, with some keys or those that it lists."""
-    keys = list(report) if metrics is None else unique_keys(metrics)
-    columns = keys
-    if metrics is None:  # One kind of rank is enough for many groups.
-        default = report.grammar.default_kind
-        columns = [key for key in keys if report.read_key(key).kind == default]
-    return forms.write_json(json_content(report, keys, columns), indent)
-
-
-def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
-    """Return the JSON object with some keys, of which groups have some columns."""
-    protocol = report.protocol
-    content: dict[str, Any] = {
-        "kind": JSON_KINDS[report.unit],
-        "format": JSON_FORMAT,
-        "metrics": report.to_dict(keys),
-        "summary": report.summary,
-        "protocol": protocol,
-        "seed": report.seed,
-        "weighting": report.weighting,
-        "sides": report.model.sides.counts,
-        "findings": report.audit(),
-        "groups": None,
-    }
-    if report.by is not None:
-        values = {}
-        for key in columns:
-            parsed = report.read_key(key)
-            if not parsed.macro:
-                values[key] = report._value_by_group(parsed).tolist()
-        content["groups"] = {
-            "by": report.by,
-            "labels": list(report._labels),
-            "tasks": {
-                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
-            },
-            "metrics": values,
-        }
-    if report.unit == "query":
-        missed = share_missed(report)
-        longest = None
-        if missed is not None and report.ranks.lengths is not None:
-            longest = int(report.ranks.lengths.max())
-        content |= {
-            "queries": report.tasks(),
-            "without_answers": report.without_answers,
-            "misses": protocol.misses or "zero",
-            "answers": report.summary.tasks,
-            "missed": missed,
-            "longest": longest,
-            "relevance_level": protocol.relevance_level or 0.0,
-            "answerless": protocol.answerless or "omit",
-        }
-    content["fingerprint"] = protocol.fingerprint
-    return content

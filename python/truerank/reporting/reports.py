@@ -279,8 +279,8 @@ class Report(Mapping[str, float], AsTable):
             return NotImplemented
         keys = list(other)
         try:
-            content = reporting.report_table.json_content(self, keys, ())
-            of_other = reporting.report_table.json_content(other, keys, ())
+            content = reporting.audit.json_content(self, keys, ())
+            of_other = reporting.audit.json_content(other, keys, ())
         except UnknownKeyError:
             return False
         # As JSON values, nan equals nan.
@@ -723,7 +723,7 @@ class Report(Mapping[str, float], AsTable):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        return reporting.report_table.write_json(self, metrics, indent)
+        return reporting.audit.write_json(self, metrics, indent)
 
     def table(
         self,
