@@ -118,7 +118,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
 def make_sides(
     roles: Mapping[str, Sequence[str]],
     splits: SplitTables,
-    kept: IntArray,
+    test_rows: IntArray,
     filter: str,
     candidates: Mapping[str, CandidateSet],
 ) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
@@ -130,7 +130,7 @@ def make_sides(
         Of the sides to predict, as `roles_by_side` returns them.
     splits : SplitTables
         The evaluated split, which comes first, and the known ones.
-    kept : ndarray of int64, shape (n,)
+    test_rows : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
     filter : str
         The rule by which known answers are left out: a word of `FILTERS`.
@@ -140,20 +140,20 @@ def make_sides(
     is_asked = np.zeros(len(splits.rows), dtype=bool)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
-    relations = facts["relation"][kept]
-    units = labels_of_codes(kept)
+    relations = facts["relation"][test_rows]
+    units = labels_of_codes(test_rows)
     relation_labels = splits.vocabularies["relation"].labels(relations)
     labels_of_triples = {
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
-        "head_degree": labels_of_codes(of_entities.of(facts["head"][kept])),
-        "tail_degree": labels_of_codes(of_entities.of(facts["tail"][kept])),
+        "head_degree": labels_of_codes(of_entities.of(facts["head"][test_rows])),
+        "tail_degree": labels_of_codes(of_entities.of(facts["tail"][test_rows])),
     }
     del of_entities
     by_name = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
         side = make_side(
-            name, facts, kept, query=query, answer=answer, n_candidates=size, is_asked=is_asked
+            name, facts, test_rows, query=query, answer=answer, n_candidates=size, is_asked=is_asked
         )
         known_answers: TaskLists | None = side.filter
         if filter == NONE:
@@ -163,7 +163,7 @@ def make_sides(
             if filter == FACT:
                 agreeing = tuple(role for role in facts if role != name)
             known_answers = make_side(
-                name, facts, kept, query=agreeing, answer=answer, n_candidates=size
+                name, facts, test_rows, query=agreeing, answer=answer, n_candidates=size
             ).filter
         if name == "relation":
             degrees = of_relations.of(side.targets)
@@ -208,8 +208,8 @@ def as_candidates(
         than test triples.
     """
     if not _is_by_side(value, sides, splits):
-        are_listed = value is not None and not isinstance(value, (str, Sampled))
-        if are_listed and len(sides) > 1 and "relation" in sides:
+        is_list = value is not None and not isinstance(value, (str, Sampled))
+        if is_list and len(sides) > 1 and "relation" in sides:
             problem = "a list is of entities or of relations; give a mapping of sides to lists"
             raise InputValueError("candidates", problem)
         shared = _read_set(value, sides, splits)
@@ -253,8 +253,9 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
 
 def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind."""
-    if isinstance(value, tuple) and value and all(map(_is_list, value)):
-        return _read_lists(value, sides, splits)
+    if isinstance(value, tuple) and value:
+        if all(is_iterable(each) and not isinstance(each, str) for each in value):
+            return _read_lists(value, sides, splits)
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations are no candidates by relation"
         raise InputValueError("candidates", problem)
@@ -274,10 +275,6 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
             got = f"{candidates.pool!r}; the known splits: {known}"
             raise InputValueError("candidates", expected=_EXPECTED, got=got)
     return candidates
-
-
-def _is_list(value: object) -> bool:
-    return is_iterable(value) and not isinstance(value, str)
 
 
 def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTables) -> CandidateSet:
@@ -378,7 +375,7 @@ def audit_triples(
 
     Returns
     -------
-    kept : ndarray of int64
+    test_rows : ndarray of int64
         The triples that are ranked.
     findings, more_findings : list of (str, int, str)
         Of rows that repeat or leak; of what occurs in all splits, and in the evaluated one alone.
@@ -406,7 +403,7 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    kept, findings = audit_split(splits, columns, rules, TRIPLES, cases)
+    test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases)
     if cases:
         _, count, text = findings.pop()
         heading = f"unseen in {TRAIN}" if TRAIN in splits.known else "unseen"
@@ -414,8 +411,8 @@ def audit_triples(
         more_findings.extend(unseen_parts)
     if not has_known:
         reason = "known= names no splits: known answers stay among the candidates"
-        more_findings.append(("unfiltered", len(kept), reason))
-    return kept, findings, more_findings
+        more_findings.append(("unfiltered", len(test_rows), reason))
+    return test_rows, findings, more_findings
 
 
 def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:

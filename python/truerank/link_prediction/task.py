@@ -34,7 +34,6 @@ from .sides import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..records.splits import SplitTables
     from ..records.vocabularies import Names
     from ..tasks.side import Side
 
@@ -301,13 +300,13 @@ class Task(SidedTask):
         has_known = known is not None
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
-        kept, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
+        test_rows, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
         labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
-        self._unread_orders = _unsaid_orders(splits, orders)
+        self._unread_orders = {name for name, order in orders.items() if order is None}
         roles = roles_by_side(chosen_sides, key_columns)
-        sides_of_task, is_asked = make_sides(roles, splits, kept, filter_name, candidate_sets)
+        sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
-        self.test = np.ascontiguousarray(splits.rows[kept])
+        self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
             filter=() if filter_name == NONE else (*splits.known, split),
             filter_rule=_rule_of_protocol(filter_name, key_columns, self.test.shape[1]),
@@ -321,7 +320,7 @@ class Task(SidedTask):
             names=splits.vocabularies,
             protocol=protocol,
             facts=zip(self.test.T, labels, strict=True),
-            test_rows=kept,
+            test_rows=test_rows,
             height=splits.tested,
             findings=findings + more_findings,
         )
@@ -347,7 +346,8 @@ class Task(SidedTask):
 
     def _warn_of_orders(self) -> None:
         """Warn, once, that labels are in an order of our own, unless the user has read it."""
-        needed = {self._vocabulary(side).of for side in self.sides} & self._unread_orders
+        vocabularies = [self._vocabulary(side) for side in self.sides]
+        needed = {each.of for each in vocabularies if each.names} & self._unread_orders
         self._unread_orders.clear()
         order = (
             "columns are taken in ascending order of the labels, since no list gives their order"
@@ -566,12 +566,12 @@ class Task(SidedTask):
 
 def _read_sides(sides: Any) -> list[str]:
     """Return the sides to predict in the order of the tasks."""
-    listed = ", ".join(SIDES)
+    names = ", ".join(SIDES)
     checked = [
-        choice("sides", side, tuple(SIDES)) for side in several("sides", sides, f"of {listed}")
+        choice("sides", side, tuple(SIDES)) for side in several("sides", sides, f"of {names}")
     ]
     if not checked or len(set(checked)) < len(checked):
-        expected = f"at least one of {listed}, none twice"
+        expected = f"at least one of {names}, none twice"
         raise InputValueError("sides", expected=expected, got=repr(checked))
     return sorted(checked, key=list(SIDES).index)
 
@@ -587,12 +587,6 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
         expected = f"distinct columns from 3 on, of {width} in all"
         raise InputValueError("keys", expected=expected, got=", ".join(map(repr, columns)))
     return tuple(sorted(map(int, columns)))
-
-
-def _unsaid_orders(splits: SplitTables, orders: Mapping[str, Any]) -> set[str]:
-    """Return which labels have an order that no argument says."""
-    vocabularies = splits.vocabularies["head"], splits.vocabularies["relation"]
-    return {each.of for each in vocabularies if orders[each.of] is None and each.names}
 
 
 def _read_filter(name: Any, has_known: bool) -> str:

@@ -1,4 +1,4 @@
-"""Candidates that are chosen, by what is asked, and candidates that are drawn."""
+"""Candidates of tasks: those that a user names, those that are drawn, and those in lists."""
 
 from __future__ import annotations
 
@@ -236,11 +236,11 @@ def _keys_of_skips(
     query_of_entry = np.repeat(np.arange(len(pool_of_query)), np.diff(known[0]))
     entries = pool_of_query[query_of_entry] * width + known[1]
     pool_of_column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    found, positions = look_up(pool_of_column * width + columns, entries)
-    query_of_found = query_of_entry[found]
-    indptr = indptr_of(np.bincount(query_of_found, minlength=len(pool_of_query)))
-    keys = positions - starts[pool_of_query[query_of_found]] + query_of_found * width
-    keys -= np.arange(len(found)) - indptr[query_of_found]
+    in_pool, positions = look_up(pool_of_column * width + columns, entries)
+    queries = query_of_entry[in_pool]
+    indptr = indptr_of(np.bincount(queries, minlength=len(pool_of_query)))
+    keys = positions - starts[pool_of_query[queries]] + queries * width
+    keys -= np.arange(len(in_pool)) - indptr[queries]
     return indptr, keys
 
 

@@ -587,7 +587,7 @@ def rank_batches(
     row_of_task = side.rows[ordered]
     filter: Any = side.filter
     kept_filter = cache(lambda: devices.KeptLists(*filter))  # A device has it once.
-    read = read_rules(rules)
+    checked_rules = read_rules(rules)
 
     def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
         for start in starts:
@@ -596,7 +596,7 @@ def rank_batches(
             check_score_shape(shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
-            if filter is not None and is_counted_in_order(scores, read):
+            if filter is not None and is_counted_in_order(scores, checked_rules):
                 filter_lists = kept_filter().of_tasks(tasks)
             else:
                 filter_lists = selection_of_tasks(filter, tasks)

@@ -137,11 +137,11 @@ class Side:
         starts = np.searchsorted(ordered, units, side="left")
         counts = np.searchsorted(ordered, units, side="right") - starts
         tasks = order[join_ranges(starts, counts)]
-        asked = codes_of(self.rows[tasks])
+        queries = codes_of(self.rows[tasks])
         return replace(
             self,
-            query_ids=self.query_ids[asked.distinct],
-            rows=asked.codes,
+            query_ids=self.query_ids[queries.distinct],
+            rows=queries.codes,
             targets=self.targets[tasks],
             units=self.units[tasks],
             filter=selection_of_tasks(self.filter, tasks),
@@ -226,26 +226,26 @@ def make_side(
     keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
     if len(query) == 1:
         keys_of = facts[query[0]].__getitem__
-    asked = codes_of(keys_of(ranked))
+    queries = codes_of(keys_of(ranked))
     lists_of_known = None
     if has_filter:
         tables = [(keys_of, facts[answer])]
         tables.extend((table[query[0]].__getitem__, table[answer]) for table in known)
         width = 1 + max(int(answers.max(initial=0)) for _, answers in tables)
-        codes = codes_of_answers(asked.distinct, tables, width, is_asked)
+        codes = codes_of_answers(queries.distinct, tables, width, is_asked)
         del tables, keys_of
         codes = distinct_in_place(codes)
-        starts = np.arange(len(asked.distinct) + 1) * width
+        starts = np.arange(len(queries.distinct) + 1) * width
         indptr = np.searchsorted(codes, starts).astype(np.int64)
         first_codes = np.repeat(starts[:-1], np.diff(indptr))
         indices = np.subtract(codes, first_codes, out=first_codes)
-        lists_of_known = TaskLists(indptr, indices, asked.codes)
-    owners = ranked[asked.first()]
+        lists_of_known = TaskLists(indptr, indices, queries.codes)
+    owners = ranked[queries.first()]
     return Side(
         name,
         n_candidates,
         query_ids=np.stack([facts[role][owners] for role in query], axis=1),
-        rows=asked.codes,
+        rows=queries.codes,
         targets=facts[answer][ranked],
         units=ranked,
         filter=lists_of_known,
