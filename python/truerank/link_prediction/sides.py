@@ -253,9 +253,9 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
 
 def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind."""
-    if isinstance(value, tuple) and value:
-        if all(is_iterable(each) and not isinstance(each, str) for each in value):
-            return _read_lists(value, sides, splits)
+    is_tuple = isinstance(value, tuple) and len(value) > 0
+    if is_tuple and all(is_iterable(each) and not isinstance(each, str) for each in value):
+        return _read_lists(value, sides, splits)
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations are no candidates by relation"
         raise InputValueError("candidates", problem)
