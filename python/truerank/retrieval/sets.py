@@ -66,7 +66,11 @@ def is_one_split(known: Mapping[Any, Any]) -> bool:
     >>> is_one_split({"q1": ["a", "b"]}), is_one_split({"train": {"q1": ["a", "b"]}})
     (True, False)
     """
-    kinds = {_are_items(value) for value in known.values() if not _is_empty(value)}
+    kinds = set()
+    for value in known.values():
+        if isinstance(value, Sized) and not is_sparse(value) and not len(value):
+            continue  # Without members it could be anything.
+        kinds.add(_are_items(value))
     if len(kinds) > 1:
         expected = 'splits by their names, known={"train": {query: [items]}, ...}, or one split, '
         expected += "known={query: [items], ...}"
@@ -74,11 +78,6 @@ def is_one_split(known: Mapping[Any, Any]) -> bool:
     if not kinds:  # There are no pairs at all.
         return not all(isinstance(name, str) for name in known)
     return True in kinds
-
-
-def _is_empty(value: Any) -> bool:
-    """Return whether this has no members, so that it could be anything."""
-    return isinstance(value, Sized) and not is_sparse(value) and not len(value)
 
 
 def _are_items(value: Any) -> bool:
@@ -106,7 +105,7 @@ class AnswerSets:
     known : dict of str to (ndarray of int64, ndarray of int64), shapes (m,)
         The queries and the entities of the rows of each known split, with queries of the
         vocabulary only.
-    asked : int
+    n_queries : int
         The number of queries that the qrels have, with right answers or without.
     names_alone : bool
         Whether entities have names and a number, but no order: the first of the ids are those that
@@ -122,7 +121,7 @@ class AnswerSets:
     pairs: IntArray
     gains: FloatArray | None
     known: dict[str, tuple[IntArray, IntArray]]
-    asked: int
+    n_queries: int
     names_alone: bool = False
     sources: tuple[str, ...] = ()
     findings: tuple[FindingParts, ...] = ()
@@ -159,36 +158,38 @@ def read_answer_sets(
     """
     splits = _name_known_splits(qrels, known, split, exclude)
     tested = read_judged("qrels", qrels, columns, entities)
-    asked = tested if tested.asked is None else tested.asked
-    query_names = _query_names(tested, queries)
-    query_ids, (ids_of_asked, tasks) = encode_columns(
-        "queries", query_names, [(asked, "query"), (tested, "query")]
-    )
     # Rows do not name queries without an answer.
-    number_of_asked = query_ids.size if tested.asked is None else len(distinct(ids_of_asked))
+    all_queries = tested if tested.asked is None else tested.asked
+    query_columns = [(all_queries, "query"), (tested, "query")]
+    query_ids, (ids_of_queries, tasks) = encode_columns(
+        "queries", _query_names(tested, queries), query_columns
+    )
+    n_queries = query_ids.size if tested.asked is None else len(distinct(ids_of_queries))
 
-    read = {
+    judged = {
         name: read_judged(title, value, columns, entities)
         for name, (title, value) in splits.items()
     }
     known_tables = {
-        name: _among_queries(table, query_ids, queries is None) for name, table in read.items()
+        name: _among_queries(table, query_ids, queries is None) for name, table in judged.items()
     }
     tables = [tested, *known_tables.values()]
     documents = [(table, "document") for table in tables]
     names_alone = is_integer(entities) and any(map(_has_names, documents))
     if names_alone:
         # Lists may name the queries themselves.
-        of_queries = [] if exclude is None else [(asked, "query")]
-        entity_ids, ids = _encode_names_alone(entities, documents, of_queries)
+        others = [] if exclude is None else query_columns[:1]
+        entity_ids, ids = _encode_names_alone(entities, documents, others)
     else:
         entity_ids, ids = encode_columns("entities", entities, documents)
     known_pairs = {
         name: (table.ids["query"], ids_of_split)
         for (name, table), ids_of_split in zip(known_tables.items(), ids[1:], strict=True)
     }
-    findings = _count_strangers("known", {name: len(read[name]) for name in read}, known_pairs)
-    for name, table in read.items():
+    findings = _count_strangers(
+        "known", {name: len(table) for name, table in judged.items()}, known_pairs
+    )
+    for name, table in judged.items():
         findings += _count_low_grades(name, table)
     if exclude is not None:
         themselves = _queries_themselves(query_ids, entity_ids)
@@ -200,7 +201,7 @@ def read_answer_sets(
         pairs=_as_pairs(tasks, ids[0]),
         gains=None if tested.relevance is None else tested.relevance.astype(np.float64),
         known=known_pairs,
-        asked=number_of_asked,
+        n_queries=n_queries,
         names_alone=names_alone,
         sources=tuple(table.source for table in tables if table.source),
         findings=tuple(findings),
@@ -224,7 +225,21 @@ def _among_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> J
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
-    ids = _find_queries(judged, queries, of_qrels)
+    _check_height(judged, queries)
+    ids = judged.ids["query"]
+    if not len(ids):
+        return judged
+    if "query" in judged.names:
+        names = judged.names["query"].listed()
+        ids = queries.find(judged.title, names, is_text=judged.kind == "text")[ids]
+    elif of_qrels and queries.words is not None:
+        expected = "labels of queries, as qrels have, whose order nobody gave"
+        got = f"{judged.entry('query', 0)!r} in {judged.where('query', 0)}"
+        raise InputValueError(judged.title, expected=expected, got=got)
+    elif queries.names is None and ids.min() < 0:
+        raise InputValueError(judged.title, expected="query ids from 0 on", got=ids.min())
+    elif judged.kind != "positions":
+        ids = find_elements(queries, judged, "query", ids)
     is_known = (ids >= 0) & (ids < queries.size)
     table = replace(judged, ids={**judged.ids, "query": ids})
     return table if is_known.all() else table.select(is_known)
@@ -274,9 +289,9 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
         elements = np.array(queries.names, np.int64)
     elif have_names:
         elements = queries.words
-    found = entities.find("exclude", elements)
-    (named,) = np.nonzero(found >= 0)
-    return named, found[named]
+    ids = entities.find("exclude", elements)
+    (queries_with_entity,) = np.nonzero(ids >= 0)
+    return queries_with_entity, ids[queries_with_entity]
 
 
 def _count_strangers(
@@ -327,8 +342,8 @@ def _encode_names_alone(
         if role in table.names:
             names.update(dict.fromkeys(table.names[role].listed()))
         elif len(table):
-            named, _ = next(filter(_has_names, columns))
-            expected = f"names that are str, as {named.title} has "
+            with_names, _ = next(filter(_has_names, columns))
+            expected = f"names that are str, as {with_names.title} has "
             expected += f"(entities={size} gives no positions)"
             got = f"{table.entry(role, 0)!r} in {table.where(role, 0)}"
             raise InputTypeError(table.title, expected=expected, got=got)
@@ -348,29 +363,6 @@ def check_number_of_names(size: int, names: int) -> None:
     if names > size:
         expected = f"at least {names:,}, as so many names occur"
         raise InputValueError("entities", expected=expected, got=size)
-
-
-def _find_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> IntArray:
-    """Return the ids of known queries, -1 for those that are not in the task.
-
-    `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
-    """
-    _check_height(judged, queries)
-    values = judged.ids["query"]
-    if not len(values):
-        return values
-    if "query" in judged.names:
-        names = judged.names["query"].listed()
-        return queries.find(judged.title, names, is_text=judged.kind == "text")[values]
-    if of_qrels and queries.words is not None:
-        expected = "labels of queries, as qrels have, whose order nobody gave"
-        got = f"{judged.entry('query', 0)!r} in {judged.where('query', 0)}"
-        raise InputValueError(judged.title, expected=expected, got=got)
-    if queries.names is None and values.min() < 0:
-        raise InputValueError(judged.title, expected="query ids from 0 on", got=values.min())
-    if judged.kind == "positions":
-        return values
-    return find_elements(queries, judged, "query", values)
 
 
 def _check_height(judged: Judgements, queries: Vocabulary) -> None:
@@ -414,10 +406,10 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     is_leak = np.zeros(len(sets.pairs), dtype=bool)
     if sets.known:
         tested, right_entities = sets.pairs.T
-        asked = distinct(tested)
-        right = codes_of_answers(asked, [(tested.__getitem__, right_entities)], size)
+        test_queries = distinct(tested)
+        right = codes_of_answers(test_queries, [(tested.__getitem__, right_entities)], size)
         for queries, entities in sets.known.values():
-            known = codes_of_answers(asked, [(queries.__getitem__, entities)], size)
+            known = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
             is_leak[look_up(right, known)[1]] = True
     leaked = np.flatnonzero(is_leak)
     if len(leaked):

@@ -131,7 +131,7 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Sid
         labels["group"] = _read_groups(groups, sets.queries, queries)[side.rows]
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
-    without_answers[0] = sets.asked - len(queries)
+    without_answers[0] = sets.n_queries - len(queries)
     known_alone = None
     if sets.known:
         assert side.filter is not None
@@ -155,16 +155,17 @@ def _without_right(side: Side, known: TaskLists) -> TaskLists:
     codes = np.repeat(np.arange(len(numbers)) * size, numbers)
     codes += indices  # They ascend, and a query has each of its right answers once.
     places = np.searchsorted(codes, side.rows * size + side.targets)
+    del codes
     numbers -= np.bincount(side.rows, minlength=len(numbers))
     return TaskLists(indptr_of(numbers), np.delete(indices, places), lists)
 
 
-def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
+def _read_groups(groups: Any, queries: Vocabulary, ids: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
     if not isinstance(groups, Mapping):
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
-        return as_labels("groups", in_order, queries.size)[asked]
-    names = list(map(queries.label_of, asked.tolist()))
+        return as_labels("groups", in_order, queries.size)[ids]
+    names = list(map(queries.label_of, ids.tolist()))
     missing = [name for name in names if name not in groups]
     if missing:
         expected = "a group for every query with a right answer"

@@ -166,7 +166,7 @@ class Task(SidedTask):
     queries: Names
     entities: Names
     leaked: int
-    _asked_by_whole: IntArray | None = None  # Only a part has it: the queries of the whole task.
+    _queries_of_whole: IntArray | None = None  # Only a part has it: the queries of the whole task.
 
     def __init__(
         self,
@@ -196,12 +196,12 @@ class Task(SidedTask):
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
-        chosen = read_candidates(candidates, sets)
+        candidate_set = read_candidates(candidates, sets)
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
-        side = make_answers(sets, groups, chosen)
+        side = make_answers(sets, groups, candidate_set)
         entity_names = None if sets.names_alone else sets.entities.names
         self.entities = entity_names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
@@ -209,8 +209,8 @@ class Task(SidedTask):
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,
-            candidates=chosen.name,
-            sampled=chosen.sampled is not None,
+            candidates=candidate_set.name,
+            sampled=candidate_set.sampled is not None,
             files=sets.sources,
             gain=None if gain == GAINS[0] else gain,
             relevance_level=level or None,
@@ -440,9 +440,17 @@ class Task(SidedTask):
                 fields["files"] = (named.source,)
             self._warn_of_names(named, title, lists, options.get("order"))
         report = self._evaluate("lists", lists, options, title, **fields)
-        findings = []
         if missing:
             _warn_of_missing(title, len(self.answers.query_ids), missing, unused)
+        report._of_lists = self._findings_of_lists(report, lists, missing, unused)
+        return report
+
+    def _findings_of_lists(
+        self, report: Report, lists: CandidateLists, missing: ListedNames, unused: ListedNames
+    ) -> list[reporting.Finding]:
+        """Find what lists lack, and what in them does not count."""
+        findings = []
+        if missing:
             queries = format_count(len(missing), "query", "queries")
             words = f"{queries} with right answers without a list, as {first_names(missing)}"
             findings.append(reporting.Finding("missing lists", len(missing), words))
@@ -451,10 +459,17 @@ class Task(SidedTask):
             words = f"{number} of queries without right answers, as {first_names(unused)}"
             findings.append(reporting.Finding("unused lists", len(unused), words))
         lengths: Any = np.diff(lists.indptr)
-        if self.protocol.candidates == ALL:
+        candidates = report.candidates
+        if self.protocol.candidates == ALL and len(candidates) and candidates.min():
             longest = int(lengths.max(initial=0))
-            fewest = int(report.candidates.min()) if len(report.candidates) else 0
-            findings += _short_lists(longest, fewest)
+            fewest = int(candidates.min())
+            if longest <= FEW * fewest:
+                words = (
+                    f"no list has more than {format_count(longest, 'candidate')} of {fewest:,}, "
+                    "among which chance, index and auc are; if lists order a few that were chosen, "
+                    'candidates can be those of each query, or "listed"'
+                )
+                findings.append(reporting.Finding("short lists", longest, words))
         names = int(lengths[self._rows_of(self.answers)].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = report.ranks.lengths  # They are without what is known.
@@ -462,8 +477,7 @@ class Task(SidedTask):
             if known > MUCH_KNOWN * names:
                 words = f"{percent(known / names)} of what lists name is known, and not counted"
                 findings.append(reporting.Finding("known in lists", known, words))
-        report._of_lists = findings
-        return report
+        return findings
 
     def _lists_by_query(
         self, named: Lists, title: str, dtype: Any
@@ -475,19 +489,19 @@ class Task(SidedTask):
         queries = self.names["query"]
         query_ids = self._ids_of_listed_queries(named, title)
         number = len(query_ids)
-        asked = self.answers.query_ids[:, 0]
+        with_answers = self.answers.query_ids[:, 0]
         order = np.arange(self.height)
         is_left_over = np.ones(number, np.bool_)
-        if self._asked_by_whole is not None:  # It has each query once, in ascending order.
+        if self._queries_of_whole is not None:  # It has each query once, in ascending order.
             order = self.test_rows
-            is_left_over = ~are_among(query_ids, self._asked_by_whole)
-        is_asked = np.zeros(queries.size, np.bool_)
-        is_asked[asked] = True
-        is_used = (query_ids >= 0) & is_asked[query_ids]
+            is_left_over = ~are_among(query_ids, self._queries_of_whole)
+        has_answers = np.zeros(queries.size, np.bool_)
+        has_answers[with_answers] = True
+        is_used = (query_ids >= 0) & has_answers[query_ids]
         # An empty list, behind all others, stands for missing ones.
         list_of_query = np.full(queries.size, number)
         list_of_query[query_ids[is_used]] = np.flatnonzero(is_used)
-        missing = asked[list_of_query[asked] == number]
+        missing = with_answers[list_of_query[with_answers] == number]
         unused = np.flatnonzero(~is_used & is_left_over)
         rows = list_of_query[order]
         lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
@@ -519,10 +533,12 @@ class Task(SidedTask):
         else:
             elements = read_elements(title, named.queries, "queries")
             query_ids = queries.find(title, elements, is_text=is_text)
-        asked = self.answers.query_ids[:, 0]
-        if named.queries and len(asked) and not (query_ids >= 0).any():
-            first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
-            problem = f"no query in common: right answers are of {first_asked}, "
+        with_answers = self.answers.query_ids[:, 0]
+        if named.queries and len(with_answers) and not (query_ids >= 0).any():
+            first_with_answers = ", ".join(
+                repr(queries.label_of(code)) for code in with_answers[:3].tolist()
+            )
+            problem = f"no query in common: right answers are of {first_with_answers}, "
             first_listed = ", ".join(map(repr, named.queries[:3]))
             raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
         return query_ids
@@ -564,8 +580,8 @@ class Task(SidedTask):
             warn_user(f"{title}: {named.contradiction}: {advice}")
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
-        if self._asked_by_whole is None:
-            self._asked_by_whole = source.answers.query_ids[:, 0]
+        if self._queries_of_whole is None:
+            self._queries_of_whole = source.answers.query_ids[:, 0]
 
     def _check_rows(self, name: str) -> None:
         """Refuse columns where entities have no order, and rows where queries have none."""
@@ -629,10 +645,12 @@ def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
     return ids
 
 
-def _warn_of_missing(argument: str, asked: int, missing: ListedNames, unused: ListedNames) -> None:
+def _warn_of_missing(
+    argument: str, n_queries: int, missing: ListedNames, unused: ListedNames
+) -> None:
     """Warn of queries without a list, and of unused lists whose names look like theirs."""
     text = (
-        f"{len(missing):,} of {asked:,} queries with right answers have no list "
+        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
         f"({first_names(missing)}), and count as if theirs were empty"
     )
     unused_of_bare = {str(name).strip().casefold(): name for name in unused}
@@ -645,15 +663,3 @@ def _warn_of_missing(argument: str, asked: int, missing: ListedNames, unused: Li
         text += "; there are lists of names that differ only in blanks or case: "
         text += ", ".join(pairs[:3])
     warn_user(f"{argument}: {text}")
-
-
-def _short_lists(longest: int, candidates: int) -> list[reporting.Finding]:
-    """Find that no list has more than a few of many candidates."""
-    if not candidates or longest > FEW * candidates:
-        return []
-    names = format_count(longest, "candidate")
-    words = (
-        f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
-        'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
-    )
-    return [reporting.Finding("short lists", longest, words)]
