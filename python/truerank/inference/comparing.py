@@ -379,9 +379,9 @@ def compare(
         models = {"a": a, "b": b}
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
-    runs, of_keys = read_models(models, seed)
+    runs, unit_of_keys = read_models(models, seed)
     is_one_key = not isinstance(metric, (list, tuple))
-    keys = _read_keys([metric] if is_one_key else metric, of_keys)
+    keys = _read_keys([metric] if is_one_key else metric, unit_of_keys)
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     by_pair = [
         compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
@@ -479,22 +479,25 @@ def compare_pair(
         models[first], models[second], names, allow_unlike=allow_unlike
     )
     codes, name = unit_codes(models_a[0].ranks, unit)
-    codes_by_fold = [unit_codes(fold.ranks, unit)[0] for fold in models_a] if are_folds else []
+    codes_by_fold = []
+    if are_folds:
+        codes_by_fold = [unit_codes(fold.ranks, unit)[0] for fold in models_a]
     comparisons = []
     for key in keys:
         if are_folds:
-            pairs = list(zip(models_a, models_b, codes_by_fold, strict=True))
-            runs_a = [contributions(fold, key, codes) for fold, _, codes in pairs]
-            runs_b = [contributions(fold, key, codes) for _, fold, codes in pairs]
+            folds = zip(models_a, codes_by_fold, strict=True)
+            runs_a = [contributions(fold, key, codes) for fold, codes in folds]
+            folds = zip(models_b, codes_by_fold, strict=True)
+            runs_b = [contributions(fold, key, codes) for fold, codes in folds]
         else:
             runs_a = [contributions(run, key, codes) for run in models_a]
             runs_b = [contributions(run, key, codes) for run in models_b]
-        of_key = _compare_by_key(
+        comparison = _compare_by_key(
             key, runs_a, runs_b, name, are_folds=are_folds, level=level, has_bounds=has_bounds
         )
-        notes_of_key = notes + of_key.notes
+        notes_of_both = notes + comparison.notes
         comparisons.append(
-            replace(of_key, notes=notes_of_key, pairing=pairing, name_a=first, name_b=second)
+            replace(comparison, notes=notes_of_both, pairing=pairing, name_a=first, name_b=second)
         )
     return comparisons
 

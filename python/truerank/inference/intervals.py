@@ -222,13 +222,13 @@ def interval(
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
-    models, of_keys = read_models({"ranks": ranks}, seed)
+    models, unit_of_keys = read_models({"ranks": ranks}, seed)
     runs = list(models["ranks"].values())
-    key = metric if isinstance(metric, Key) else parse(metric, of_keys)
+    key = metric if isinstance(metric, Key) else parse(metric, unit_of_keys)
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
-    if weights is not None and of_keys == "task":  # Every query counts once.
+    if weights is not None and unit_of_keys == "task":  # Every query counts once.
         for i, run in enumerate(runs):
             of_tasks = weights
             if isinstance(weights, str):

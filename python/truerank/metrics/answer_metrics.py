@@ -149,16 +149,16 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)
     of_above = Draws(np.minimum(ties.above[first], others), others, drawn)
-    found = np.zeros(len(first))
+    totals = np.zeros(len(first))
     for count, shares in of_above.shares(k - 1):
         left = np.clip(drawn - count, 0, others - of_above.marked)
         of_tie = Draws(wrong, np.maximum(others - of_above.marked, wrong), left)
         room = (k - count).astype(np.int64)
         for tied, tied_shares in of_tie.shares(np.inf):
             chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
-            found += shares * tied_shares * chances
-    found[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
-    return np.minimum(found, 1.0)
+            totals += shares * tied_shares * chances
+    totals[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
+    return np.minimum(totals, 1.0)
 
 
 def reciprocal_rank(ties: Ties, k: int) -> FloatArray:
@@ -337,10 +337,10 @@ def _computed_once(
     """Put what a function makes of columns into values at some places; it sees equal rows once."""
     (places,) = np.nonzero(where)
     if len(places):
-        chosen = [column[places] for column in columns]
-        codes = codes_of(*chosen)
+        rows = [column[places] for column in columns]
+        codes = codes_of(*rows)
         first = codes.first()
-        values[places] = function(*(column[first] for column in chosen))[codes.codes]
+        values[places] = function(*(column[first] for column in rows))[codes.codes]
     return values
 
 

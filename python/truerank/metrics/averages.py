@@ -282,13 +282,13 @@ def _median_of_runs(
     starts: FloatArray, sizes: FloatArray, shares: FloatArray, weights: FloatArray | None
 ) -> float:
     """The median of runs x, x + 1, ... of some sizes; each number has the weight w / share."""
-    kept = sizes > 0
-    starts = starts[kept]
-    sizes = sizes[kept]
-    shares = shares[kept]
+    has_numbers = sizes > 0
+    starts = starts[has_numbers]
+    sizes = sizes[has_numbers]
+    shares = shares[has_numbers]
     if not starts.size:
         return math.nan
-    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[kept])
+    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[has_numbers])
     of_number = scale / shares  # Each number of a run has this weight.
     last = starts + (sizes - 1)
     slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())
@@ -310,12 +310,12 @@ def _median_of_runs(
             high = middle
         else:
             low = middle + 1
-    found = low / 4
-    above = last > found
-    if not above.any() or balance(found):
-        return found
-    following = np.maximum(starts, starts + np.floor(found - starts) + 1)[above]
-    return (found + float(following.min())) / 2
+    middle_number = low / 4
+    above = last > middle_number
+    if not above.any() or balance(middle_number):
+        return middle_number
+    following = np.maximum(starts, starts + np.floor(middle_number - starts) + 1)[above]
+    return (middle_number + float(following.min())) / 2
 
 
 def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray) -> float:

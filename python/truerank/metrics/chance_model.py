@@ -277,8 +277,8 @@ def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]
     nodes, weights = gauss(edges[:-1].astype(np.float64), lengths)
     whole = np.rint(nodes)
     nodes = np.where(np.abs(nodes - whole) < 1e-9, whole, nodes)
-    kept = weights > 1e-12
-    return nodes[kept], weights[kept]
+    has_weight = weights > 1e-12
+    return nodes[has_weight], weights[has_weight]
 
 
 def stand_ins(
@@ -313,17 +313,17 @@ def stand_ins(
     width = max(1.0, abs(power) / 3)
     cells = np.floor(np.log2(sizes) * width) + 1j * np.floor(np.log2(weights / weights.max()))
     order = np.argsort(cells, kind="stable")
-    found = []
+    parts = []
     for members in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
         size, by_size = _interpolation(sizes[members], whole=True)
         weight, by_weight = _interpolation(weights[members], whole=False)
         if len(size) * len(weight) >= len(members):
-            found.append(np.stack([sizes[members], weights[members], numbers[members]]))
+            parts.append(np.stack([sizes[members], weights[members], numbers[members]]))
             continue
         grid = (by_size * numbers[members, None]).T @ by_weight
         pairs = [np.repeat(size, len(weight)), np.tile(weight, len(size)), grid.ravel()]
-        found.append(np.stack(pairs))
-    size, weight, number = np.hstack(found)
+        parts.append(np.stack(pairs))
+    size, weight, number = np.hstack(parts)
     return size, weight, number
 
 
@@ -409,14 +409,14 @@ def moments_from(f: RankFunction, name: str) -> SingleModel:
     """
 
     def moments_of_one(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
-        found = np.empty((2, len(sizes)))
+        both = np.empty((2, len(sizes)))
         (few,) = np.nonzero(sizes <= _LISTED)
         (many,) = np.nonzero(sizes > _LISTED)
         for part in _parts(few, _LISTED_ROWS):
-            found[:, part] = _sums(f, sizes[part], parameter, *_all_ranks(sizes[part]))
+            both[:, part] = _sums(f, sizes[part], parameter, *_all_ranks(sizes[part]))
         for part in _parts(many, _ROWS):
-            found[:, part] = _sums_over_nodes(f, name, sizes[part], parameter)
-        mean, variance = found
+            both[:, part] = _sums_over_nodes(f, name, sizes[part], parameter)
+        mean, variance = both
         return mean, variance
 
     return moments_of_one
@@ -465,10 +465,10 @@ def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: flo
     the ranks about a jump of f are nodes themselves.
     """
     coarse = _sums(f, sizes, parameter, *_nodes(sizes, _COARSEST))
-    found = _sums(f, sizes, parameter, *_nodes(sizes, 2 * _COARSEST))
-    for i in np.flatnonzero(~_are_near(coarse, found)).tolist():
+    fine = _sums(f, sizes, parameter, *_nodes(sizes, 2 * _COARSEST))
+    for i in np.flatnonzero(~_are_near(coarse, fine)).tolist():
         alone = slice(i, i + 1)
-        before = found[:, alone]
+        before = fine[:, alone]
         power = 4 * _COARSEST
         after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
         while not _are_near(before, after).all():
@@ -481,8 +481,8 @@ def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: flo
                 )
             before = after
             after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
-        found[:, alone] = after
-    return found
+        fine[:, alone] = after
+    return fine
 
 
 def _nodes(sizes: IntArray, power: float) -> tuple[FloatArray, FloatArray]:

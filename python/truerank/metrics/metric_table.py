@@ -351,11 +351,11 @@ def listed_metrics() -> list[str]:
     >>> listed_metrics()[:4]
     ['mr', 'mrr', 'hits@1', 'hits@3']
     """
-    found = []
+    names = []
     for row in METRICS.values():
         parameters = row.examples if row.listed is None else row.listed
-        found += [row.name + parameter for parameter in parameters]
-    return found
+        names += [row.name + parameter for parameter in parameters]
+    return names
 
 
 # -- adjustments -----------------------------------------------------------------------------------

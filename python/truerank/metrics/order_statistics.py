@@ -225,8 +225,8 @@ class _Counts:
         at_sizes = self._certain[1:] + self.sizes * np.append(self._slope[1:], 0.0)
         i = np.minimum(np.searchsorted(at_sizes, means), len(at_sizes) - 1)
         x = np.ceil((means - self._certain[i]) / self._slope[i])
-        found: IntArray = np.clip(x, 1, 2.0**63 - 1024).astype(np.int64)
-        return np.minimum(found, top)
+        ranks: IntArray = np.clip(x, 1, 2.0**63 - 1024).astype(np.int64)
+        return np.minimum(ranks, top)
 
     def split(
         self, first: float, last: float, centre: float

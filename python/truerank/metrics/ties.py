@@ -312,24 +312,24 @@ class Draws(NamedTuple):
         >>> Draws(np.array([1.0]), np.array([4.0]), np.array([2.0])).at_most(0)
         array([0.5])
         """
-        found = np.zeros(len(self.marked))
+        chances = np.zeros(len(self.marked))
         for count, shares in self.shares(float(np.max(most, initial=0))):
-            found += np.where(count <= most, shares, 0.0)
+            chances += np.where(count <= most, shares, 0.0)
         is_certain = np.minimum(self.drawn, self.marked) <= most
-        return np.where(is_certain, 1.0, np.minimum(found, 1.0))
+        return np.where(is_certain, 1.0, np.minimum(chances, 1.0))
 
 
 def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
     """The logarithm of x (x - 1) ... with so many factors, the last of which is at least 1."""
     numbers: Any = factors  # They are whole numbers in float64.
-    found: FloatArray = factors * mean_log(x - factors + 1, numbers)
+    logs: FloatArray = factors * mean_log(x - factors + 1, numbers)
     # Beyond this size neighbours are the same float: two terms of the series in factors / x are
     # enough.
     is_flat = (x > _FLAT) & (factors < _FEW_FACTORS)
     if is_flat.any():
         flat = factors * np.log(np.maximum(x, 1)) - factors * (factors - 1) / (2 * np.maximum(x, 1))
-        found = np.where(is_flat, flat, found)
-    return found
+        logs = np.where(is_flat, flat, logs)
+    return logs
 
 
 def _draws_of(above: FloatArray, candidates: IntArray, cutoff: tuple[int, int]) -> Draws:
@@ -371,11 +371,11 @@ def mean_drawn_hit_share(
     >>> mean_drawn_hit_share(np.array([1.0]), np.array([5]), np.array([5]), (1, 3)).round(12)
     array([0.25])
     """
-    found = np.empty(len(first))
+    means = np.empty(len(first))
     are_many = tied > _LISTED
     few = ~are_many
     plain = RankFunction(drawn_hit_share)
-    found[few] = mean_over_tie(plain, first[few], tied[few], candidates[few], cutoff)
+    means[few] = mean_over_tie(plain, first[few], tied[few], candidates[few], cutoff)
     above = _draws_of(first[are_many] - 1, candidates[are_many], cutoff)
     in_tie = tied[are_many].astype(np.float64)
     # They are the tie and what is below it, without the true one.
@@ -388,8 +388,8 @@ def mean_drawn_hit_share(
         fits = Draws(in_tie - 1, others, left).at_most(room - 1)
         overflows = 1 - Draws(in_tie, others + 1, left + 1).at_most(room)
         total += shares * (fits + room * (others + 1) / ((left + 1) * in_tie) * overflows)
-    found[are_many] = np.minimum(total, 1.0)
-    return found
+    means[are_many] = np.minimum(total, 1.0)
+    return means
 
 
 def middle_drawn_hit_share(
@@ -405,7 +405,7 @@ def middle_drawn_hit_share(
     array([0.5])
     """
     first = middle - (tied - 1) / 2
-    found = drawn_hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
+    chances = drawn_hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
     ties = tied > 1
     above = _draws_of(first[ties] - 1, candidates[ties], cutoff)
     others = above.total - above.marked
@@ -415,8 +415,8 @@ def middle_drawn_hit_share(
         left = np.clip(above.drawn - count, 0, others)
         others_in_tie = tied[ties].astype(np.float64) - 1
         total += shares * Draws(others_in_tie, others, left).at_most(2 * (k - 1 - count))
-    found[ties] = np.minimum(total, 1.0)
-    return found
+    chances[ties] = np.minimum(total, 1.0)
+    return chances
 
 
 SAMPLED_HIT = RankFunction(drawn_hit_share, mean_drawn_hit_share, middle_drawn_hit_share)

@@ -114,8 +114,8 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
     place = "chance", key.of_tasks
     if place not in memo:
         memo[place] = moments(key, sample.candidates, sample.weights)
-    kept: tuple[float, float] = memo[place]
-    return kept
+    mean_and_variance: tuple[float, float] = memo[place]
+    return mean_and_variance
 
 
 # -- tasks and their sides -------------------------------------------------------------------------
