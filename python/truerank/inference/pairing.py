@@ -88,17 +88,20 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, dic
         runs_by_model[model_name] = {}
         for i, run in enumerate(runs):
             name = model_name if len(runs) == 1 else f"{model_name}[{i}]"
-            if hasattr(type(run), "model"):  # A report has its tasks, or queries.
-                of_run = run.model
-            else:
-                of_run = RankedTasks(weighted_ranks(name, run), seed)
+            unit_of_run = run.model.unit if hasattr(type(run), "model") else "task"
             if first is None:
                 first = name, run
-                unit = of_run.unit
-            if of_run.unit != unit:  # Tasks of one rank each do not pair with queries.
+                unit = unit_of_run
+            if unit_of_run != unit:  # Tasks of one rank each do not pair with queries.
                 expected = f"{_describe(first[1])}, as {first[0]} is"
                 raise InputTypeError(name, expected=expected, got=_describe(run))
-            runs_by_model[model_name][name] = of_run
+            runs_by_model[model_name][name] = run
+    for named_runs in runs_by_model.values():
+        for name, run in named_runs.items():
+            if hasattr(type(run), "model"):  # A report has its tasks, or queries.
+                named_runs[name] = run.model
+            else:
+                named_runs[name] = RankedTasks(weighted_ranks(name, run), seed)
     return runs_by_model, unit
 
 
