@@ -177,9 +177,9 @@ MAKERS = {
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_tables_have_columns_with_names(kind):
-    table = read_columns("test", MAKERS[kind](), PAIRS)
-    assert table.names == ["tail", "head"]
-    assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
+    columns, names = read_columns("test", MAKERS[kind](), PAIRS)
+    assert names == ["tail", "head"]
+    assert [list(column) for column in columns] == [[5, 6], ["a", "b"]]
 
 
 @pytest.mark.parametrize(
@@ -192,14 +192,14 @@ def test_tables_have_columns_with_names(kind):
     ],
 )
 def test_tuples_and_numbered_columns_have_no_names(value):
-    table = read_columns("test", value, PAIRS, {"left": 0, "right": 1})
-    assert table.names is None
-    assert [list(column) for column in table.columns] == [[5, 6], ["a", "b"]]
+    columns, names = read_columns("test", value, PAIRS, {"left": 0, "right": 1})
+    assert names is None
+    assert [list(column) for column in columns] == [[5, 6], ["a", "b"]]
 
 
 def test_numbers_in_another_order_are_names():
-    table = read_columns("test", FRAME.set_axis([1, 0], axis=1), PAIRS)
-    assert table.names == [1, 0]
+    _, names = read_columns("test", FRAME.set_axis([1, 0], axis=1), PAIRS)
+    assert names == [1, 0]
 
 
 @pytest.mark.parametrize("value", [[(5, "a")], [[5, "a"]], np.zeros((2, 2)), [], "path", {}, 3])

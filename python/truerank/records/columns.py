@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -345,27 +345,25 @@ def _places(
     columns: Mapping[str, str | int] | None,
 ) -> dict[str, int] | None:
     """Return the column of each role; None if one is missing, or there twice."""
-    roles = list(door.roles)
+    needed: Sequence[str] = door.needed_roles
+    pairs: list[tuple[str | None, int]] = []
     if columns is not None:
-        roles = [role for role in roles if role in columns]
-    places: dict[str, int] = {}
-    for role in roles:
-        key: Any = role if columns is None else columns[role]
-        keys: Sequence[Any] = range(width)
-        if columns is None and names is None:
-            keys = roles[:width]
-        elif columns is None:
-            keys = list(map(door.role_of, names or ()))
-        elif isinstance(key, str):
-            keys = names or ()
-        positions = [j for j, each in enumerate(keys) if each == key]
-        if len(positions) == 1:
-            places[role] = positions[0]
-        elif positions or columns is not None or role in door.needed_roles:
-            return None
-    if len(set(places.values())) < len(places):
+        needed = list(columns)
+        for role, column in columns.items():
+            keys: Sequence[Any] = range(width)
+            if isinstance(column, str):
+                keys = names or ()
+            pairs.extend((role, place) for place, key in enumerate(keys) if key == column)
+    elif names is None:
+        pairs.extend(zip(door.roles, range(width), strict=False))
+    else:
+        pairs.extend((door.role_of(name), place) for place, name in enumerate(names))
+    pairs = [(role, place) for role, place in pairs if role is not None]
+    place_of_role = dict(pairs)
+    are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))
+    if not are_distinct or not place_of_role.keys() >= set(needed):
         return None
-    return places
+    return {role: place_of_role[role] for role in door.roles if role in place_of_role}
 
 
 def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
@@ -383,17 +381,10 @@ def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-class ColumnTable(NamedTuple):
-    """Columns of one length: lists, arrays, Series; and their names, or None."""
-
-    columns: list[Any]
-    names: list[Any] | None = None
-
-
 def read_columns(
     argument: str, value: Any, door: Door, columns: Mapping[str, str | int] | None = None
-) -> ColumnTable:
-    """Return the columns of a value that has some.
+) -> tuple[list[Any], list[Any] | None]:
+    """Return the columns of a value that has some, and their names; None: they have none.
 
     Parameters
     ----------
@@ -416,35 +407,35 @@ def read_columns(
     Examples
     --------
     >>> read_columns("test", ([3, 4], [5, 6]), PAIRS)
-    ColumnTable(columns=[[3, 4], [5, 6]], names=None)
-    >>> read_columns("test", [(3, "a"), (4, "b")], PAIRS).columns
-    [(3, 4), ('a', 'b')]
+    ([[3, 4], [5, 6]], None)
+    >>> read_columns("test", [(3, "a"), (4, "b")], PAIRS)
+    ([(3, 4), ('a', 'b')], None)
     """
     has_rows = not door.mappings
+    names: list[Any] | None = None
     if is_frame(value):
-        table = _of_frame(argument, value)
-        if table.names is None and columns is None:
+        table, names = _columns_of_frame(argument, value)
+        if names is None and columns is None:
             expected = "columns with names, or columns= with their numbers"
             got = "a frame whose columns are numbered"
             raise InputValueError(argument, expected=expected, got=got)
     elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
-        fields = list(value.dtype.names)
-        table = ColumnTable([value[name] for name in fields], fields)
+        names = list(value.dtype.names)
+        table = [value[name] for name in names]
     elif isinstance(value, kind_of("pyarrow", "Table")):
-        table = ColumnTable(list(map(_plain_column, value.columns)), list(value.column_names))
+        names = list(value.column_names)
+        table = list(map(_plain_column, value.columns))
     elif isinstance(value, tuple) and not hasattr(value, "_fields") and door is not LISTS:
-        table = _of_tuple(argument, value)
+        table = _columns_of_tuple(argument, value)
     elif has_rows:
-        table = _of_rows(argument, value, door.forms)
+        table = _columns_of_rows(argument, value, door.forms)
     else:
         raise wrong_form(argument, value, door.forms)
-    width = len(table.columns)
-    is_filled = width > 0 and len(table.columns[0]) > 0
-    are_placed = columns is not None
-    if has_rows and is_filled and table.names is None and not door.fits(width, are_placed):
+    is_filled = len(table) > 0 and len(table[0]) > 0
+    if has_rows and is_filled and names is None and not door.fits(len(table), columns is not None):
         expected = f"{door.expected}: a tuple is columns, a list of tuples is rows"
-        raise InputValueError(argument, expected=expected, got=f"{width} columns")
-    return table
+        raise InputValueError(argument, expected=expected, got=f"{len(table)} columns")
+    return table, names
 
 
 def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
@@ -466,7 +457,7 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     return InputTypeError(argument, expected=forms, got=got)
 
 
-def _of_tuple(argument: str, value: tuple[Any, ...]) -> ColumnTable:
+def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     """Return columns without names; what is no column is refused, and so are unlike lengths."""
     expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
     for column in value:
@@ -476,10 +467,10 @@ def _of_tuple(argument: str, value: tuple[Any, ...]) -> ColumnTable:
     if len(set(lengths)) != 1:
         got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
         raise InputValueError(argument, expected=expected, got=got)
-    return ColumnTable(list(value))
+    return list(value)
 
 
-def _of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
+def _columns_of_rows(argument: str, value: Any, forms: str) -> list[Any]:
     """Return the columns of rows; where there are none, they have two columns."""
     if not isinstance(value, list):
         if not hasattr(value, "shape") or hasattr(value, "to_pandas"):
@@ -492,7 +483,7 @@ def _of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
             got = f"{type(value).__name__} of {array.dtype}"
             raise InputTypeError(argument, expected=forms, got=got)
         if len(array):
-            return ColumnTable(list(array.T))
+            return list(array.T)
         value = []
     for i, row in enumerate(value):
         is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
@@ -502,8 +493,8 @@ def _of_rows(argument: str, value: Any, forms: str) -> ColumnTable:
             expected = f"{forms}, all of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
     if not value:
-        return ColumnTable([[], []])
-    return ColumnTable(list(zip(*value, strict=True)))
+        return [[], []]
+    return list(zip(*value, strict=True))
 
 
 def is_column(value: Any) -> bool:
@@ -521,7 +512,7 @@ def is_column(value: Any) -> bool:
     return len(getattr(value, "shape", (0,))) == 1
 
 
-def _of_frame(argument: str, value: Any) -> ColumnTable:
+def _columns_of_frame(argument: str, value: Any) -> tuple[list[Any], list[Any] | None]:
     """Return the columns of a frame, each of its own type; what only counts them is no name."""
     names: list[Any] | None = list(value.columns)
     if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
@@ -530,7 +521,7 @@ def _of_frame(argument: str, value: Any) -> ColumnTable:
         columns = [value.iloc[:, j] for j in range(value.shape[1])]
     else:
         columns = list(value.get_columns())
-    return ColumnTable(columns, names)
+    return columns, names
 
 
 def _plain_column(column: Any) -> Any:

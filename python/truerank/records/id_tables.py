@@ -196,17 +196,16 @@ def read_table(
         if door.mappings:
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         value = read_npy(argument, path)
-    value = read_columns(title, value, door, columns)
-    if not door.mappings and not (value.columns and len(value.columns[0])):
+    parts, names_of_columns = read_columns(title, value, door, columns)
+    if not door.mappings and not (parts and len(parts[0])):
         return IdTable({}, title=title)
-    width = len(value.columns)
-    form = find_columns(title, value.names, width, door, columns, has_further=has_further)
+    form = find_columns(title, names_of_columns, len(parts), door, columns, has_further=has_further)
     table = IdTable({}, title=title, form=form)
     for role, place in form.places.items():
         if role in NUMBERS:
-            table.values[role] = value.columns[place]
+            table.values[role] = parts[place]
         else:
-            add_column(table, role, value.columns[place], door, names)
+            add_column(table, role, parts[place], door, names)
     return table
 
 
