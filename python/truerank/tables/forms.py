@@ -58,7 +58,8 @@ def cells_in(
         rows[i][j] = bold.format(rows[i][j])
     for i, j in differing:
         rows[i][j] += dagger
-    heading = [write(column.title) for column in table.shown_columns]
+    titles = [column.title for column in table.shown_columns]
+    heading = [write(printable(title)) for title in titles]
     if table.more:
         rows.append([write(f"{table.more:,} more in CSV")] + [""] * (len(heading) - 1))
     return [heading, *rows]

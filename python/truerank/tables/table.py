@@ -83,9 +83,9 @@ class Column:
 
     @property
     def title(self) -> str:
-        """What people read above the column."""
+        """What people read above the column, where control characters are escaped."""
         unit = f" ({self.unit})" if self.unit else ""
-        return printable((self.heading or self.name) + unit)
+        return (self.heading or self.name) + unit
 
     def text(self, value: Any, row: int, digits: int) -> str:
         """Write a value of a row as people read it."""
