@@ -35,6 +35,10 @@ def of_group(report: Any) -> Any:
     return next(iter(report.groups.values()), report)
 
 
+def a_group(make: Callable[..., Any]) -> Any:
+    return of_group(make(RANKS, by="relation"))
+
+
 def shown(report: Any, **options: Any) -> list[Any]:
     """Return the cells of a table, but for those that only one kind of report has."""
     table = report.table(["mrr"], **options).to_dict()
@@ -197,9 +201,10 @@ def test_all_are_mappings_from_keys_to_numbers(name: str) -> None:
 
 
 def test_without_groups_their_values_are_an_error() -> None:
-    for make in MAKERS.values():
-        report = make(RANKS)
+    wholes = [make(RANKS) for make in MAKERS.values()]
+    for report in wholes + [a_group(make) for make in MAKERS.values()]:
         for call, arguments in (
+            (report.__getitem__, ["macro.mrr"]),
             (report.group_values, ["mrr"]),
             (report.group_tasks, []),
             (report.macro_left_out, ["mrr"]),

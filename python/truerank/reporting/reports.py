@@ -460,6 +460,7 @@ class Report(Mapping[str, float], AsTable):
         group._model = self._model.part(tasks)
         group.ranks = group._model.ranks
         group._values = {}
+        group._values_of_groups = {}
         return group
 
     def _value_by_group(self, key: Key) -> FloatArray:
