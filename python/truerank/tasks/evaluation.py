@@ -31,7 +31,7 @@ from ..ranks.joining import join_ranks
 from ..stores import Store, read_scores, shape_of
 from ..stores.on_device import copy_to_device
 from .candidates import candidates_of_lists
-from .side import core_selection, selection_of_tasks
+from .side import selection_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -231,8 +231,7 @@ def _rank_vectors(
                     side.targets,
                     rules,
                     rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
-                    filter=core_selection(side.filter),
-                    candidates=core_selection(side.candidates),
+                    **side._selections,
                     block=options.get("block"),
                     watch=watch_of_part(watch, sizes, i),
                 )
@@ -266,9 +265,8 @@ def _rank_scores(
     tellers = split_progress(reporter(listener, sum(sizes)), sizes)
     ranks_of_sides = []
     for (argument, side, rows, store), tell in zip(opened, tellers, strict=True):
-        selections = core_selection(side.filter), core_selection(side.candidates)
         with argument_names(scores=argument):
-            job = prepare_job(store.shape, side.targets, rows, *selections, rules)
+            job = prepare_job(store.shape, side.targets, rows, **side._selections, rules=rules)
             counts = count_scores(store, job, io, report_progress=tell).checked(job)
         ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
         first_rows = rows[first_equals(side.rows)]
@@ -302,7 +300,7 @@ def _rank_lists(
         if number != height:
             expected = f"{height} lists, one for each {noun}"
             raise InputValueError(argument, expected=expected, got=number)
-        tasks: dict[str, Any] = {"rows": rows, "filter": core_selection(side.filter)}
+        tasks: dict[str, Any] = {"rows": rows, "filter": side._selections["filter"]}
         with argument_names(ids=argument):
             if task.protocol.candidates == LISTED:
                 tasks["sizes"] = LISTED

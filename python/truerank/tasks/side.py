@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,23 @@ class Side:
         """A copy of the distinct queries, which may be changed."""
         return self.query_ids.copy()
 
+    @cached_property
+    def _selections(self) -> dict[str, Any]:
+        """The filter and the candidates as the core takes them, so that nothing reads them again.
+
+        Examples
+        --------
+        >>> one = np.zeros(1, np.int64)
+        >>> lists = TaskLists(np.array([0, 1]), np.array([5]), one)
+        >>> Side("tail", 9, one[:, None], one, one, one, filter=lists)._selections["filter"].indices
+        array([5])
+        """
+        selections: dict[str, Any] = {"filter": self.filter, "candidates": self.candidates}
+        for name, selection in selections.items():
+            if isinstance(selection, TaskLists):
+                selections[name] = Selection(*selection)
+        return selections
+
     def __len__(self) -> int:
         """The number of tasks."""
         return len(self.targets)
@@ -156,19 +174,6 @@ def selection_of_tasks(selection: Any, tasks: IntArray) -> Any:
     """Return the selection of some tasks: one list for all tasks, and none, stay as they are."""
     if isinstance(selection, TaskLists):
         return selection.of_tasks(tasks)
-    return selection
-
-
-def core_selection(selection: Any) -> Any:
-    """Return lists that a task has made as the core takes them, so that nothing reads them again.
-
-    Examples
-    --------
-    >>> core_selection(TaskLists(np.array([0, 1]), np.array([5]), np.array([0, 0]))).indices
-    array([5])
-    """
-    if isinstance(selection, TaskLists):
-        return Selection(*selection)
     return selection
 
 
