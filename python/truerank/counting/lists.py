@@ -336,22 +336,28 @@ def rank_open_lists(
     """
     shape = (len(lists.indptr) - 1, n)
     job = prepare_job(shape, targets, rows, filter, None, rules, shared=False)
-    by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
-    job = job.part(by_list, job.all_rows[by_list])
+    list_of_task = job.all_rows
+    by_list = np.argsort(list_of_task, kind="stable")  # The core takes tasks in this order.
+    list_of_task = list_of_task[by_list]
+    job = job.part(by_list, list_of_task)
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(rules.progress, total_bytes)
     report_progress(0)
-    listed = _core.Selection(lists.indptr, lists.ids)
     fault, listing = _core.find_listed(
-        listed, n, job.all_rows, job.targets, job.filter, rules.num_threads
+        _core.Selection(lists.indptr, lists.ids),
+        n,
+        list_of_task,
+        job.targets,
+        job.filter,
+        rules.num_threads,
     )
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
     if score_bytes:
         report_progress(lists.ids.nbytes)
     are_listed = listing["place"] >= 0
-    lengths = np.diff(lists.indptr)[job.all_rows] - listing["places"]
+    lengths = np.diff(lists.indptr)[list_of_task] - listing["places"]
     if sizes is None:
         candidates = n - listing["filtered"]
     elif isinstance(sizes, str):  # A target that is not listed is one more.

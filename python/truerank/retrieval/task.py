@@ -506,13 +506,12 @@ class Task(SidedTask):
         rows = list_of_query[order]
         lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
         entries = join_ranges(named.indptr[rows], lengths)
+        indptr = indptr_of(lengths)
         scores = None
         if named.scores is not None:
             scores = as_scores(named.scores[entries], dtype)
         ids = self._ids_of_entries(named, title, entries)
-        lists = CandidateLists(
-            indptr_of(lengths), ids, scores, score_at=lambda i: named.score_at(entries[i])
-        )
+        lists = CandidateLists(indptr, ids, scores, score_at=lambda i: named.score_at(entries[i]))
         return (
             lists,
             tuple(map(queries.label_of, missing.tolist())),
