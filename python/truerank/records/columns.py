@@ -575,17 +575,17 @@ def read_elements(
     truerank.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
 position 1
     """
-    listed = _as_list(name, values, expected)
-    if isinstance(listed, np.ndarray) or not listed:
-        return index_array(name, listed)
-    kinds = _core.types_of(listed)
+    elements = _as_list(name, values, expected)
+    if isinstance(elements, np.ndarray) or not elements:
+        return index_array(name, elements)
+    kinds = _core.types_of(elements)
     if all(issubclass(kind, str) for kind in kinds):
-        labels: Sequence[str] = listed
+        labels: Sequence[str] = elements
         return labels
     if all(map(is_integer_type, kinds)):
-        return index_array(name, listed)
-    first_is_label = isinstance(listed[0], str)
-    for i, value in enumerate(listed):
+        return index_array(name, elements)
+    first_is_label = isinstance(elements[0], str)
+    for i, value in enumerate(elements):
         is_label = isinstance(value, str)
         if is_label != first_is_label:
             got = f"{value!r} {where(i)}"
@@ -665,15 +665,15 @@ def joined_rows(
     >>> joined_rows("known", [["b", "a"], ("c",)], "labels")
     (array([2, 1]), ['b', 'a', 'c'])
     """
-    read: list[Any] = []
+    lists: list[Any] = []
     for i, row in enumerate(rows):
         if isinstance(row, (list, tuple)):
-            read.append(row)
+            lists.append(row)
         else:
-            read.append(read_elements(name, row, f"{expected} {row_name(i)}"))
-    lengths = np.array(list(map(len, read)), dtype=np.int64)
+            lists.append(read_elements(name, row, f"{expected} {row_name(i)}"))
+    lengths = np.array(list(map(len, lists)), dtype=np.int64)
     # An empty array says nothing of what the others hold.
-    filled = [row for row in read if len(row)]
+    filled = [row for row in lists if len(row)]
     if filled and all(isinstance(row, np.ndarray) for row in filled):
         return lengths, np.concatenate(filled)
     joined = list(chain.from_iterable(filled))
@@ -693,7 +693,7 @@ def first_names(names: Sequence[Name]) -> str:
     >>> first_names(["q1", "q2", "q3", "q4"]), first_names([7])
     ("'q1', 'q2', 'q3', ...", '7')
     """
-    shown = list(map(repr, names[:3]))
-    if len(names) > len(shown):
-        shown.append("...")
-    return ", ".join(shown)
+    words = list(map(repr, names[:3]))
+    if len(names) > len(words):
+        words.append("...")
+    return ", ".join(words)

@@ -566,8 +566,14 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
             raise InputValueError(argument, problem, place=table.path)
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
-    if ranks is not None:
-        _refuse_equal_ranks(argument, queries, entries)
+    if ranks is not None:  # They are all that says the order.
+        of_query = entries.ids["query"]
+        ranks = entries.values["rank"]
+        is_equal = (of_query[1:] == of_query[:-1]) & (ranks[1:] == ranks[:-1])
+        if is_equal.any():
+            i = int(is_equal.argmax())
+            problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
+            raise InputValueError(argument, problem, place=table.path)
     return Lists(
         queries,
         names,
@@ -578,17 +584,6 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
         entries.source,
         contradiction,
     )
-
-
-def _refuse_equal_ranks(argument: str, names: Names, entries: IdTable) -> None:
-    """Refuse two documents at one rank where ranks are all that says the order."""
-    ranks = entries.values["rank"]
-    queries = entries.ids["query"]
-    is_equal = (queries[1:] == queries[:-1]) & (ranks[1:] == ranks[:-1])
-    if is_equal.any():
-        i = int(is_equal.argmax())
-        problem = f"the list of {names[queries[i]]!r} has the rank {ranks[i]} twice"
-        raise InputValueError(argument, problem, place=entries.path)
 
 
 def _have_ranks(table: IdTable) -> bool:

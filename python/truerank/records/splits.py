@@ -426,13 +426,13 @@ def count_in_words(count: int, examples: Iterable[Any]) -> str:
     """
     if not count:
         return "none"
-    shown = []
+    parts = []
     for example in islice(examples, MAX_EXAMPLES):
         words = example if isinstance(example, tuple) else (example,)
-        shown.append(printable(" ".join(map(str, words))))
-    if count > len(shown):
-        shown.append("...")
-    return f"{count:,} ({', '.join(shown)})"
+        parts.append(printable(" ".join(map(str, words))))
+    if count > len(parts):
+        parts.append("...")
+    return f"{count:,} ({', '.join(parts)})"
 
 
 def check_rules(**rules: str) -> dict[str, str]:

@@ -337,11 +337,13 @@ class Vocabulary:
         row = _core.first_outside(ids, self.size)
         if row >= 0:
             element = elements[row]
-            shown = repr(element) if isinstance(element, str) else str(element)
+            name_of_element = repr(element) if isinstance(element, str) else str(element)
             if self.names and (isinstance(element, str) or self.holds_ints):
                 which = f"the {self.size:,} {self.of}, as {self.names[0]!r:.80}"
-                raise InputValueError(name, f"{shown} {where(row)} is none of {which}")
-            raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
+                raise InputValueError(name, f"{name_of_element} {where(row)} is none of {which}")
+            raise InputValueError(
+                name, expected=self.expected, got=f"{name_of_element} {where(row)}"
+            )
         return ids
 
     def set_of(self, name: str, values: Any, others: str = "") -> IntArray:
@@ -440,8 +442,8 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
             got = f"{names.dtype} of shape {names.shape}"
             expected = "words or integers in one dimension"
             raise InputValueError(argument, expected=expected, got=got, place=path)
-        listed: list[str] | list[int] = names.tolist()
-        return listed
+        labels: list[str] | list[int] = names.tolist()
+        return labels
     blocks = text_blocks(argument, path)
     lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
     rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
@@ -466,6 +468,6 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         got = f"{sum(are_ids)} such columns, as in {rows[-1][0]!r} and {rows[-1][1]!r}"
         raise InputValueError(argument, expected=_IDS, got=got, place=path)
     ids = columns[are_ids.index(True)]
-    labels = columns[are_ids.index(False)]
-    label_of = dict(zip(map(int, ids), labels, strict=True))
-    return [label_of[i] for i in range(len(labels))]
+    words = columns[are_ids.index(False)]
+    label_of = dict(zip(map(int, ids), words, strict=True))
+    return [label_of[i] for i in range(len(words))]
