@@ -224,3 +224,11 @@ def test_the_random_kind_of_a_report_is_drawn_by_its_seed_everywhere() -> None:
     assert values[0] != values[1]
     assert [report.interval("random.mr").value for report in found] == values
     assert tr.inference.interval(found, "random.mr").value == pytest.approx(np.mean(values))
+
+
+def test_a_group_has_the_random_ranks_of_the_whole_everywhere() -> None:
+    report = tr.report(tr.Ranks([0] * 40, [9] * 40, 9), by=["a", "b"] * 20, seed=3)
+    a, b = report.groups.values()
+    assert report.group_values("random.mr") == {"a": a["random.mr"], "b": b["random.mr"]}
+    assert (a["random.mr"] + b["random.mr"]) / 2 == pytest.approx(report["random.mr"])
+    assert a.interval("random.mr").value == a["random.mr"]
