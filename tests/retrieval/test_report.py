@@ -391,9 +391,8 @@ def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> 
         refusal(ValueError, words, tr.compare, a, b, metric="map")
     same = report(a.ranks.with_labels(targets=ids))
     assert tr.compare(a, same, metric="map").p_value == 1
-    for pair, name in (((a, a.ranks[::3]), "b"), ((a.ranks[::3], a), "a")):
-        words = f"{name}: expected ranks of tasks that count on their own, got those of retrieval"
-        refusal(ValueError, words, tr.compare, *pair)
+    for pair in ((a, a.ranks[::3]), (a.ranks[::3], a)):
+        refusal(TypeError, "b: expected .*, as a is, got", tr.compare, *pair)
     words = "no metric 'hits@3'; did you mean success@k"
     refusal(KeyError, words, tr.compare, a, a, metric="hits@3")
     found = tr.compare([a, answered(2)], [answered(3), answered(4)], metric="ndcg")
