@@ -376,10 +376,18 @@ class DistinctRows:
         """Count the distinct beginnings, so many columns wide, that each first value has."""
         if self._keys is None:
             return occurrences_of(DistinctRows(self._columns[:width]).column(0))
-        prefixes = self._keys // self._size_of(slice(width, None))
-        firsts = prefixes[_are_new(prefixes)]
-        del prefixes  # There may be millions of rows.
-        firsts //= self._size_of(slice(1, width))
+        after = self._size_of(slice(width, None))
+        between = self._size_of(slice(1, width))
+        firsts = np.empty(len(self._keys), dtype=np.int64)  # What is not written takes no memory.
+        end = 0
+        last = -1
+        for block in blocks_of(len(self._keys)):
+            prefixes = self._keys[block] // after
+            new_firsts = prefixes[np.diff(prefixes, prepend=last) != 0] // between
+            firsts[end : end + len(new_firsts)] = new_firsts
+            end += len(new_firsts)
+            last = int(prefixes[-1]) if len(prefixes) else last
+        firsts = firsts[:end]
         firsts += self._ranges[0][0]
         return occurrences_of(firsts)
 
