@@ -273,8 +273,8 @@ def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = driver.begin_on_device
 
     def noted(scores: Any, job: Job) -> Any:
-        if isinstance(scores, Embeddings):
-            begun.append(scores.on_device)
+        if isinstance(scores, Embeddings) and scores.on_device:
+            begun.append(True)
         return plain(scores, job)
 
     monkeypatch.setattr(driver, "begin_on_device", noted)

@@ -55,19 +55,19 @@ def begin_rank(
     array([2])
     """
     rules = read_rules(options)
-    read = read_scores(scores, rules.dtype)
+    matrix = read_scores(scores, rules.dtype)
     tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-    if not is_counted_in_order(read, rules):
-        ranks = rank(read, **tasks, **options)
+    if not is_counted_in_order(matrix, rules):
+        ranks = rank(matrix, **tasks, **options)
         return len(ranks), lambda: ranks
     own_tasks = {name: _own_lists(value) for name, value in tasks.items()}
-    job = prepare_where_they_are(read, own_tasks, rules)
-    finish = begin_on_device(read, job)
+    job = prepare_where_they_are(matrix, own_tasks, rules)
+    finish = begin_on_device(matrix, job)
     assert finish is not None
 
     def finish_ranks() -> Ranks:
         counts = finish().checked(job)
-        return job.ranks(counts.arrays, read.dtype, device=counts.place)
+        return job.ranks(counts.arrays, matrix.dtype, device=counts.place)
 
     return len(job.targets), finish_ranks
 
@@ -111,13 +111,13 @@ def rank_row_blocks(
     from concurrent.futures import ThreadPoolExecutor
 
     rules = read_rules(options)
-    counted: list[Ranks] = []
+    ranks_of_blocks: list[Ranks] = []
     before: Scores | Store | None = None
     wait: Callable[[], Ranks] | None = None
 
     def take(ranks: Ranks) -> None:
-        counted.append(ranks)
-        report_progress(len(counted))
+        ranks_of_blocks.append(ranks)
+        report_progress(len(ranks_of_blocks))
 
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         for number, (scores, tasks) in enumerate(blocks):
@@ -127,18 +127,18 @@ def rank_row_blocks(
             try:
                 with _naming_block(name, number):
                     if is_counted_in_order(scores, rules):
-                        _, begun = begin_rank(scores, **tasks, **options)
+                        _, finish = begin_rank(scores, **tasks, **options)
                     else:
-                        begun = executor.submit(rank, scores, **tasks, **options).result
+                        finish = executor.submit(rank, scores, **tasks, **options).result
             finally:  # What is wrong with the block before is raised first.
                 if wait is not None:
                     take(wait())
-            wait = _naming_block(name, number)(begun)
+            wait = _naming_block(name, number)(finish)
             before = scores
-            del scores, tasks, begun  # They need no memory while the next one is made.
+            del scores, tasks, finish  # They need no memory while the next one is made.
         if wait is not None:
             take(wait())
-    return join_ranks(counted)
+    return join_ranks(ranks_of_blocks)
 
 
 def _may_be_refilled(scores: Scores | Store, before: Scores | Store | None, rules: Rules) -> bool:

@@ -102,14 +102,14 @@ def backend_of(tensor: Tensor) -> str:
     ImportError
         If TRUERANK_DEVICE says "triton" and it is not there.
     """
-    chosen = chosen_backend()
-    if chosen == "torch":
-        return chosen
-    if chosen == "triton":
+    choice = chosen_backend()
+    if choice == "torch":
+        return choice
+    if choice == "triton":
         require_triton()
         # an interpreted kernel takes seconds for what a device does in no time
         if tensor.is_cpu and os.environ.get("TRITON_INTERPRET") == "1":
-            return chosen
+            return choice
         backends = ["triton"]
     elif find_spec("triton") is not None:
         backends = ["triton", "torch"]
@@ -123,10 +123,10 @@ def backend_of(tensor: Tensor) -> str:
 
 def scores_vectors() -> bool:
     """Whether vectors may be scored on a device, which takes kernels of Triton."""
-    chosen = chosen_backend()
-    if chosen == "triton":
+    choice = chosen_backend()
+    if choice == "triton":
         require_triton()
-    return chosen in ("triton", None) and find_spec("triton") is not None
+    return choice in ("triton", None) and find_spec("triton") is not None
 
 
 def require_triton() -> None:
@@ -151,8 +151,8 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
             counts = devices.DeviceCounts([matrix], tasks, None).arrays()
     except Exception:  # of any library beneath, and of any compiler
         return False
-    counted = [counts[name].tolist() for name in ("above", "tied", "candidates")]
-    return counted == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
+    numbers = [counts[name].tolist() for name in ("above", "tied", "candidates")]
+    return numbers == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
 
 
 def backends_of_devices() -> dict[str, str]:

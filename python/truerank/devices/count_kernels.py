@@ -111,7 +111,7 @@ def _count_compared(
     above = tl.zeros((task + across).shape, tl.int32)
     tied = above
     nan = above
-    found = above
+    candidates = above
     for turn in range(first, last):
         place = begin + turn * COLUMNS + across
         column, inside = _columns(indices, begin, end, place, first_column, width, MAY_REPEAT)
@@ -122,16 +122,16 @@ def _count_compared(
         tied += ((score == true) & inside).to(tl.int32)
         nan += ((score != score) & inside).to(tl.int32)
         if indptr is not None:
-            found += inside.to(tl.int32)
-    n_found = _count(found, axis)
+            candidates += inside.to(tl.int32)
+    n_candidates = _count(candidates, axis)
     if indptr is None:
-        n_found += tl.minimum(last * COLUMNS, listed) - tl.minimum(first * COLUMNS, listed)
-    return _count(above, axis), _count(tied, axis), _count(nan, axis), n_found
+        n_candidates += tl.minimum(last * COLUMNS, listed) - tl.minimum(first * COLUMNS, listed)
+    return _count(above, axis), _count(tied, axis), _count(nan, axis), n_candidates
 
 
 @triton.jit
 def _take_out_filtered(
-    above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
+    above, tied, nan, candidates, row_starts, true, task, is_task, target, filter_indptr,
     filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
     axis: tl.constexpr, FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr, MAY_REPEAT: tl.constexpr,
 ):  # fmt: skip
@@ -151,8 +151,8 @@ def _take_out_filtered(
         above -= _count((score > true) & inside, axis)
         tied -= _count((score == true) & inside, axis)
         nan -= _count((score != score) & inside, axis)
-        found -= _count(inside, axis)
-    return above, tied, nan, found
+        candidates -= _count(inside, axis)
+    return above, tied, nan, candidates
 
 
 @triton.jit
@@ -174,8 +174,8 @@ def _first_nan(
         is_bad = (score != score) & inside & (column != target)
         if filter_indices is not None:
             is_bad &= ~_holds(filter_indices, out_begin, out_end, column + first_column)
-        found = tl.min(tl.where(is_bad, column, width), axis)
-        first_nan = tl.minimum(first_nan, tl.expand_dims(found, axis))
+        first_here = tl.min(tl.where(is_bad, column, width), axis)
+        first_nan = tl.minimum(first_nan, tl.expand_dims(first_here, axis))
     return first_nan
 
 
@@ -298,14 +298,14 @@ def _lack(faults, indices, begin, end, column):
 
 @triton.jit
 def _store_counts(
-    counts, above, tied, nan, found, first_nan, own, true, lack, tasks, is_task, is_own
+    counts, above, tied, nan, candidates, first_nan, own, true, lack, tasks, is_task, is_own
 ):  # fmt: skip
     """Store the counts of tasks, out of which their own scores are taken."""
     differs = is_own & (own != true) & ((own == own) | (true == true))  # NaN equals NaN
     tl.store(counts, above - ((own > true) & is_own).to(tl.int64), is_task)
     tl.store(counts + tasks, tied - ((own == true) & is_own).to(tl.int64), is_task)
     tl.store(counts + 2 * tasks, nan - ((own != own) & is_own).to(tl.int64), is_task)
-    tl.store(counts + 3 * tasks, found - is_own.to(tl.int64), is_task)
+    tl.store(counts + 3 * tasks, candidates - is_own.to(tl.int64), is_task)
     tl.store(counts + 4 * tasks, differs.to(tl.int64) - 2 * lack, is_task)
     tl.store(counts + 5 * tasks, first_nan, is_task)
 
@@ -375,7 +375,7 @@ def count_tasks(
     turns = tl.cdiv(tiles, tl.num_programs(1))
     first = tl.program_id(1).to(tl.int64) * turns
     last = tl.minimum(first + turns, tiles)
-    above, tied, nan, found = _count_compared(
+    above, tied, nan, candidates = _count_compared(
         row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
         column_stride, first, last, (tl.program_id(0) + 1) * TASKS <= tasks, axis, COLUMNS,
         IS_BFLOAT16, faults is not None,
@@ -392,8 +392,8 @@ def count_tasks(
         if true_scores is None:
             first_nan = tl.where(true != true, tl.minimum(first_nan, target), first_nan)
     if filter_indices is not None:
-        above, tied, nan, found = _take_out_filtered(
-            above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
+        above, tied, nan, candidates = _take_out_filtered(
+            above, tied, nan, candidates, row_starts, true, task, is_task, target, filter_indptr,
             filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
             axis, FEW, IS_BFLOAT16, faults is not None,
         )  # fmt: skip
@@ -401,5 +401,5 @@ def count_tasks(
     is_own &= tl.program_id(1) == 0  # so that it is taken out once
     lack = _lack(faults, indices, begin, end, target + first_column)
     _store_counts(
-        counts, above, tied, nan, found, first_nan, own, true, lack, tasks, is_task, is_own
+        counts, above, tied, nan, candidates, first_nan, own, true, lack, tasks, is_task, is_own
     )  # fmt: skip

@@ -371,20 +371,20 @@ def begin_stored(
     order = None
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
-    listed, let_in = _candidates(tasks, width)
+    n_columns, let_in = _candidates(tasks, width)
     faults = None if tasks.is_checked else np.zeros(2, np.int64)
-    true, order, rows, *given, faults = scores.upload_together(
+    true, order, rows, *pointers, faults = scores.upload_together(
         true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in, faults
     )
     if faults is not None:
-        given = begin_check(tasks, width, given, faults)
+        pointers = begin_check(tasks, width, pointers, faults)
     tensor = scores.like
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:
         tensor = bits_of(tensor)
     elif true is not None:
         true = true.view(scores.dtype)
-    grid, tile = _tiling(tasks, listed, tensor.stride())
+    grid, tile = _tiling(tasks, n_columns, tensor.stride())
     counts_size = grid[1] * FIELDS * height * 8
     own_size = 0 if true_scores is not None else height * tensor.element_size()
     out = scores.empty((counts_size + own_size,), torch.uint8)
@@ -397,14 +397,14 @@ def begin_stored(
             true,
             order,
             rows,
-            *given,
+            *pointers,
             faults,
             out[:counts_size].view(torch.int64),
             own,
             height,
             width,
             tasks.first_column,
-            listed,
+            n_columns,
             *tensor.stride(),
             **tile,
             FIND_NAN=tasks.forbids_nan,
@@ -475,13 +475,13 @@ def _power_of_two_from(number: int) -> int:
 
 
 def begin_check(
-    tasks: PartOfTasks, width: int, given: list[Tensor | None], faults: Tensor
+    tasks: PartOfTasks, width: int, arrays: list[Tensor | None], faults: Tensor
 ) -> list[Tensor | None]:
     """Begin to look for faults of what nobody has checked, as `count_kernels.check_tasks` does.
 
     Parameters
     ----------
-    given : list of Tensor or None
+    arrays : list of Tensor or None
         On the device: targets, then indptr, indices and lists of the filter and of the candidates.
 
     Returns
@@ -492,13 +492,13 @@ def begin_check(
     from . import count_kernels as kernels
 
     targets: Any = tasks.targets
-    pointers = [None if isinstance(targets, np.ndarray) else given[0]]
+    pointers = [None if isinstance(targets, np.ndarray) else arrays[0]]
     lengths: list[int] = []
     unsorted: list[int] = []  # the places of indices that are to be sorted
     selections: list[Any] = [tasks.filter, tasks.candidates]
     for place, selection in zip((1, 4), selections, strict=True):
         if isinstance(selection, DeviceLists) and not selection.is_checked:
-            pointers += given[place : place + 3]
+            pointers += arrays[place : place + 3]
             lengths += [len(selection.indptr) - 1, len(selection.indices)]
             unsorted.append(place + 1)
         else:
@@ -509,10 +509,10 @@ def begin_check(
     sizes = [count, width, *lengths]
     options = {"enable_fp_fusion": False}
     kernels.check_tasks[(programs,)](*pointers, faults, *sizes, PLACES=kernels.PLACES, **options)
-    checked = list(given)
+    checked = list(arrays)
     for place in unsorted:
-        indptr: Any = given[place - 1]
-        indices: Any = given[place]
+        indptr: Any = arrays[place - 1]
+        indices: Any = arrays[place]
         checked[place] = indices.new_empty(indices.shape)
         number = len(indptr) - 1
         grid = (min(number, kernels.PROGRAMS),)

@@ -68,7 +68,9 @@ class KeptLists:
         return self._copies[0][1]._replace(lists=lists)
 
 
-def job_on_device(store: DeviceStore, prepare: Callable[..., Any], given: dict[str, Any]) -> Any:
+def job_on_device(
+    store: DeviceStore, prepare: Callable[..., Any], arguments: dict[str, Any]
+) -> Any:
     """Prepare the job of scores that a kernel counts; what is on their device stays there.
 
     Parameters
@@ -76,7 +78,7 @@ def job_on_device(store: DeviceStore, prepare: Callable[..., Any], given: dict[s
     store : DeviceStore
     prepare : callable
         Takes targets, filter and candidates, and returns their job, checked and on the host.
-    given : dict
+    arguments : dict
         These; a selection may be `KeptLists`.
 
     Returns
@@ -90,16 +92,16 @@ def job_on_device(store: DeviceStore, prepare: Callable[..., Any], given: dict[s
     staying: dict[str, Any] = {}
     readable = {
         name: value.on_host if isinstance(value, KeptLists) else value
-        for name, value in given.items()
+        for name, value in arguments.items()
     }
     on_host = dict(readable)
     try:
-        targets = _integers_on(device, "targets", given["targets"])
+        targets = _integers_on(device, "targets", arguments["targets"])
         if targets is not None:
             staying["targets"] = targets
             on_host["targets"] = np.zeros(len(targets), np.int64)
         for name in ("filter", "candidates"):
-            lists = _lists_on(store, name, given[name])
+            lists = _lists_on(store, name, arguments[name])
             if lists is not None:
                 staying[name] = lists
                 on_host[name] = None

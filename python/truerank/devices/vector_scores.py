@@ -129,9 +129,16 @@ class VectorScores(ScoreSource):
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         if columns is None:
             columns = self.arange(0, self.shape[1])
-        if self._saves_by_bounds(rows, true_scores, columns):
-            self.backend = "triton with bounds"
-            return devices.BoundedScan(self).counts(rows, true_scores, columns)
+        if (
+            len(rows) * len(columns) >= LEAST_PAIRS
+            and devices.has_bounds(self)
+            and bounds_right(self.like.device, self.similarity)
+        ):
+            # Bounds save time where they leave few pairs open.
+            bounded = devices.BoundedScan(self)
+            if bounded.share_open(rows, true_scores, columns) <= MOST_OPEN:
+                self.backend = "triton with bounds"
+                return bounded.counts(rows, true_scores, columns)
         return self.scan_all(rows, true_scores, columns)
 
     def scan_all(self, rows: IntArray, true_scores: Tensor, columns: Tensor) -> Tensor:
@@ -146,15 +153,6 @@ class VectorScores(ScoreSource):
                     "count_scores", queries, entities, counts, first_of_queries, true_scores
                 )
         return counts
-
-    def _saves_by_bounds(self, rows: IntArray, true_scores: Tensor, columns: Tensor) -> bool:
-        """Whether bounds hold, and leave so few pairs open that they save time."""
-        return (
-            len(rows) * len(columns) >= LEAST_PAIRS
-            and devices.has_bounds(self)
-            and bounds_right(self.like.device, self.similarity)
-            and devices.BoundedScan(self).share_open(rows, true_scores, columns) <= MOST_OPEN
-        )
 
     def panels(
         self, vectors: Vectors, numbers: Tensor, most: int = sys.maxsize
@@ -302,9 +300,9 @@ def bounds_right(device: Any, similarity: str) -> bool:
             for most_repeated in (1, 2):
                 scan = devices.BoundedScan(source, most_repeated)
                 thresholds = source.upload(true, torch.float32)
-                found = scan.counts(rows, thresholds, columns)
+                counts = scan.counts(rows, thresholds, columns)
                 expected = source.scan_all(rows, thresholds, columns)
-                right = right and bool((found == expected).all())
+                right = right and bool((counts == expected).all())
     except Exception:  # of any compiler or driver: all pairs can be scored
         return False
     return right
@@ -396,8 +394,8 @@ def top_scores(
         all_ids[some] = ids
         if len(columns):
             pair_rows = source.upload(rows[some]).repeat_interleave(k)
-            listed = source.pairs(pair_rows, ids.clamp(min=0).view(-1))
-            scores[some] = listed.view(-1, k).masked_fill(ids < 0, float("nan"))
+            scores_of_ids = source.pairs(pair_rows, ids.clamp(min=0).view(-1))
+            scores[some] = scores_of_ids.view(-1, k).masked_fill(ids < 0, float("nan"))
     return all_ids, scores, with_nan
 
 

@@ -293,17 +293,17 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
     with report_damage("scores", path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
-    chosen = "scores"
+    name = "scores"
     if member:
-        chosen = member.removesuffix(".npy")
+        name = member.removesuffix(".npy")
     elif len(entries) == 1:
-        chosen = next(iter(entries))
-    if chosen not in entries:
-        expected = f"the array {chosen!r}"
+        name = next(iter(entries))
+    if name not in entries:
+        expected = f"the array {name!r}"
         if not member:
             expected += ", or open_scores(path, member=...), which says the one that is meant"
         raise InputValueError("scores", expected=expected, got=list(entries), place=path)
-    info = entries[chosen]
+    info = entries[name]
     place = f"{path}: {info.filename}"
     with report_damage("scores", place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
