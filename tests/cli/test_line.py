@@ -198,6 +198,30 @@ def test_a_closed_pipe_ends_quietly(line: str) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="standard output is closed by a shell of POSIX")
+@pytest.mark.parametrize(
+    ("more", "code"), [("", 1), ("--json", 1), ("--metrics mrr", 1), ("--output x.txt", 0)]
+)
+def test_a_closed_standard_output_is_no_success(more: str, code: int) -> None:
+    line = f'exec "{sys.executable}" -m truerank {EVALUATE} {more} >&-'
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    words = "Error: standard output is closed; --output writes to a file\n" if code else ""
+    assert (done.returncode, done.stderr) == (code, words)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["--metrics mrr --metrics mr", "--metrics mrr --json --metric mr", "--metrics mrr,mr"],
+)
+def test_an_option_of_words_may_be_split(more: str, run: Run) -> None:
+    whole = "--metrics mrr,mr --json" if "json" in more else "--metrics mrr,mr"
+    assert run(*f"{EVALUATE} {more}".split()) == run(*f"{EVALUATE} {whole}".split())
+    kinds = run(*EVALUATE.split(), "--kinds", "optimistic", "--kinds", "expected")
+    assert kinds.code == 0
+    assert kinds == run(*EVALUATE.split(), "--kinds", "optimistic,expected")
+    run(*EVALUATE.split(), "--metrics", "mrr", "--metrics", "all").refuses(1, "'all': no metric")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
 def test_a_terminal_gets_a_bar() -> None:
     import fcntl

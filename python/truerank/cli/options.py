@@ -115,11 +115,6 @@ def read_words(option: str, text: str) -> list[str]:
     return [word for word in words if word]
 
 
-def read_metrics(option: str, text: str) -> str | list[str]:
-    """Return the names of metrics, or "all"."""
-    return "all" if text.strip() == "all" else read_words(option, text)
-
-
 def read_roles(option: str, text: str) -> dict[str, str | int]:
     """Return the columns of roles, by name or number."""
     columns: dict[str, str | int] = {}
@@ -158,6 +153,16 @@ def values_by_name(
         problem = f"{name_of(parameter)}: expected each name once, got {', '.join(keys)}"
         raise click.UsageError(problem, context)
     return dict(pairs)
+
+
+def joined_words(
+    context: click.Context, parameter: click.Parameter, lists: Sequence[list[str]]
+) -> str | list[str] | None:
+    """Return the words of an option that stands there several times; of metrics perhaps "all"."""
+    if not lists:
+        return None
+    words = [word for each in lists for word in each]
+    return "all" if parameter.name == "metrics" and words == ["all"] else words
 
 
 # -- what options are -----------------------------------------------------------------------------
@@ -316,7 +321,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     # What is printed.
     "--metrics --metric metrics": (
-        Value(read_metrics, "name,..."),
+        WORDS,
         "Print these metrics, such as mrr,hits@10, or all. A key such as tail.optimistic.hits@10 "
         "or macro.mrr gets a value of its own.",
     ),
@@ -349,7 +354,9 @@ def option(flags: str, kind: Any, help_text: str, *, required: bool = False) -> 
         facts |= {"is_flag": True, "default": None}
     else:
         facts["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
-    if isinstance(kind, Value) and kind.keys is not None:
+    if kind is WORDS:
+        facts |= {"multiple": True, "callback": joined_words}
+    elif isinstance(kind, Value) and kind.keys is not None:
         facts |= {"multiple": True, "callback": values_by_name}
     return click.option(*flags.split(), **facts)
 

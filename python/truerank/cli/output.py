@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -247,6 +248,8 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
     check_outputs({"output": output, **outputs}, force="force" in printing)
     style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed; --output writes to a file")
         return style or "text"
     fitting = [name for name, ending in STYLES.items() if ending == output.suffix.lower()]
     if style is None and fitting:
