@@ -254,6 +254,21 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
             "--filter: expected a scipy.sparse matrix in csr form",
         ),
         (
+            "scores.npy 0 --filter wide.npz",
+            1,
+            "--filter: expected a sparse matrix of shape (4, 5), got shape (4, 6)",
+        ),
+        (
+            "scores.npy 0 --filter shapeless.npz",
+            1,
+            "--filter: expected members indptr and indices and shape, got",
+        ),
+        (
+            "scores.npy 0 --candidates wide.npz",
+            1,
+            "--candidates: expected a sparse matrix of shape (4, 5), got shape (4, 6)",
+        ),
+        (
             "scores.npy 0 --labels relation=rows.npy",
             1,
             "--labels relation: expected 4 labels, one for each task",

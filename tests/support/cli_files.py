@@ -92,6 +92,7 @@ def make_files(folder: Path) -> None:
     )
     np.savez(folder / "all.npz", indptr=np.arange(0, 25, 5)[:5], indices=np.tile(np.arange(5), 4))
     np.savez(folder / "foreign.npz", numbers=INDPTR)
+    np.savez(folder / "shapeless.npz", format=b"csr", indptr=INDPTR, indices=INDICES)
     csr = scipy.sparse.csr_matrix((np.zeros(len(INDICES)), INDICES, INDPTR), shape=SCORES.shape)
     scipy.sparse.save_npz(folder / "csr.npz", csr)
     scipy.sparse.save_npz(folder / "csc.npz", csr.tocsc())

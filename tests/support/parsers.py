@@ -259,6 +259,8 @@ def _read_selection(path: Path) -> Any:
     _use(lambda: tr.rank(SCORES, TARGETS, filter=found))
     candidates = read_candidates("candidates", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, candidates=candidates))
+    if not isinstance(found, tuple):
+        found = found.indptr, found.indices, np.array(found.shape)
     return [plain(array) for array in found]
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+import numpy as np
 from click.shell_completion import CompletionItem
 
-from ..arrays.input_files import is_npy, read_npy, read_npz
+from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
 from ..errors import InputValueError, argument_names
+from ..inputs.array_likes import index_array
 from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
 
@@ -57,19 +59,29 @@ def read_array(argument: str, path: str) -> NDArray[Any]:
     return read_npy(argument, note_file(path), mapped=True)
 
 
-def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
-    """Read a selection: (indptr, indices) or (indptr, indices, lists), or those of a CSR matrix."""
-    members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format"))
+def read_selection(argument: str, path: str) -> Any:
+    """Read a selection: (indptr, indices) or (indptr, indices, lists), or a CSR matrix."""
+    members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format", "shape"))
+    needed = ["indptr", "indices"]
     if "format" in arrays:  # scipy.sparse saved this matrix.
         layout = arrays["format"].tobytes().replace(b"\0", b"")
         if layout != b"csr":
             expected = "a scipy.sparse matrix in csr format"
             got = layout[:20].decode("latin1")
             raise InputValueError(argument, expected=expected, got=got)
-    if not {"indptr", "indices"} <= arrays.keys():
-        names = ", ".join(members) or "nothing"
-        raise InputValueError(argument, expected="members indptr and indices", got=names)
-    return tuple(arrays[name] for name in _SELECTION if name in arrays)
+        needed.append("shape")
+    if not arrays.keys() >= set(needed):
+        expected = f"members {' and '.join(needed)}"
+        raise InputValueError(argument, expected=expected, got=", ".join(members) or "nothing")
+    if "format" not in arrays:
+        return tuple(arrays[name] for name in _SELECTION if name in arrays)
+    from scipy.sparse import csr_array
+
+    indptr, indices, shape = (
+        index_array(f"{argument}: {name}", arrays[name]) for name in ("indptr", "indices", "shape")
+    )
+    with report_damage(argument, path):
+        return csr_array((np.broadcast_to(True, indices.shape), indices, indptr), shape.tolist())
 
 
 def is_of_columns(text: str) -> bool:
@@ -263,7 +275,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--filter": (
         Value(read_selection),
         "Candidates to leave out for each task: .npz with indptr, indices and perhaps lists (the "
-        "list that each task uses), or a CSR matrix saved by scipy.sparse.",
+        "list that each task uses), or a CSR matrix of tasks and candidates saved by scipy.sparse.",
     ),
     "--rows": (ARRAY, "Score row of each task: .npy."),
     "--candidates": (
