@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 import pickle
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,50 @@ def test_ids_count_once() -> None:
     assert metric.ranks == tr.concatenate(
         [head.with_labels(side="head"), tail.with_labels(side="tail")]
     )
+
+
+@pytest.mark.parametrize("sides", [(), ("head", "tail")])
+def test_repeats_within_an_update_count(sides: tuple[str, ...]) -> None:
+    metric = TrueRankMetric(KEYS, sides=sides)
+    rows = [np.array([4, 2, 4, 4]), np.array([2, 3, 3]), np.array([], np.int64)]
+    for some in rows:
+        side = sides[-1] if sides else None
+        metric.update(SCORES[some], TARGETS[some], tasks=some, side=side)
+    counted = [2, 3, 3, 4, 4, 4]
+    expected = tr.rank(SCORES[counted], TARGETS[counted])
+    assert metric.ranks == (expected.with_labels(side="tail") if sides else expected)
+
+
+def test_bootstrapped_repeats_count() -> None:
+    """With ids and without, where no row of a resample is left out."""
+    batch = torch.from_numpy(SCORES), torch.from_numpy(TARGETS)
+    results = []
+    for ids in ({}, {"tasks": torch.arange(len(SCORES))}):
+        torch.manual_seed(0)
+        metric = torchmetrics.wrappers.BootStrapper(TrueRankMetric("mrr"), 50)
+        metric.update(*batch, **ids)
+        results.append({name: float(value) for name, value in metric.compute().items()})
+    plain, with_ids = results
+    assert with_ids == pytest.approx(plain, rel=1e-12)
+    assert plain["std"] > 0
+
+
+def test_wrappers_that_keep_the_state_and_one_that_loses_it() -> None:
+    batch = torch.from_numpy(SCORES), torch.from_numpy(TARGETS)
+    expected = tr.evaluate(SCORES, TARGETS)["mrr"]
+    for kind in ("MinMaxMetric", "MetricTracker"):
+        wrapper = getattr(torchmetrics.wrappers, kind)(TrueRankMetric("mrr"))
+        if kind == "MetricTracker":
+            wrapper.increment()
+        wrapper.update(*batch)
+        value = wrapper.compute()
+        assert (value["raw"] if isinstance(value, dict) else value) == expected
+    lost = torchmetrics.wrappers.Running(TrueRankMetric("mrr"), 3)
+    lost.update(*batch)
+    refusal(ValueError, "^counts: expected the state of all updates, got none", lost.compute)
+    empty = TrueRankMetric("mrr")
+    empty.update(batch[0][:0], batch[1][:0])
+    assert math.isnan(empty.compute())
 
 
 def test_refusals() -> None:
@@ -317,9 +362,10 @@ def of_process(rank: int, folder: str) -> None:
             updated(metric, first, last, side="tail", tasks=np.arange(first, last))
         if stop and rank:
             updated(metric, 0, 5, side="tail", tasks=np.arange(5))  # padding
-        metric._update_count += 1  # otherwise it warns that there was no update
         whole = metric.report()
-        found[name] = metric.compute(), whole.ranks, len(metric.ranks)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a process may have had no update
+            found[name] = metric.compute(), whole.ranks, len(metric.ranks)
     Path(folder, f"found-{rank}").write_bytes(pickle.dumps((scalar, found)))
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()

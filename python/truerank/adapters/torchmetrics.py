@@ -38,6 +38,7 @@ GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
 _NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
 _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
+_BEGINS = 1 << (5 + len(IDS))  # The first row of each update has this bit.
 
 
 class TrueRankMetric(Metric):
@@ -75,7 +76,10 @@ class TrueRankMetric(Metric):
     Notes
     -----
     If samples cannot be split evenly among processes, a DistributedSampler repeats some of them,
-    and these count twice. With `tasks`, an id for each task of a side, every id counts once.
+    and these count twice. With `tasks`, an id for each task of a side, an id that an earlier update
+    had does not count. Repeats within one update do, as BootStrapper draws them.
+
+    A wrapper that keeps no lists, as Running does, loses the state: `compute` raises then.
 
     Examples
     --------
@@ -154,8 +158,8 @@ class TrueRankMetric(Metric):
         side : str, optional
             The predicted side, one of `sides`.
         tasks : array_like of int, shape (n,), optional
-            Ids of the tasks. A task whose id and side occurred before does not count, and ranks are
-            in the order of ids.
+            Ids of the tasks. A task whose id and side an earlier update had does not count, and
+            ranks are in the order of ids.
         queries, relation : array_like of int, shape (n,), optional
             Labels of the ranks.
 
@@ -191,6 +195,7 @@ class TrueRankMetric(Metric):
                 column = COLUMNS.index(name)
                 table[:, column] = integers(name, on_host(ids, name), length=number)
         table[:, -1] = bits
+        table[:1, -1] |= _BEGINS
         self._finish()
         self._pending = finish, table
 
@@ -326,14 +331,20 @@ class TrueRankMetric(Metric):
         Raises
         ------
         ValueError
-            If only some updates had a filter, candidates, a side or ids, or if rules differ.
+            If only some updates had a filter, candidates, a side or ids, or if rules differ; if a
+            wrapper has lost the state.
         """
         self._finish()
+        if self._update_count and not self._tables():
+            expected = "the state of all updates"
+            got = "none of it: this wrapper, as Running, keeps no states that are lists"
+            raise InputValueError("counts", expected=expected, got=got)
         tables = [self._no_counts().numpy()]
         tables += [table.cpu().numpy() for table in self._tables()]
         table = np.concatenate(tables)
-        bits = int(table[0, -1]) if len(table) else 0
-        if (table[:, -1] != bits).any():
+        rules = table[:, -1] & ~_BEGINS
+        bits = int(rules[0]) if len(table) else 0
+        if (rules != bits).any():
             raise InputValueError(
                 "update",
                 expected=(
@@ -348,8 +359,12 @@ class TrueRankMetric(Metric):
             if self.sides:
                 has.add("side")
         if "tasks" in has:
-            firsts = codes_of(columns["side"], columns["tasks"]).first()
-            columns = {name: column[firsts] for name, column in columns.items()}
+            ids = codes_of(columns["side"], columns["tasks"])
+            update = np.cumsum(columns["rules"] & _BEGINS)
+            is_new = update == update[ids.first()][ids.codes]
+            order = np.argsort(ids.codes, kind="stable")
+            order = order[is_new[order]]
+            columns = {name: column[order] for name, column in columns.items()}
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
         if "side" in has:
             labels["side"] = columns["side"], self.sides
@@ -368,7 +383,7 @@ class TrueRankMetric(Metric):
 
     def sync(self, *args: Any, **kwargs: Any) -> None:
         """Gather the states of all processes; a process without tasks adds an empty state."""
-        if isinstance(self.counts, list) and not self.counts:
+        if not self._update_count and isinstance(self.counts, list) and not self.counts:
             self.counts.append(self._no_counts().to(self.device))
         super().sync(*args, **kwargs)
 
