@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files, rewrite
 from support.refusals import refusal
 from support.store_files import npy
-from truerank import Ranks, load
+from truerank import InputError, Ranks, load
 
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_2.npz"
 
@@ -136,6 +137,10 @@ DAMAGED: list[tuple[bytes | Members, str]] = [
     ({"truerank": {"kind": "scores"}}, "expected a file of kind 'truerank.ranks', got 'scores'"),
     ({"truerank": {"format": 1}}, "npz: written by another truerank, format 1; .* reads format 2"),
     ({"truerank": {"labels": []}}, "damaged: header.labels: expected dict, got list"),
+    ({"truerank": {"members": ["above", "absent"]}}, "damaged: no member 'absent'"),
+    ({"truerank": {"members": {"above": 1}}}, "damaged: header.members: expected list, got dict"),
+    ({"weights": None}, "damaged: no member 'weights'"),
+    ({"labels.side": None}, "damaged: no member 'labels.side'"),
     ({"truerank": {"labels": {"x": None}}}, "damaged: no member 'labels.x'"),
     ({"truerank": {"protocol": {"comparable": {}}}}, "protocol: expected an object of comparable"),
     ({"truerank": NEWER}, "written by a newer truerank, whose protocol has types"),
@@ -170,6 +175,30 @@ def test_damaged_files(saved: Path, change: bytes | Members, match: str) -> None
     message = refusal(ValueError, match, load, saved)
     assert str(saved) in message
     assert "\n" not in message
+
+
+def test_a_directory_that_ends_early(saved: Path) -> None:
+    """Lengths in it have no checksum: any bit of them is noticed, or changes nothing."""
+    data = saved.read_bytes()
+    refused = 0
+    for entry in re.finditer(b"PK\1\2", data):
+        for bit in range(32):
+            changed = bytearray(data)
+            changed[entry.start() + 30 + bit // 8] ^= (
+                1 << bit % 8
+            )  # lengths of extra fields and comment
+            saved.write_bytes(changed)
+            try:
+                assert load(saved) == everything()
+            except InputError:
+                refused += 1
+    assert refused > 100
+
+
+def test_a_file_without_the_names_of_its_members_is_read(saved: Path) -> None:
+    """As those of format 2 before."""
+    assert "members" not in header_of(GOLDEN)
+    assert load(GOLDEN) == everything()
 
 
 def test_later_provenance_is_ignored(saved: Path) -> None:

@@ -133,7 +133,7 @@ def write_archive(
 
     Equal content gives equal bytes. Raises as `replace_file` does.
     """
-    whole_header = dict(header, kind=kind, format=_FORMAT)
+    whole_header = dict(header, kind=kind, format=_FORMAT, members=sorted(members))
     text = json.dumps(whole_header, sort_keys=True)
     all_members = {HEADER: np.frombuffer(text.encode(), np.uint8)}
     for name in sorted(members):
@@ -176,6 +176,11 @@ def open_archive(
         unknown = [member for member in names if member.partition(".")[0] not in known]
         if unknown:
             raise ValueError(f"expected no member {unknown[0][:80]!r}")
+        # The directory of an archive has no checksum: damaged, it may end before its last members.
+        checked_fields("header", {"members": names} | header, {"members": (list,)})
+        missing = [member for member in header.get("members", names) if member not in names]
+        if missing:
+            raise ValueError(f"damaged: no member {missing[0]!r}"[:100])
         yield header, read_npz(argument, name, names, what=_READABLE, compressed=False)[1]
     except KeyError as error:
         raise InputValueError(argument, f"damaged: no member {error}", place=name) from error

@@ -8,6 +8,7 @@ The header of saved ranks (kind "truerank.ranks", format 2) has
 
 - `protocol`: an object of the objects `comparable` and `provenance`, with the fields of `Protocol`;
 - `labels`: for each name of labels its vocabulary, a list of str, or null where labels are ids;
+- `members`: the names of the other members, of which none may be missing;
 - `origins`: for each task that the units are rows of, the fields of `Origin` as a list.
 
 The members are
