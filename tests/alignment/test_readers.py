@@ -48,6 +48,18 @@ DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
     ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
+    (
+        {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t6\n", "ref_pairs": "9\t5\n7\t8\n"},
+        "sup_ent_ids: expected the pairs of .*sup_pairs; .* got 2 pairs that one of them lacks",
+    ),
+    (
+        {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t11\n", "ref_pairs": "9\t5\n"},
+        "ref_ent_ids: expected the pairs of .*ref_pairs; .* got 1 pair that one",
+    ),
+    ({"ref_ent_ids.gz": "9\t5\n"}, "ref_ent_ids.gz: expected the content of the plain file beside"),
+    ({"ent_ids_1.gz": f"{DBP15K['ent_ids_1']}4\tEnns\n"}, "ent_ids_1.gz: expected the content of"),
+    ({"triples_1.gz": ""}, "triples_1.gz: expected the content of"),
+    ({"rel_ids_1": "30\ta\n2\tb\n", "rel_ids_1.gz": "2\tb\n30\ta\n"}, "rel_ids_1.gz: expected the"),
 ]
 
 
@@ -140,7 +152,31 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
     ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
     ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
+    (
+        {"ent_links": "Vienna\tWien\nLinz\tLinz\n"},
+        "ent_links: expected a name of graph 1, .* got 'Vienna' and 'Wien', which only the other",
+    ),
+    ({"721_5fold/1/test_links": "Graz\tGraz\nStyria\tSteiermark\n"}, "test_links: .* 'Styria'"),
+    ({"ent_links.gz": "Wien\tVienna\n"}, "ent_links.gz: expected the content of the plain file"),
 ]
+
+
+def test_files_that_agree_are_read(tmp_path: Path) -> None:
+    """Pairs in another order, a packed copy, names of both graphs, entities without triples."""
+    folders = [tmp_path / name for name in ("one", "both", "links")]
+    splits = {"sup_pairs": "3\t11\n3\t6\n", "ref_pairs": DBP15K["ref_ent_ids"]}
+    one = DBP15K | splits
+    both = one | {"sup_ent_ids": "3\t6\n3\t11\n"}
+    both |= {f"{name}.gz": text for name, text in one.items()}
+    first, second = (
+        read_dbp15k(fill_folder(folder, files))
+        for folder, files in zip(folders, (one, both), strict=False)
+    )
+    assert plain_data(first) == plain_data(second)
+    assert list(first.splits) == ["train", "test"]
+    links = "Linz\tLinz\nGraz\tWien\nnobody\tWien\nStyria\tnobody\nVienna\tGraz\n"
+    data = read_openea(fill_folder(folders[2], OPENEA | {"ent_links": links}))
+    assert len(data.pairs) == 5
 
 
 @pytest.mark.parametrize(("edits", "said"), DAMAGE)

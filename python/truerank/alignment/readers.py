@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.input_files import path_name
-from ..arrays.row_keys import codes_of, row_keys
+from ..arrays.input_files import open_input, path_name, report_damage
+from ..arrays.row_keys import codes_of, distinct, row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import integer
-from ..naming import printable, public
+from ..naming import format_count, printable, public
 from ..records.columns import FACTS, PAIRS, Door
 from ..records.id_tables import IdTable, distinct_labels, encode_columns, read_table
 from ..records.splits import SplitTables, read_tables
@@ -158,8 +158,9 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
         For a file that is missing or damaged.
     ValueError
         For a line with another number of columns, an id that occurs twice or is no number, an
-        entity in a triple or a pair that is not in ent_ids, text that is not UTF-8, and a file
-        without lines; the message names the file.
+        entity in a triple or a pair that is not in ent_ids, text that is not UTF-8, a file without
+        lines, sup_pairs beside sup_ent_ids with other pairs, and a file beside a .gz of other
+        content; the message names the file.
 
     Examples
     --------
@@ -179,9 +180,16 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     array([2])
     """
     root = path_name("folder", folder)
-    names = next(files for files in _PAIR_FILES if _ALL in files or find_file(root, files["train"]))
-    paths = {split: _path(root, name) for split, name in names.items()}
-    return _read_folder(root, paths, by_id=True)
+    first, *others = (
+        {split: _path(root, name) for split, name in files.items()}
+        for files in _PAIR_FILES
+        if _ALL in files or find_file(root, files["train"])
+    )
+    for split, path in first.items():
+        for other in others:
+            if os.path.exists(other.get(split, "")):
+                _refuse_unlike(path, other[split])
+    return _read_folder(root, first, by_id=True)
 
 
 @public("truerank.alignment")
@@ -227,8 +235,9 @@ def read_openea(folder: str | os.PathLike[str], fold: int | None = None) -> Alig
         For a file that is missing or damaged.
     ValueError
         For a line with another number of columns, a name that is not in ent_ids or rel_ids or that
-        these list twice, text that is not UTF-8, and a file without lines (except valid_links); the
-        message names the file.
+        these list twice, text that is not UTF-8, a file without lines (except valid_links), a pair
+        whose names occur in triples, but only in those of the other graph, and a file beside a .gz
+        of other content; the message names the file.
 
     Examples
     --------
@@ -264,14 +273,57 @@ def read_openea(folder: str | os.PathLike[str], fold: int | None = None) -> Alig
 
 
 def find_file(folder: str, name: str) -> str | None:
-    """Return the path of a file in a folder, plain or gzipped, or None if there is none."""
+    """Return the path of a file in a folder, plain or gzipped, or None if there is none.
+
+    If there are both, the one must be what the other unpacks to.
+    """
     path = os.path.join(folder, name)
-    return next((path for path in (path, f"{path}.gz") if os.path.exists(path)), None)
+    paths = [each for each in (path, f"{path}.gz") if os.path.exists(each)]
+    if len(paths) == 2:
+        import gzip
+
+        with (
+            open_input("folder", path) as plain,
+            open_input("folder", f"{path}.gz") as packed,
+            report_damage("folder", f"{path}.gz"),
+            gzip.GzipFile(fileobj=packed) as unpacked,
+        ):
+            content = plain.read()
+            if unpacked.read(len(content) + 1) != content:
+                expected = "the content of the plain file beside it; remove one of them"
+                raise InputValueError("folder", expected=expected, got="another", place=packed.name)
+    return next(iter(paths), None)
 
 
 def _path(folder: str, name: str) -> str:
     """Return the path of a file in a folder, plain or gzipped; the plain one if there is none."""
     return find_file(folder, name) or os.path.join(folder, name)
+
+
+def _refuse_unlike(path: str, other: str) -> None:
+    """Refuse two files of one split that have other pairs."""
+    first, second = (
+        set(zip(*_columns(_read_lines(each, _PAIR)), strict=True)) for each in (path, other)
+    )
+    if first != second:
+        got = f"{format_count(len(first ^ second), 'pair')} that one of them lacks"
+        expected = f"the pairs of {path}; remove one of the files"
+        raise InputValueError("folder", expected=expected, got=got, place=other)
+
+
+def _refuse_swapped(title: str, fields: Mapping[str, Any], pairs: IntArray) -> None:
+    """Refuse a pair of names that occur in triples, but each in those of the other graph alone."""
+    left, right = (
+        {fields[graph][i] for i in distinct(fields[f"{graph}_triples"][:, [0, 2]].ravel()).tolist()}
+        for graph in GRAPHS
+    )
+    swapped = (right - left, left - right)
+    for i, j in pairs.tolist():
+        names = fields["left"][i], fields["right"][j]
+        if names[0] in swapped[0] and names[1] in swapped[1]:
+            expected = "a name of graph 1, then one of graph 2"
+            got = f"{names[0]!r} and {names[1]!r}, which only the other graph's triples have"
+            raise InputValueError(title, expected=expected, got=got)
 
 
 def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> AlignmentData:
@@ -299,6 +351,9 @@ def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> Align
     splits = {}
     for split, left, right in zip(pair_paths, *ids_of_graphs, strict=True):
         splits[split] = np.stack([left, right], axis=1)
+    if not by_id:
+        for table, rows in zip(tables, splits.values(), strict=True):
+            _refuse_swapped(table.title, fields, rows)
     pairs = np.concatenate(list(splits.values()))
     first = np.sort(codes_of(row_keys(list(pairs.T))).first())
     named = {split: rows for split, rows in splits.items() if split != _ALL and len(rows)}
@@ -341,6 +396,14 @@ def _read_lines(path: str, fields: Sequence[str], may_be_empty: bool = False) ->
     return replace(table, ids={name: np.zeros(0, np.int64) for name in fields})
 
 
+def _columns(table: IdTable) -> list[list[str]]:
+    """Return the columns of a file as its text has them."""
+    return [
+        list(map(table.names[role].listed().__getitem__, codes.tolist()))
+        for role, codes in table.ids.items()
+    ]
+
+
 class _Labels(NamedTuple):
     """The entities of a graph, or its relations, in order."""
 
@@ -355,10 +418,7 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     if path is None:
         return None
     table = _read_lines(path, ("id", "name"))
-    ids, names = (
-        list(map(table.names[role].listed().__getitem__, codes.tolist()))
-        for role, codes in table.ids.items()
-    )
+    ids, names = _columns(table)
     order = ids if by_id else names
     return _Labels(table.title, order, tuple(names), _parse_ids(table.title, ids))
 
