@@ -222,3 +222,46 @@ def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:
         assert target.read_bytes() == b"second"
     assert target.read_bytes() == b"first"
     assert os.listdir(target.parent) == ["target"]
+
+
+# -- names that were free --------------------------------------------------------------------------
+
+
+def no_links(patch: pytest.MonkeyPatch, how: str) -> None:
+    """Take away links: some file systems have none, and some systems no function for them."""
+    if how == "no function":
+        patch.delattr(os, "link")
+    elif how == "not permitted":
+        patch.setattr(os, "link", not_permitted)
+
+
+LINKS = ("links", "not permitted", "no function")
+
+
+@pytest.mark.parametrize("how", LINKS)
+def test_a_name_that_another_has_taken(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that save at once to a new name, the second to end raises."""
+    new = tmp_path / "new"
+
+    def write() -> None:
+        with saved_files.replace_file(new) as file:
+            file.write(b"mine")
+            RANKS.save(new)
+
+    no_links(monkeypatch, how)
+    refusal(FileExistsError, rf"'{new}'$", write)
+    assert tr.load(new) == RANKS
+    assert os.listdir(tmp_path) == ["new"]
+    RANKS.save(new)  # Whoever begins now replaces it.
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failing_call_of_the_system_leaves_a_name_free(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_links(monkeypatch, "not permitted")
+    monkeypatch.setattr(os, call, not_permitted)
+    refusal(PermissionError, rf"'{tmp_path / 'new'}'$", RANKS.save, tmp_path / "new")
+    assert os.listdir(tmp_path) == []

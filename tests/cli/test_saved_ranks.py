@@ -223,6 +223,33 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     run(*line.split()).refuses(code, message)
 
 
+@pytest.mark.parametrize("name", ["save", "output", "html"])
+@pytest.mark.parametrize("force", [False, True])
+def test_two_commands_that_write_one_file_at_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, force: bool
+) -> None:
+    """The other one has written it while this one counted."""
+    if name == "html":
+        pytest.importorskip("matplotlib")
+    evaluate = Task.evaluate_lists
+
+    def slow(*arguments: Any, **options: Any) -> tr.Report:
+        Path("a.html").write_text("of another")
+        return evaluate(*arguments, **options)
+
+    monkeypatch.setattr(Task, "evaluate_lists", slow)
+    words = f"{LINE} --lists a.run --{name} a.html --format text".split()
+    if name == "output":
+        words[-1] = "html"
+    outcome = run(*words, *["--force"] * force)
+    if force:
+        assert outcome.code == 0
+    else:
+        outcome.refuses(1, "a.html is there already" if name == "output" else "a.html: ")
+    assert (Path("a.html").read_bytes() == b"of another") == (not force)
+    tr.Ranks([0], [1], 3).save("a.html")  # In Python a file that is there is replaced.
+
+
 def test_nothing_is_overwritten(run: Run) -> None:
     words = f"{LINE} --lists a.run".split()
     Path("a.npz").write_text("mine")

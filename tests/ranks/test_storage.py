@@ -97,8 +97,11 @@ def test_golden_file() -> None:
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
 def test_a_fault_leaves_the_old_file_alone(saved: Path, name: str, error: BaseException) -> None:
     before = saved.read_bytes()
+    paths = [saved]
+    if name != "os.replace":  # A new name is taken by a link.
+        paths.append(saved.with_name("new.npz"))
     with mock.patch(f"truerank.arrays.saved_files.{name}", side_effect=error):
-        for path in (saved, saved.with_name("new.npz")):
+        for path in paths:
             with pytest.raises(type(error)):
                 Ranks([0], [1], 5).save(path)
     assert saved.read_bytes() == before

@@ -5,6 +5,10 @@ lists, tables, pages. A file is written under a temporary name in the folder of 
 and moved to its place. A link is followed, so what it points to is replaced. Another hard link to
 the old file keeps the old content.
 
+A name that was free before is taken by a link, which fails if another process has taken it
+meanwhile. (Where there are no links, an empty file takes it first.) Commands look when they begin,
+and say so by `FREE_PLACES`.
+
 A new file gets the permissions that the umask leaves. A file that replaces another gets its mode,
 and nobody else can read it in between; its owner and group are those of who writes, and an access
 list is not copied. A file that may not be written is not replaced either, although its folder would
@@ -21,6 +25,7 @@ import json
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
+from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
 HEADER = "truerank"  # Every archive of truerank has this member.
 _FORMAT = 2  # This version knows one format of each kind.
 _READABLE = "a file of truerank, as `save` writes it"
+# A command replaces no file at these places, which were free when it began.
+FREE_PLACES: ContextVar[frozenset[str]] = ContextVar("FREE_PLACES", default=frozenset())
 _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 with what is added
 
 
@@ -46,7 +53,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises
     ------
     OSError
-        If the folder is absent or cannot be written, or the disk is full. It names `path`.
+        If the folder is absent or cannot be written, the disk is full, or another process has
+        written a file where none was. It names `path`.
     ValueError
         If `path` exists and is not a regular file.
     """
@@ -63,7 +71,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if replaced is not None:
             with contextlib.suppress(OSError):  # some file systems have no modes
                 os.chmod(temporary, replaced.st_mode & 0o777)
-        os.replace(temporary, place)
+        if replaced is None or place in FREE_PLACES.get():
+            _move_to_free_place(temporary, place)
+        else:
+            os.replace(temporary, place)
     except OSError as error:
         _remove(temporary)
         if error.errno is None or error.filename not in (None, temporary):
@@ -73,6 +84,22 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         _remove(temporary)
         raise
+
+
+def _move_to_free_place(temporary: str, place: str) -> None:
+    """Move a file to a name that none has, or raise FileExistsError."""
+    try:
+        os.link(temporary, place)
+    except FileExistsError:
+        raise
+    except (OSError, AttributeError):  # Not all systems have links, nor all file systems.
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        try:
+            os.replace(temporary, place)
+        except BaseException:
+            _remove(place)
+            raise
+    _remove(temporary)
 
 
 def _remove(temporary: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -400,7 +401,7 @@ def command(name: str, *keywords: str) -> Decorator:
                 if value is not None and not is_empty:
                     values[keyword] = value
             with argument_names(**names):
-                function(values)
+                copy_context().run(function, values)
 
         result: click.Command = click.command(name)(run)
         for keyword in " ".join(keywords).split():

@@ -16,7 +16,7 @@ import click
 
 import truerank as tr
 
-from ..arrays.saved_files import replace_file, writable_place
+from ..arrays.saved_files import FREE_PLACES, replace_file, writable_place
 from ..errors import InputValueError
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics.keys import parse
@@ -284,6 +284,8 @@ def check_outputs(paths: Mapping[str, Path | None], *, force: bool) -> None:
                 raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
         if replaced is not None and not force:
             raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
+        if not force:
+            FREE_PLACES.set(FREE_PLACES.get() | {place})
         files.append(place)
 
 
