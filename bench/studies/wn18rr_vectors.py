@@ -296,7 +296,8 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
     """Return the filtered report of the test triples."""
     task, vectors = task_of(name, graph, entities, relations)
     similarity = RECIPES[name].similarity
-    options = {"similarity": similarity, "unique": True}
+    rows = {name: side.queries for name, side in task.sides.items()}
+    options = {"similarity": similarity, "row_queries": rows}
     if similarity == "complex_l1":
         options["layout"] = "interleaved"
     return task.evaluate_embeddings(**vectors, entities=points_of(name, entities), **options)

@@ -61,7 +61,6 @@ ASSUMED_ORDER = (
 KNOWN = "--known train=train.txt --known valid=valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries tail=tails.npy --queries head=heads.npy --similarity l1"
 SCORES = "--scores tail=tail_scores.npy --scores head=head_scores.npy"
-DISTINCT = SCORES.replace("_scores.npy", "_distinct.npy")
 IDS = "--known train=train.ids --known valid=valid.ids --test test.ids --ids"
 TAILS = "--entities E.npy --queries tail=tails.npy --similarity l1"
 MOVED = VECTORS.replace("E.npy", "moved_E.npy")
@@ -82,20 +81,13 @@ def predict(run: Run) -> Callable[..., Outcome]:
     return predict
 
 
-def first_rows(side: str) -> Any:
-    """Return the test triples where each of the sorted queries of a side is first."""
-    return np.unique(TEST[:, GIVEN[side]], axis=0, return_index=True)[1]
-
-
-def expected_ranks(unique: bool = False, bias: Any = None, **facts: Any) -> tr.Ranks:
+def expected_ranks(bias: Any = None, **facts: Any) -> tr.Ranks:
     """Evaluate the model of the world by the ids of its entities."""
     known = {"train": "train.npy", "valid": "valid.npy"}
     task = Task("test.npy", **{"known": known, "entities": ENTITIES, **facts})
     vectors = {side: QUERIES[side] for side in task.sides}
-    if unique:
-        vectors = {side: QUERIES[side][first_rows(side)] for side in task.sides}
     options: dict[str, Any] = {"entities": MODEL["E"], "similarity": "l1", "bias": bias}
-    return task.evaluate_embeddings(**vectors, **options, unique=unique).ranks
+    return task.evaluate_embeddings(**vectors, **options).ranks
 
 
 def counts_of(ranks: tr.Ranks) -> list[list[int]]:
@@ -115,7 +107,6 @@ SAMPLES = {
 
 LINES: list[tuple[str, dict[str, Any]]] = [
     (f"{KNOWN} {SCORES} --io read", {}),
-    (f"{KNOWN} {DISTINCT} --unique", {"unique": True}),
     (f"{KNOWN} {VECTORS} --threads 1 --nan omit --split dev --by degree", {"split": "dev"}),
     (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": BIAS}),
     (f"--test test.txt --known train=train.txt {SCORES}", {"known": TRAIN}),
@@ -144,8 +135,6 @@ def test_options_are_keywords_of_the_task(
         np.savetxt(f"{name}.ids", rows, fmt="%d", delimiter="\t")
     for name, vectors in MODEL.items():
         np.save(f"{name}16.npy", vectors.astype(ml_dtypes.bfloat16).view("V2"))
-    for side in GIVEN:
-        np.save(f"{side}_distinct.npy", scores(side)[first_rows(side)])
     # another order, and more names than the triples have
     order = np.random.default_rng(1).permutation(ENTITIES)
     names = [NAMES[i] for i in order]

@@ -269,7 +269,8 @@ def test_tasks_of_a_protocol(way: str) -> None:
     matrices = {
         name: pending_scores(side(task.sides[name].queries)) for name, side in sides.items()
     }
-    got = task.evaluate_scores(**matrices, unique=True)
+    rows = {name: task.sides[name].queries for name in sides}
+    got = task.evaluate_scores(**matrices, row_queries=rows)
     assert got.ranks == expected
     with pytest.raises(ValueError, match=r"^tail: .* got \(7, 29\)"):
         task.evaluate(tail=lambda q: pending_scores(tails(q)[:, 1:]), head=heads, batch_size=7)

@@ -239,9 +239,10 @@ def test_link_prediction() -> None:
         "head": entities[head[:, 1]] * relations[head[:, 0]],
         "entities": entities,
     }
-    expected = task.evaluate_embeddings(**vectors, unique=True)
+    rows = {"tail": tail, "head": head}
+    expected = task.evaluate_embeddings(**vectors, row_queries=rows)
     tensors = {name: torch.from_numpy(x) for name, x in vectors.items()}
-    got = task.evaluate_embeddings(**tensors, unique=True)
+    got = task.evaluate_embeddings(**tensors, row_queries=rows)
     assert got.ranks == expected.ranks
     assert got.ranks.protocol.device == "cpu, triton"
 

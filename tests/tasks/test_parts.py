@@ -93,13 +93,16 @@ def link_prediction(rng: np.random.Generator) -> Case:
         return part.evaluate_scores(**matrices)
 
     def by_unique_matrices(part: Any) -> Any:
-        unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
-        return part.evaluate_scores(**unique, unique=True)
+        rows = {side: task.sides[side].queries[::-1] for side in asked}  # those of other parts, too
+        unique = {side: asked[side](queries) for side, queries in rows.items()}
+        return part.evaluate_scores(**unique, row_queries=rows)
 
     def by_lists(part: Any) -> Any:
         unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
         lists = {side: np.argsort(-each, axis=1)[:, :2].tolist() for side, each in unique.items()}
-        return part.evaluate_lists(**lists, unique=True)
+        rows = {side: part.sides[side].queries for side in asked}
+        top = {side: tr.TopK(np.array(each).reshape(-1, 2), None) for side, each in lists.items()}
+        return part.evaluate_lists(**top, row_queries=rows)
 
     ways = {"callables": lambda part: part.evaluate(**asked)}
     ways |= {"matrices": by_matrices, "unique": by_unique_matrices}

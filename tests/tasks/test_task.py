@@ -109,11 +109,12 @@ def test_every_way_gives_the_counts_of_the_definition(
     named = {"side", "relation", "queries", "targets", "unit"}
     named |= {"category", "degree", "head_degree", "tail_degree"}
     assert set(ranks.labels) == named
+    keys = {name: side.queries for name, side in task.sides.items()}
     for other in (
-        task.evaluate_scores(**tables, unique=True),
+        task.evaluate_scores(**tables, row_queries=keys),
         task.evaluate(**{side: scorer(side) for side in tables}, batch_size=batch_size),
         evaluated(task, rows),
-        evaluated(task, tables, unique=True),
+        evaluated(task, tables, row_queries=keys),
     ):
         assert bare(other) == bare(found)
     for side, batches in asked.items():
@@ -248,8 +249,10 @@ def test_lists_of_all_candidates_count_as_scores(filter: str) -> None:
         assert np.array_equal(getattr(found.ranks, name), getattr(expected.ranks, name))
     two = task.evaluate_lists(tr.TopK(top.ids[:, :2], None), head=top)
     assert (two.ranks.optimistic <= expected.ranks.pessimistic).all()
-    with pytest.raises(tr.InputValueError, match="head: expected 3 lists, one for each distinct"):
-        task.evaluate_lists(top, head=top, unique=True)
+    with pytest.raises(
+        tr.InputValueError, match="head: expected 3 lists, one for each key of row_"
+    ):
+        task.evaluate_lists(top, head=top, row_queries={"head": task.head.queries})
     with pytest.raises(tr.InputValueError, match="head: expected candidates of the query of each"):
         Task(TEST, entities=5, candidates=[0, 1, 2, 3]).evaluate_lists(top, head=top)
 
@@ -284,9 +287,12 @@ def test_no_tasks_make_an_empty_report() -> None:
         height=0,
         findings=(),
     )
-    assert len(evaluate(task, "a callable", {"tail": never}, {})) == 0
-    assert len(evaluate(task, "a callable", {"tail": never}, {"nan": "omit"})) == 0
-    assert len(evaluate(task, "scores", {"tail": np.zeros((0, 3))}, {"audit": True})) == 0
+    for what, value, options in (
+        ("a callable", never, {}),
+        ("a callable", never, {"nan": "omit"}),
+        ("scores", np.zeros((0, 3)), {"audit": True}),
+    ):
+        assert len(evaluate(task, what, {"tail": value}, options).ranks) == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -299,6 +305,7 @@ NAN_MESSAGE = "tail: query 2: a score at row 0, column 2 is NaN"
 NO_NUMBER = np.where(np.arange(20).reshape(4, 5) == 15, np.nan, 0.0)
 
 
+ROWS = {"row_queries": {"head": [(0, 1), (0, 2), (1, 0)]}}
 HEAD_NAN = r"head: (a|the true) score at row 3, column \d is NaN, which nan="
 NO_SIDE = r"bias: expected sides of the task \(head, tail\), got 'tails'"
 HEAD_BIAS = r"bias: expected 5 numbers, one for each entity, got shape \(4, 5\)"
@@ -317,7 +324,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
     ("scores", (WIDE, WIDE), {"relation": WIDE}, TypeError, "relation: expected None"),
     ("scores", (WIDE, NARROW), {}, ValueError, r"head: expected .* \(4, 5\).* got \(4, 4\)"),
     ("scores", (SHORT, WIDE), {}, ValueError, r"tail: .*\(4, 5\), a row for each query of"),
-    ("scores", (WIDE, WIDE), {"unique": True}, ValueError, r"head: .*\(3, 5\).*distinct"),
+    ("scores", (WIDE, WIDE), ROWS, ValueError, r"head: .*\(3, 5\), a row for each key of row_"),
     ("scores", (WIDE, NAN), {}, ValueError, "head: a score at row 1, column 2 is NaN"),
     ("scores", (WIDE, WIDE), {"dtype": MUTE}, TypeError, "dtype: expected one of"),
     ("scores", (WIDE, WIDE.astype("c8")), {}, TypeError, "head: expected one of float16"),

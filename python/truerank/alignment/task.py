@@ -409,7 +409,7 @@ class Task(tasks.Task):
         (2.0, 1.0)
         """
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
-        return Report(evaluate(self, "a callable", scorers, options))
+        return evaluate(self, "a callable", scorers, options)
 
     def __repr__(self) -> str:
         left_count, right_count = self._sizes

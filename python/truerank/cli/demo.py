@@ -70,12 +70,12 @@ def make_task(model: SimpleNamespace) -> Task:
 
 
 def query_vectors(model: SimpleNamespace, task: Task) -> dict[str, Any]:
-    """Compute the vectors of the distinct queries of both sides, to compare with the entities.
+    """Compute the vectors of the queries of each test triple, to compare with the entities.
 
     Returns
     -------
     dict of str to numpy.ndarray
-        "head" and "tail": float32 (queries, 256).
+        "head" and "tail": float32 (triples, 256).
 
     Examples
     --------
@@ -83,10 +83,9 @@ def query_vectors(model: SimpleNamespace, task: Task) -> dict[str, Any]:
     >>> query_vectors(model, make_task(model))["tail"].dtype
     dtype('float32')
     """
-    heads, relations = task.tail.queries.T
-    inverses, tails = task.head.queries.T
+    heads, relations, tails = task.test.T
     return {
-        "head": model.entities[tails] + model.relations[inverses + len(model.relations) // 2],
+        "head": model.entities[tails] + model.relations[relations + len(model.relations) // 2],
         "tail": model.entities[heads] + model.relations[relations],
     }
 
@@ -107,15 +106,13 @@ def rank_sides(model: SimpleNamespace) -> tuple[Ranks, Ranks]:
     """
     task = make_task(model)
     vectors = query_vectors(model, task)
-    exact = task.evaluate_embeddings(
-        **vectors, entities=model.entities, similarity="l1", unique=True
-    )
+    exact = task.evaluate_embeddings(**vectors, entities=model.entities, similarity="l1")
     scores: dict[str, Any] = {}
     for side, queries in vectors.items():
         bits = score_embeddings(queries, model.entities, similarity="l1").view(np.uint32)
         halfway = 0x7FFF + ((bits >> 16) & 1)  # Ties are rounded to even.
         scores[side] = ((bits + halfway) >> 16).astype(np.uint16).view("V2")
-    rounded = task.evaluate_scores(**scores, unique=True, dtype="bfloat16")
+    rounded = task.evaluate_scores(**scores, dtype="bfloat16")
     return exact.ranks, rounded.ranks
 
 

@@ -82,7 +82,6 @@ def parse_candidates(option: str, text: str) -> Any:
     "Names of the entities, or of the relations, in the triples: a line for each row of "
     "--entities, or lines of a name and its row. Default: sorted by name.",
 )
-@option("--unique", None, "Rows belong to the distinct queries, in ascending order of their ids.")
 @option("--sides", options.Value(parse_sides, "name,..."), "Sides to predict. Default: head,tail.")
 @option("--ids", None, "Text files without --labels hold ids, not names. .npy always does.")
 @option(

@@ -38,8 +38,8 @@ SAVED = "saved ranks"
 RULES = {"task": "split", "query": "split relevance_level answerless"}
 # What evaluates each kind of model, and the options that this takes.
 METHODS = {
-    "scores": ("evaluate_scores", "order io unique nan dtype threads"),
-    "vectors": ("evaluate_embeddings", "similarity layout bias csls unique nan dtype threads"),
+    "scores": ("evaluate_scores", "order io nan dtype threads"),
+    "vectors": ("evaluate_embeddings", "similarity layout bias csls nan dtype threads"),
     "lists": ("evaluate_lists", "order misses nan dtype threads"),
 }
 

@@ -14,7 +14,6 @@ from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
-from ..reporting import Report
 from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
@@ -35,6 +34,7 @@ from .sides import (
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..records.vocabularies import Names
+    from ..reporting import Report
     from ..tasks.side import Side
 
 
@@ -405,9 +405,9 @@ class Task(SidedTask):
         (2.0, 1.0, 1.5)
         """
         scorers = {"tail": tail, "head": head, "relation": relation}
-        ranks = evaluate(self, "a callable", scorers, options)
+        report = evaluate(self, "a callable", scorers, options)
         self._warn_of_orders()  # A callable may have read the order.
-        return Report(ranks)
+        return report
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
@@ -418,7 +418,7 @@ class Task(SidedTask):
         entities: Any = None,
         relation: Any = None,
         relations: Any = None,
-        unique: bool = False,
+        row_queries: Mapping[str, Any] | None = None,
         **options: Unpack[VectorOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
@@ -426,14 +426,17 @@ class Task(SidedTask):
         Parameters
         ----------
         tail, head, relation : array_like, shape (q, d)
-            Those of each side. Row i belongs to ``test[i]`` as it was given, or with
-            ``unique=True`` to the query ``task.tail.queries[i]``.
+            Those of each side. Row i belongs to ``test[i]`` as it was given, or to the query
+            ``row_queries["tail"][i]``.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities. The index of a frame must be the labels in their order.
         relations : array_like, shape (columns, d), or path
             The embeddings of relations, for the side "relation".
-        unique : bool
-            Whether rows belong to the distinct queries.
+        row_queries : dict of str to keys, optional
+            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
+            is the columns of a triple without the one that is asked, with `keys` behind: (head,
+            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            Each query of the side has one row; rows of others are counted in the audit.
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
@@ -469,8 +472,9 @@ class Task(SidedTask):
         queries = {"tail": tail, "head": head, "relation": relation}
         candidates = {"entities": entities, "relations": relations}
         self._warn_of_orders()
-        ranks = evaluate(self, "vectors", queries, options, candidates=candidates, unique=unique)
-        return Report(ranks)
+        return evaluate(
+            self, "vectors", queries, options, candidates=candidates, row_queries=row_queries
+        )
 
     @with_options(ScoreOptions)
     def evaluate_scores(
@@ -479,7 +483,7 @@ class Task(SidedTask):
         *,
         head: Any = None,
         relation: Any = None,
-        unique: bool = False,
+        row_queries: Mapping[str, Any] | None = None,
         **options: Unpack[ScoreOptions],
     ) -> Report:
         """Evaluate score matrices, in memory or in files.
@@ -488,10 +492,13 @@ class Task(SidedTask):
         ----------
         tail, head, relation : array_like, or files
             Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
-            given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
-            may differ. The columns of a frame must be the labels in their order.
-        unique : bool
-            Whether rows belong to the distinct queries.
+            given, or to the query ``row_queries["tail"][i]``. Rows of one query may differ. The
+            columns of a frame must be the labels in their order.
+        row_queries : dict of str to keys, optional
+            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
+            is the columns of a triple without the one that is asked, with `keys` behind: (head,
+            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            Each query of the side has one row; rows of others are counted in the audit.
 
         Returns
         -------
@@ -509,10 +516,14 @@ class Task(SidedTask):
         >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, sides=("tail",))
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
+        >>> both = Task([(1, 0, 0), (0, 0, 1)], {}, entities=2, sides=("tail",))
+        >>> rows = {"tail": [(0, 0), (1, 0)]}
+        >>> both.evaluate_scores(np.array([[1.0, 9.0], [9.0, 1.0]]), row_queries=rows)["mrr"]
+        1.0
         """
         scores = {"tail": tail, "head": head, "relation": relation}
         self._warn_of_orders()
-        return Report(evaluate(self, "scores", scores, options, unique=unique))
+        return evaluate(self, "scores", scores, options, row_queries=row_queries)
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -521,7 +532,7 @@ class Task(SidedTask):
         *,
         head: Any = None,
         relation: Any = None,
-        unique: bool = False,
+        row_queries: Mapping[str, Any] | None = None,
         **options: Unpack[ListOptions],
     ) -> Report:
         """Evaluate lists of the top candidates, which may miss the right ones.
@@ -536,8 +547,11 @@ class Task(SidedTask):
             Those of each side, whose rows are those of `evaluate_embeddings`: what
             `truerank.topk_embeddings` returns, whose ids are positions, or a list of labels or ids
             for each row, the best first.
-        unique : bool
-            Whether rows belong to the distinct queries.
+        row_queries : dict of str to keys, optional
+            By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
+            is the columns of a triple without the one that is asked, with `keys` behind: (head,
+            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            Each query of the side has one row; rows of others are counted in the audit.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
@@ -561,7 +575,7 @@ class Task(SidedTask):
         2.0
         """
         lists = {"tail": tail, "head": head, "relation": relation}
-        return Report(evaluate(self, "lists", lists, options, unique=unique))
+        return evaluate(self, "lists", lists, options, row_queries=row_queries)
 
 
 def _read_sides(sides: Any) -> list[str]:

@@ -438,6 +438,31 @@ def read_columns(
     return table, names
 
 
+def columns_of_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
+    """Return the columns of keys, one for each role, as rows of facts have them.
+
+    Examples
+    --------
+    >>> columns_of_keys("row_queries", [("a", "r"), ("b", "r")], ["head", "relation"])
+    [('a', 'b'), ('r', 'r')]
+    >>> columns_of_keys("row_queries", ["q1", "q2"], ["query"])
+    [['q1', 'q2']]
+    """
+    names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
+    roles_of_keys = {role: names.get(role, frozenset({role})) for role in roles}
+    forms = f"rows [({', '.join(roles)}), ...] as a list of tuples or an array of ints, or a table"
+    if len(roles) == 1:
+        forms = f"labels or ids of each {roles[0]}"
+    if len(roles) == 1 and is_column(keys):
+        keys = (keys,)
+    door = Door("keys", roles_of_keys, len(roles), forms=forms)
+    parts, names_of_columns = read_columns(argument, keys, door)
+    if not len(parts[0]):  # Of no keys nothing says how many columns they have.
+        return [parts[0]] * len(roles)
+    form = find_columns(argument, names_of_columns, len(parts), door)
+    return [parts[place] for place in form.places.values()]
+
+
 def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     """Return the error for a value of a form that a door does not take, with the way out.
 

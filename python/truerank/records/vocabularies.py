@@ -291,6 +291,8 @@ class Vocabulary:
 
     def _find_ints(self, ints: IntArray) -> IntArray:
         """Return the positions of integers, which are labels or are positions themselves."""
+        if not self.size:  # Integers of a further column are what they are.
+            return ints
         if not self.holds_ints:
             if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
                 return ints

@@ -115,7 +115,7 @@ class Report(Mapping[str, float], AsTable):
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    _of_lists: Sequence[reporting.Finding] = ()  # what a task of retrieval found in lists
+    _of_lists: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
 
     def __init__(
         self,

@@ -23,7 +23,6 @@ from ..records.columns import first_names, read_elements
 from ..records.lists import read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
-from ..reporting import Report
 from ..tasks.candidates import ALL
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from ..records.columns import Names as ListedNames
     from ..records.lists import Lists
     from ..records.vocabularies import Names
+    from ..reporting import Report
     from ..tasks.side import Side
 
 
@@ -205,7 +205,7 @@ class Task(SidedTask):
         entity_names = None if sets.names_alone else sets.entities.names
         self.entities = entity_names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
-        self._has_groups = groups is not None
+        self._report_options = {"by": None if groups is None else "group", "unit": "query"}
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,
@@ -615,8 +615,7 @@ class Task(SidedTask):
         self, what: str, value: Any, options: Any, title: str, **arguments: Any
     ) -> Report:
         """Report the ranks of the one side; further arguments are those of `evaluate`."""
-        ranks = evaluate(self, what, {SIDE: value}, options, title=title, **arguments)
-        return Report(ranks, by="group" if self._has_groups else None, unit="query")
+        return evaluate(self, what, {SIDE: value}, options, title=title, **arguments)
 
     def __repr__(self) -> str:
         side = self.answers

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 
 from .. import counting, devices, embeddings
-from ..arrays.row_keys import distinct, first_equals, search_sorted
+from ..arrays.row_keys import distinct, first_equals, look_up, row_keys, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.ranking import rank
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.checks import NUMBERED, Axis, by_position, flag, integer
+from ..inputs.checks import Axis, by_position, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
     LISTED,
@@ -26,8 +26,10 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
-from ..naming import import_extra
+from ..naming import format_count, import_extra
 from ..ranks.joining import join_ranks
+from ..records.columns import columns_of_keys
+from ..reporting import Finding, Report
 from ..stores import Store, read_scores, shape_of
 from ..stores.on_device import copy_to_device
 from .candidates import candidates_of_lists
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
     BySide = Mapping[str, Any]
     Flags = npt.NDArray[np.bool_]
+    # The row of each task, how many there are, what a row is for, and the labels of rows.
+    Rows = tuple[IntArray, int, str, Axis]
 
 # The float32 scores of a batch take so much memory, and two batches are in memory at a time.
 BATCH_BYTES = 64 << 20
@@ -97,10 +101,10 @@ def evaluate(
     *,
     title: str = "",
     candidates: BySide = MappingProxyType({}),
-    unique: bool = False,
+    row_queries: Any = None,
     **fields: Any,
-) -> Ranks:
-    """Rank what a model gives for each side of a task, and join the ranks.
+) -> Report:
+    """Rank what a model gives for each side of a task, and report the ranks of all.
 
     What a side of the task needs is required, and what belongs to another side is refused.
 
@@ -119,23 +123,30 @@ def evaluate(
         What messages call the values. Default: each by its side.
     candidates : mapping of str to object
         The vectors of candidates, by what these are: "entities" or "relations".
-    unique : bool
-        Whether rows belong to the distinct queries.
+    row_queries : mapping of str to keys, optional
+        By side: the query of each row, as `_rows_to_hand_over` reads it.
     **fields
         Of the protocol.
     """
     rules = read_rules(options, _OPTIONS[what])
     check_sides(task, values, what, title)
     arguments = {name: title or name for name in task.sides}
+    rows, strangers = _rows_to_hand_over(task, row_queries, title)
     if what == "a callable":
         ranks = _rank_callables(task, values, arguments, rules, options)
     elif what == "vectors":
-        ranks = _rank_vectors(task, values, candidates, arguments, rules, options, unique=unique)
+        ranks = _rank_vectors(
+            task, values, candidates, arguments, rules, options, rows_of_sides=rows
+        )
     elif what == "scores":
-        ranks = _rank_scores(task, values, arguments, unique, rules, options.get("io"))
+        ranks = _rank_scores(task, values, arguments, rows, rules, options.get("io"))
     else:
-        ranks = _rank_lists(task, values, arguments, unique, rules)
-    return join_sides(task, ranks, **fields)
+        ranks = _rank_lists(task, values, arguments, rows, rules)
+    report = Report(join_sides(task, ranks, **fields), **task._report_options)
+    if strangers:
+        words = f"{format_count(strangers, 'row')} of queries that the task does not have"
+        report._of_lists = [Finding("unused rows", strangers, words)]
+    return report
 
 
 def join_sides(task: Task, ranks_of_sides: Iterable[Ranks], **fields: Any) -> Ranks:
@@ -196,7 +207,7 @@ def _rank_vectors(
     rules: Rules,
     options: Mapping[str, Any],
     *,
-    unique: bool,
+    rows_of_sides: Mapping[str, Rows],
 ) -> list[Ranks]:
     """Rank by vectors of queries and of candidates."""
     kinds = {name: task._vocabulary(name).of for name in task.sides}
@@ -204,7 +215,7 @@ def _rank_vectors(
     biases = _bias_by_side(task, options.get("bias"))
     opened = []  # All arguments are checked before a side is ranked.
     for name, side in task.sides.items():
-        rows, height, noun, axis = _rows_to_hand_over(task, side, unique)
+        rows, height, noun, axis = rows_of_sides[name]
         argument = arguments[name]
         with argument_names(queries=argument, entities=kinds[name]):
             vectors = embeddings.vectors.Embeddings(
@@ -245,7 +256,7 @@ def _rank_scores(
     task: Task,
     scores: BySide,
     arguments: Mapping[str, str],
-    unique: bool,
+    rows_of_sides: Mapping[str, Rows],
     rules: Rules,
     io: str | None,
 ) -> list[Ranks]:
@@ -254,7 +265,7 @@ def _rank_scores(
     opened = []
     # All sides are opened first, so that a missing one is reported before the others are counted.
     for name, side in task.sides.items():
-        rows, height, noun, axis = _rows_to_hand_over(task, side, unique)
+        rows, height, noun, axis = rows_of_sides[name]
         argument = arguments[name]
         with argument_names(scores=argument):
             table = by_position("scores", scores[name], axis, _column_axis(task, name))
@@ -282,7 +293,7 @@ def _rank_lists(
     task: Task,
     lists: BySide,
     arguments: Mapping[str, str],
-    unique: bool,
+    rows_of_sides: Mapping[str, Rows],
     rules: Rules,
 ) -> list[Ranks]:
     """Rank by lists of the top candidates."""
@@ -295,7 +306,7 @@ def _rank_lists(
                 value = counting.lists.as_lists(value.ids, value.scores, rules.dtype)
         elif not isinstance(value, counting.lists.CandidateLists):
             value = task._vocabulary(name).lists_of(argument, value)
-        rows, height, noun, _ = _rows_to_hand_over(task, side, unique)
+        rows, height, noun, _ = rows_of_sides[name]
         number = len(value.indptr) - 1
         if number != height:
             expected = f"{height} lists, one for each {noun}"
@@ -349,11 +360,86 @@ def _bias_by_side(task: Task, bias: Any) -> BySide:
     return bias
 
 
-def _rows_to_hand_over(task: Task, side: Side, unique: bool) -> tuple[IntArray, int, str, Axis]:
-    """Return the row of each task, the number of rows, what a row is for, and their labels."""
-    if flag("unique", unique):
-        return side.rows, len(side.query_ids), "distinct query", NUMBERED
-    return task._rows_of(side), task.height, task._row_noun, task._row_axis
+def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[str, Rows], int]:
+    """Return whose the rows of each side are: those of the units, or of the queries that keys name.
+
+    Parameters
+    ----------
+    task : Task
+    row_queries : mapping of str to keys, or None
+        For each side, or for some: a key for each row, in any order, as rows of facts are handed
+        over; those of one column as labels, too. Elements are read by the task's vocabularies.
+    title : str
+        What messages call the values. Where these have a name, keys are in one argument.
+
+    Returns
+    -------
+    dict of str to Rows
+    int
+        How many rows are of queries that the task does not have.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For another form, a side that the task lacks, and a query without a row or with several.
+    """
+    keys_of_sides = {} if row_queries is None else row_queries
+    if not isinstance(keys_of_sides, Mapping) or not keys_of_sides.keys() <= task.sides.keys():
+        example = next(iter(task.sides))
+        expected = f'{{"{example}": keys}}, by sides of the task ({", ".join(task.sides)})'
+        raise InputTypeError("row_queries", expected=expected, got=f"{row_queries!r:.80}")
+    rows = {}
+    strangers = 0
+    for name, side in task.sides.items():
+        keys = keys_of_sides.get(name)
+        if keys is None:
+            rows[name] = task._rows_of(side), task.height, task._row_noun, task._row_axis
+            continue
+        argument = "row_queries" if title else f"row_queries: {name}"
+        columns = columns_of_keys(argument, keys, task.roles[name][:-1])
+        ids = task._ids_of_keys(name, argument, columns)
+        if (
+            isinstance(keys, np.ndarray)
+            and np.array_equal(keys, side.query_ids)
+            and (ids != keys).any()
+        ):
+            problem = f"these are positions, as task.{name}.queries has them, where ints are labels"
+            raise InputValueError(argument, f"{problem}; give keys by labels")
+        row_of_query, is_used, repeated = match_keys(side.query_ids, ids)
+        if repeated is not None:
+            got = f"{task._key_of(name, repeated)!r} in several rows"
+            raise InputValueError(argument, expected="each query once", got=got)
+        missing = np.flatnonzero(row_of_query < 0)
+        if len(missing):
+            share = f"{len(missing):,} of {len(row_of_query):,} queries"
+            first = task._key_of(name, int(missing[0]))
+            raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
+        labels = tuple(columns[0]) if len(columns) == 1 else None
+        axis = Axis(labels, "row_queries")
+        rows[name] = row_of_query[side.rows], len(ids), f"key of {argument}", axis
+        strangers += int(np.count_nonzero(~is_used))
+    return rows, strangers
+
+
+def match_keys(query_ids: IntArray, keys: IntArray) -> tuple[IntArray, Flags, int | None]:
+    """Return the place of each query among keys, which keys are queries, and one that is repeated.
+
+    Examples
+    --------
+    >>> match_keys(np.array([[0, 5], [3, 1]]), np.array([[3, 1], [7, 7]]))
+    (array([-1,  0]), array([ True, False]), None)
+    """
+    number = len(query_ids)
+    both = row_keys([np.concatenate(pair) for pair in zip(query_ids.T, keys.T, strict=True)])
+    where, queries = look_up(both[:number], both[number:])
+    places = np.full(number, -1)
+    places[queries] = where
+    is_used = np.zeros(len(keys), np.bool_)
+    is_used[where] = True
+    repeated = None
+    if len(where) > np.count_nonzero(places >= 0):
+        repeated = int(np.bincount(queries).argmax())
+    return places, is_used, repeated
 
 
 def _column_axis(task: Task, name: str) -> Axis:

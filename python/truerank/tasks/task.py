@@ -7,8 +7,9 @@ side, and hands over by side what a model gives. How that is ranked is in `evalu
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, check_shape, is_iterable
 from ..ranks.protocol import Origin, Protocol
+from ..records.columns import read_elements
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -60,6 +62,7 @@ class Task:
     # The labels of the rows that a user hands over, and what a row is for.
     _row_axis = NUMBERED
     _row_noun = "query of the test as given"
+    _report_options: Mapping[str, Any] = MappingProxyType({})
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
 
@@ -101,6 +104,25 @@ class Task:
         """Return what elements name in the columns of a side."""
         return self.names[self.roles[side][-1]]
 
+    def _ids_of_keys(
+        self, side: str, argument: str, columns: Sequence[Any], *, is_text: bool = False
+    ) -> IntArray:
+        """Return the ids of keys of a side, which name nothing where the task has no such label."""
+        roles = self.roles[side][:-1]
+        expected = f"labels or ids as keys ({', '.join(roles)})"
+        ids = [
+            self.names[role].find(argument, read_elements(argument, x, expected), is_text=is_text)
+            for role, x in zip(roles, columns, strict=True)
+        ]
+        return np.stack(ids, axis=1)
+
+    def _key_of(self, side: str, query: int) -> Any:
+        """Return the key of a query of a side by its labels; one alone is no tuple."""
+        ids = self.sides[side].query_ids[query].tolist()
+        roles = self.roles[side][:-1]
+        key = tuple(self.names[role].label_of(i) for role, i in zip(roles, ids, strict=True))
+        return key if len(key) > 1 else key[0]
+
     def _rows_of(self, side: Side) -> IntArray:
         """Return the row of each task of a side, where a user hands over a row for each unit."""
         if not self._is_part:
@@ -134,11 +156,11 @@ class Task:
         Returns
         -------
         Task
-            Of the same class. Callables are asked for the queries of the part only. Matrices, lists
-            and vectors of queries have the rows of its units, in their order: a row for each unit,
-            or with ``unique=True`` for each of its distinct queries, as in ``part.tail.queries``.
-            In alignment, matrices and vectors are those of both graphs as a whole. Lists by name
-            may have those of other parts, too. `audit` is that of the whole.
+            Of the same class. Callables are asked for the queries of the part only. Matrices and
+            vectors of queries have the rows of its units, in their order: a row for each unit; or
+            those that ``row_queries`` names, which may be rows of other parts, too, as lists by
+            name may. In alignment, matrices and vectors are those of both graphs as a whole.
+            `audit` is that of the whole.
 
         Raises
         ------
