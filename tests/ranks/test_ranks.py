@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
@@ -189,8 +190,7 @@ def test_labels_are_arrays_that_select_tasks() -> None:
     assert np.array(IDS, dtype=float).dtype == np.float64
     with pytest.raises(ValueError, match=r"labels: expected 3 labels, one for each task, got 2"):
         assert NAMES == ["a", "b"]
-    assert NAMES != 0.5  # one bool: no label is a float
-    assert NAMES != {}
+    assert NAMES != {}  # one bool: it is no label
     assert (np.int32(9) == IDS).tolist() == (np.str_("c") == NAMES).tolist() == [False, True, False]
     assert not (IDS == 2**70).any()
 
@@ -455,8 +455,34 @@ WORDS = st.lists(st.sampled_from(["", "a", "b\0", "1"]), min_size=3, max_size=3)
 NUMBERS = st.lists(st.integers(-2, 2), min_size=3, max_size=3)
 
 
-@given(WORDS | NUMBERS, WORDS | NUMBERS)
-def test_labels_compare_as_their_plain_values(ours: list[Any], theirs: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("labels", "other", "got"),
+    [
+        (IDS, "7", "expected int, as the labels of these tasks are, got '7'"),
+        (IDS, ["7", "9", "7"], "int"),
+        (IDS, np.array(["7", "9", "7"]), "int"),
+        (IDS, NAMES, "expected int, as the labels of these tasks are, got 'a'"),
+        (NAMES, 7, "expected str, as the labels of these tasks are, got 7"),
+        (NAMES, np.int64(0), "str"),
+        (NAMES, [0, 1, 0], "str"),
+        (NAMES, True, "got bool"),
+        (IDS, True, "got bool"),
+        (IDS, 7.0, "got float"),
+        (NAMES, b"a", "got bytes"),
+    ],
+)
+def test_labels_of_another_type_are_refused(labels: Any, other: Any, got: str) -> None:
+    for compare in (operator.eq, operator.ne):
+        refusal(TypeError, f"^labels: .*{got}", compare, labels, other)
+
+
+def test_no_labels_compare_with_any() -> None:
+    assert (IDS[:0] == "7").tolist() == (NAMES[:0] == 7).tolist() == (IDS[:0] == []).tolist() == []
+
+
+@given(st.one_of(st.tuples(WORDS, WORDS), st.tuples(NUMBERS, NUMBERS)))
+def test_labels_compare_as_their_plain_values(both: tuple[list[Any], list[Any]]) -> None:
+    ours, theirs = both
     labels, other = (Ranks([0] * 3, [1] * 3, 9, relation=x).relation for x in (ours, theirs))
     expected = [a == b for a, b in zip(ours, theirs, strict=True)]
     assert (labels == other).tolist() == (labels == theirs).tolist() == expected

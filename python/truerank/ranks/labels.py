@@ -18,6 +18,7 @@ from ..inputs.checks import (
     check_range,
     distinct_names,
     has_dimensions,
+    is_integer,
     is_iterable,
 )
 from ..naming import printable, public
@@ -76,9 +77,9 @@ class Labels(Immutable):
     Notes
     -----
     Labels behave as an array of what they decode to: ``==`` and ``!=`` compare task by task with
-    one label, or with a label for each task, and numpy and pandas read them. Names never equal ids.
-    Whether two Labels are the same as a whole is what `same_as` says. A vocabulary may hold names
-    that no task has, and a slice keeps the whole vocabulary.
+    one label, or with a label for each task, and numpy and pandas read them; a label of another
+    type is refused. Whether two Labels are the same as a whole is what `same_as` says. A vocabulary
+    may hold names that no task has, and a slice keeps the whole vocabulary.
 
     Examples
     --------
@@ -159,6 +160,8 @@ class Labels(Immutable):
 
         Raises
         ------
+        TypeError
+            If names are compared with ids, which never equal them.
         ValueError
             If there are not as many labels as tasks.
 
@@ -169,16 +172,23 @@ class Labels(Immutable):
         >>> Labels([0, 1], ("head", "tail")) == ["head", "head"]
         array([ True, False])
         """
-        if isinstance(other, int | np.integer):
-            return np.equal(self.codes, other) & (self.vocabulary is None)
+        one_id: Any = other if is_integer(other) else None
         try:
-            labels = as_labels("labels", other, len(self))
+            labels = as_labels("labels", other, len(self)) if one_id is None else None
         except InputTypeError:
+            if isinstance(other, bool | float | bytes | np.generic):
+                raise
             return NotImplemented
-        if (self.vocabulary is None) != (labels.vocabulary is None):
-            return np.zeros(len(self), dtype=bool)
-        first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
-        return np.equal(first, second)
+        has_ids = labels is None or labels.vocabulary is None
+        if len(self) and has_ids != (self.vocabulary is None):
+            expected = f"{'str' if has_ids else 'int'}, as the labels of these tasks are"
+            got = repr(one_id if labels is None else next(iter(labels)))
+            raise InputTypeError("labels", expected=expected, got=got)
+        first, second = self.codes, one_id
+        if labels is not None:
+            first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
+        equal: npt.NDArray[np.bool_] = np.equal(first, second)
+        return equal
 
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
         """Compare as ``==`` does, task by task."""
@@ -199,7 +209,9 @@ class Labels(Immutable):
         """
         if self.vocabulary == other.vocabulary:
             return np.array_equal(self.codes, other.codes)
-        return len(self) == len(other) and bool((self == other).all())
+        if len(self) != len(other) or (self.vocabulary is None) != (other.vocabulary is None):
+            return not len(self) and not len(other)
+        return bool((self == other).all())
 
     def __repr__(self) -> str:
         if self.vocabulary is None:
