@@ -298,6 +298,17 @@ def test_units_are_called_what_the_rows_of_a_task_are(make: Any) -> None:
         assert tr.report(own).interval("mrr").unit == "unit"
 
 
+@pytest.mark.parametrize("other", [["a", "b\nc", "X"], ["a\nb", "X", "c"]])
+def test_names_of_any_characters_tell_tasks_apart(other: list[str]) -> None:
+    """The units of two tasks of one fingerprint would be taken for those of one task."""
+    ranks = []
+    for names in (["a\nb", "c", "X"], other):
+        pairs = [(name, name) for name in names]
+        task = tr.alignment.Task(pairs, left=names, right=names)
+        ranks.append(task.evaluate_scores(np.eye(3)).ranks)
+    assert len({part.origins[0].fingerprint for part in ranks}) == 2
+
+
 def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
     rows = [(i, 0, (3 * i) % 10) for i in range(10)]
     task = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail"])

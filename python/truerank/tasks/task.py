@@ -279,8 +279,10 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
             place[order] = np.arange(len(order))
             numbers = place[codes.codes]
             kind = {type(name).__name__ for name in names[:1]}
-            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
-            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
+            words = [str(names[i]) for i in ids[first[order]].tolist()]
+            lengths = " ".join(map(str, map(len, words)))  # Names may have any characters.
+            text = f"{kind} {lengths}\n{''.join(words)}"
+            sha.update(text.encode("utf-8", "surrogatepass"))
         sha.update(f"{len(numbers)}".encode())
         sha.update(np.ascontiguousarray(numbers, np.int64).data)
     return sha.hexdigest()[:16]
