@@ -216,6 +216,23 @@ def test_reports_repeats_and_mappings() -> None:
     assert [pair.p_holm for pair in unknown] == pytest.approx([p[0], math.nan], nan_ok=True)
 
 
+def test_comparisons_carry_the_keys_that_were_asked_each_once() -> None:
+    a = of_ranks([1, 5, 9] * 20)
+    b = moved(a, 1)
+    assert compare(a, b, "amri").metric == "amri"
+    assert str(compare(a, b, "amri")).startswith("amri: a 0.")
+    keys = ["MRR", "both.amri", "index.mr", "Mean_Rank"]
+    assert compare(a, b, keys).metrics == ["MRR", "both.amri", "Mean_Rank"]
+
+
+def test_one_comparison_is_not_corrected() -> None:
+    a = drawn(0, 40)
+    (pair,) = one = compare({"a": a, "b": moved(a, 1)})
+    assert pair.p_holm is None
+    assert "Holm" not in str(one) + str(pair)
+    assert one.table()["p_holm"] == [None]
+
+
 def test_the_kind_random_has_one_seed() -> None:
     a = drawn(0, 200)
     b = moved(a, 1)
@@ -388,7 +405,7 @@ def test_pairs_without_bounds_have_the_p_values(
     ]
     options: dict[str, Any] = {"unit": "unit", "level": 0.95, "allow_unlike": True}
     runs, _ = read_models(models)
-    keys = [parse(metric) for metric in metrics]
+    keys = {metric: parse(metric) for metric in metrics}
     found: list[Comparison] = []
     for pair in pairs:
         found += compare_pair(runs, pair, keys, **options, has_bounds=False)

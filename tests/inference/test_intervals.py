@@ -205,6 +205,19 @@ def test_single_units_and_no_tasks_have_no_bounds() -> None:
         assert found.notes == ()
 
 
+def test_intervals_carry_the_keys_that_were_asked() -> None:
+    ranks = of_ranks([1, 2, 3] * 9 + [900])
+    names = ["amri", "Mean_Rank", "AH@3", "tail.optimistic.amri", "Median"]
+    for name in names[:3] + names[4:]:
+        assert str(interval(ranks, name)).startswith(f"{name} ")
+    sided = tr.report(tr.Ranks(ranks.above, ranks.tied, ranks.candidates, side="tail"))
+    assert [found.metric for found in sided.interval(names).values()] == names
+    ranks = np.ones(20_000, int)
+    ranks[:7] = 900
+    note = "few units carry it: amri rests on about 7 of 20,000 tasks"
+    assert interval(of_ranks(ranks), "amri").notes == (note,)
+
+
 def test_a_result_has_one_note_at_most() -> None:
     rng = np.random.default_rng(0)
     few = of_ranks(rng.integers(1, 99, 199))
@@ -217,7 +230,8 @@ def test_a_result_has_one_note_at_most() -> None:
     assert interval(of_ranks(ranks), "mr").notes == (note,)
     assert interval(of_ranks(ranks), "hits@1").notes == ()
     table = tr.report(of_ranks(ranks)).table(["mr", "amri", "hits@1"], interval=True)
-    assert [line for line in table.notes if "Few units" in line] == [f"F{note[1:]}."]
+    words = "Few units carry it: MR rests on about 7 of 20,000 tasks."  # as the column is called
+    assert [line for line in table.notes if "Few units" in line] == [words]
 
 
 @pytest.mark.parametrize("form", ["to_latex", "to_csv"])

@@ -28,7 +28,6 @@ from truerank.inference.statistics import (
     t_test,
 )
 from truerank.metrics.contributions import mean_and_influences
-from truerank.metrics.keys import parse
 
 Array = np.ndarray[Any, Any]
 
@@ -204,8 +203,8 @@ def test_the_note_names_its_number(units: int, large: float, weight: float, word
     influences[0] = large
     bases = np.ones(units)
     bases[0] = weight
-    assert note_on(parse("mr"), "task", influences, bases) == ((words,) if words else ())
-    of_share = note_on(parse("hits@1"), "task", influences, bases, is_share=True)
+    assert note_on("mr", "task", influences, bases) == ((words,) if words else ())
+    of_share = note_on("hits@1", "task", influences, bases, is_share=True)
     assert bool(of_share) == (units < 200 or weight == 1000)
 
 
@@ -213,8 +212,8 @@ def test_the_note_names_its_number(units: int, large: float, weight: float, word
 def test_thirty_units_carry_a_result(carriers: int, notes: int) -> None:
     ones = np.ones(1000)
     few = np.where(np.arange(1000) < carriers, 1.0, 0.0)
-    assert len(note_on(parse("mr"), "task", few, ones)) == notes
-    assert len(note_on(parse("hits@1"), "task", ones, few, is_share=True)) == notes
+    assert len(note_on("mr", "task", few, ones)) == notes
+    assert len(note_on("hits@1", "task", ones, few, is_share=True)) == notes
 
 
 @given(st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30))

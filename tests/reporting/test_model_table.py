@@ -443,9 +443,8 @@ def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
 def test_nothing_differs_from_itself() -> None:
     same = {name: report(ranks_of(0, 9)) for name in "ab"}
     made = table(same, ["mrr", "count"], against="a")
-    assert made.notes[0].startswith("Nothing differs from a: exact sign flips, p <= 0.05 by Holm's")
+    assert made.notes[0] == "Nothing differs from a: exact sign flips, p <= 0.05."
     assert DAGGER not in str(made).replace(made.notes[0], "")
-    assert "over 1 comparison." in made.notes[0]
 
 
 def test_columns_that_cannot_be_tested_are_said() -> None:

@@ -53,7 +53,7 @@ class Comparison:
     Attributes
     ----------
     metric : str
-        The key.
+        The key, as it was asked for.
     value_a, value_b : float
     estimate : float
         The difference a - b, or the ratio a / b, as `effect` says.
@@ -84,7 +84,7 @@ class Comparison:
     runs_a, runs_b : int
         The number of runs of each model; values are the means over them.
     p_holm : float or None
-        The p-value corrected for several comparisons by Holm's rule.
+        The p-value corrected for several comparisons by Holm's rule; None where there is one.
     title : str
         The metric as tables print it.
     decimals : int
@@ -206,7 +206,7 @@ class Comparisons(list[Comparison], AsTable):
             Column("low", f"{100 * first.level:g} % from", decimals),
             Column("high", "to", decimals),
             Column("p_value", "p"),
-            Column("p_holm", "p (Holm)"),
+            Column("p_holm", "p (Holm)", hidden=len(self) == 1),
         ]
         columns += [Column(name) for name in ("wins", "ties", "losses")]
         columns += [Column(name, hidden=True) for name in _FOR_PROGRAMS]
@@ -246,12 +246,12 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
 
 
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """List each note once; a note that some of the names lack is preceded by those that have it.
+    """List each note once; one that some of the names lack says behind it which have it.
 
     Examples
     --------
     >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
-    ['few units: 9 tasks', 'mr: long tail']
+    ['few units: 9 tasks', 'long tail (mr)']
     """
     names_by_note: dict[str, list[str]] = {}
     for name, notes_of_name in notes.items():
@@ -260,7 +260,7 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     gathered = []
     for note, names in names_by_note.items():
         if len(names) < len(notes):
-            note = f"{', '.join(names)}: {note}"
+            note += f" ({', '.join(names)})"
         gathered.append(note)
     return gathered
 
@@ -386,22 +386,24 @@ def compare(
     by_pair = [
         compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
     ]
+    pairs: list[Comparison] = [pair for of_key in zip(*by_pair, strict=True) for pair in of_key]
     if models is not a and is_one_key:
-        return by_pair[0][0]
-    by_key = zip(*by_pair, strict=True)
-    return Comparisons(corrected([pair for pairs in by_key for pair in pairs]))
+        return pairs[0]
+    return Comparisons(corrected(pairs) if len(pairs) > 1 else pairs)
 
 
-def _read_keys(metrics: Any, unit: str) -> list[Key]:
-    """The keys of some metrics, each once."""
-    keys = list(dict.fromkeys(key if isinstance(key, Key) else parse(key, unit) for key in metrics))
-    if not keys:
+def _read_keys(metrics: Any, unit: str) -> dict[str, Key]:
+    """The keys of some metrics, each once, by what they are called."""
+    names: dict[Key, str] = {}
+    for metric in metrics:
+        names.setdefault(metric if isinstance(metric, Key) else parse(metric, unit), str(metric))
+    if not names:
         raise InputValueError("metric", expected="at least one key", got="none")
-    for key in keys:
+    for key in names:
         problem = why_incomparable(key)
         if problem:
             raise InputValueError("metric", problem)
-    return keys
+    return {name: key for key, name in names.items()}
 
 
 def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
@@ -455,14 +457,14 @@ def why_incomparable(key: Key) -> str:
 def compare_pair(
     models: Mapping[str, Mapping[str, Any]],
     names: tuple[str, str],
-    keys: Sequence[Key],
+    keys: Mapping[str, Key],
     *,
     unit: LabelsLike | None,
     level: float,
     allow_unlike: bool = False,
     has_bounds: bool = True,
 ) -> list[Comparison]:
-    """Compare two of several models by some keys; without bounds, which take longer, if asked.
+    """Compare two of several models by named keys; without bounds, which take longer, if asked.
 
     Examples
     --------
@@ -470,7 +472,7 @@ def compare_pair(
     >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
     >>> from truerank.metrics.keys import parse
     >>> runs, _ = read_models(models)
-    >>> found = compare_pair(runs, ("a", "b"), [parse("mrr")], unit=UNIT, level=0.95)
+    >>> found = compare_pair(runs, ("a", "b"), {"mrr": parse("mrr")}, unit=UNIT, level=0.95)
     >>> found == [compare(*models.values())]
     True
     """
@@ -483,7 +485,7 @@ def compare_pair(
     if are_folds:
         codes_by_fold = [unit_codes(fold.ranks, unit)[0] for fold in models_a]
     comparisons = []
-    for key in keys:
+    for metric, key in keys.items():
         if are_folds:
             folds = zip(models_a, codes_by_fold, strict=True)
             runs_a = [contributions(fold, key, codes) for fold, codes in folds]
@@ -493,7 +495,7 @@ def compare_pair(
             runs_a = [contributions(run, key, codes) for run in models_a]
             runs_b = [contributions(run, key, codes) for run in models_b]
         comparison = _compare_by_key(
-            key, runs_a, runs_b, name, are_folds=are_folds, level=level, has_bounds=has_bounds
+            metric, runs_a, runs_b, name, are_folds=are_folds, level=level, has_bounds=has_bounds
         )
         notes_of_both = notes + comparison.notes
         comparisons.append(
@@ -503,7 +505,7 @@ def compare_pair(
 
 
 def _compare_by_key(
-    key: Key,
+    metric: str,
     runs_a: Sequence[Contributions],
     runs_b: Sequence[Contributions],
     name: str,
@@ -536,11 +538,11 @@ def _compare_by_key(
             notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else name)}",)
         elif not are_folds:
             influences = mean_and_influences(apart, bases)[1]
-            notes = note_on(key, name, influences, bases, is_share=runs_a[0].is_share)
+            notes = note_on(metric, name, influences, bases, is_share=runs_a[0].is_share)
     effect, estimate, low, high = _effect(runs_a, runs_b, value_a - value_b, low, high)
     wins, losses = _count_wins(merits_a, merits_b)
     return Comparison(
-        metric=str(key),
+        metric=metric,
         value_a=value_a,
         value_b=value_b,
         estimate=estimate,
@@ -559,8 +561,8 @@ def _compare_by_key(
         notes=notes,
         runs_a=len(runs_a),
         runs_b=len(runs_b),
-        title=table_name(key),
-        decimals=key.decimals,
+        title=table_name(runs_a[0].key),
+        decimals=runs_a[0].key.decimals,
     )
 
 

@@ -55,7 +55,7 @@ class Interval:
     Attributes
     ----------
     metric : str
-        The key.
+        The key, as it was asked for.
     value, low, high : float
         The bounds are nan where the value is, and for fewer than 2 units.
     level : float
@@ -225,6 +225,7 @@ def interval(
     models, unit_of_keys = read_models({"ranks": ranks}, seed)
     runs = list(models["ranks"].values())
     key = metric if isinstance(metric, Key) else parse(metric, unit_of_keys)
+    metric = str(metric)
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
@@ -236,12 +237,12 @@ def interval(
             of_tasks = checked_weights(of_tasks, length=len(run.ranks))
             runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
     if is_mean(key):
-        return _interval_of_mean(runs, key, unit, level)
-    return _bootstrap(runs[0], key, unit, level, seed)
+        return _interval_of_mean(runs, key, metric, unit, level)
+    return _bootstrap(runs[0], key, metric, unit, level, seed)
 
 
 def _interval_of_mean(
-    runs: Sequence[Any], key: Key, unit: LabelsLike | None, level: float
+    runs: Sequence[Any], key: Key, metric: str, unit: LabelsLike | None, level: float
 ) -> Interval:
     """The t interval of a function of a mean, or Wilson's of a share."""
     codes, name = unit_codes(runs[0].ranks, unit)
@@ -263,7 +264,7 @@ def _interval_of_mean(
     value, tops, _ = gather(added, are_folds=aligned is None)
     if math.isnan(value):
         return _interval(
-            key, value, (value, value), level, method=method, units=(number, name), notes=()
+            key, metric, value, (value, value), level, method=method, units=(number, name), notes=()
         )
     mean, influences = mean_and_influences(tops.mean(axis=0), bases)
     least, most = added[0].ends
@@ -279,9 +280,9 @@ def _interval_of_mean(
         low, high = sorted(ends)
     notes: tuple[str, ...] = ()
     if method != OF_FOLDS:
-        notes = note_on(key, name, influences, bases, is_share=is_share)
+        notes = note_on(metric, name, influences, bases, is_share=is_share)
     return _interval(
-        key, value, (low, high), level, method=method, units=(number, name), notes=notes
+        key, metric, value, (low, high), level, method=method, units=(number, name), notes=notes
     )
 
 
@@ -300,7 +301,12 @@ def gather(
 
 
 def _bootstrap(
-    model: RankedTasks, key: Key, unit: LabelsLike | None, level: float, seed: int
+    model: RankedTasks,
+    key: Key,
+    metric: str,
+    unit: LabelsLike | None,
+    level: float,
+    seed: int,
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
     codes, name = unit_codes(model.ranks, unit)
@@ -325,12 +331,15 @@ def _bootstrap(
             chance = moments(key.alone, sample.candidates, sample.weights)
             low, high = sorted(adjusted(key, end, *chance) for end in (low, high))
     units = len(bases), name
-    notes = note_on(key, name, np.zeros(len(bases)), bases)
-    return _interval(key, value, (low, high), level, method="bootstrap", units=units, notes=notes)
+    notes = note_on(metric, name, np.zeros(len(bases)), bases)
+    return _interval(
+        key, metric, value, (low, high), level, method="bootstrap", units=units, notes=notes
+    )
 
 
 def _interval(
     key: Key,
+    metric: str,
     value: float,
     bounds: tuple[float, float],
     level: float,
@@ -350,7 +359,7 @@ def _interval(
             if number < 2:
                 notes = (f"no interval: {counted}",)
     return Interval(
-        str(key), value, *bounds, level, method, number, name, notes, decimals=key.decimals
+        metric, value, *bounds, level, method, number, name, notes, decimals=key.decimals
     )
 
 

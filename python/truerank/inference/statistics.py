@@ -16,7 +16,6 @@ from ..metrics.contributions import ROUNDING, describe_units, mean_and_influence
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
-    from ..metrics.keys import Key
 
 FLIPS = "exact sign flips"
 T = "t"
@@ -300,13 +299,14 @@ def count_carriers(numbers: FloatArray) -> float:
 
 
 def note_on(
-    key: Key, name: str, influences: FloatArray, bases: FloatArray, *, is_share: bool = False
+    metric: str, name: str, influences: FloatArray, bases: FloatArray, *, is_share: bool = False
 ) -> tuple[str, ...]:
     """Say in one clause, if at all, that few units carry a result, where t covers too little.
 
     Parameters
     ----------
-    key : Key
+    metric : str
+        The key, as it was asked for.
     name : str
         What a unit is.
     influences, bases : ndarray of float64, shape (units,)
@@ -316,10 +316,9 @@ def note_on(
 
     Examples
     --------
-    >>> from truerank.metrics.keys import parse
-    >>> note_on(parse("mr"), "task", np.array([-6.0, 2, 2, 2]), np.ones(4))
+    >>> note_on("mr", "task", np.array([-6.0, 2, 2, 2]), np.ones(4))
     ('few units: 4 tasks',)
-    >>> note_on(parse("mr"), "task", np.array([-300.0] + [1.0] * 300), np.ones(301))
+    >>> note_on("mr", "task", np.array([-300.0] + [1.0] * 300), np.ones(301))
     ('few units carry it: mr rests on about 1 of 301 tasks',)
     """
     units = len(influences)
@@ -331,4 +330,4 @@ def note_on(
     if carriers >= FEW_CARRIERS:
         return ()
     counted = f"about {carriers:.0f} of {describe_units(units, name)}"
-    return (f"{FEW} carry it: {key} rests on {counted}",)
+    return (f"{FEW} carry it: {metric} rests on {counted}",)

@@ -105,7 +105,7 @@ class Adjusted:
     Attributes
     ----------
     metric : str
-        A key such as "mr", "mrr", "hits@10".
+        A key such as "mr", "mrr", "hits@10", as it was asked for.
     value : float
         The number as published.
     expectation, variance : float
@@ -218,7 +218,7 @@ def adjust(
         adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
     )
     return Adjusted(
-        metric=str(key),
+        metric=metric,
         value=number,
         expectation=expectation,
         variance=variance,

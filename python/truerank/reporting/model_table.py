@@ -109,8 +109,8 @@ def table(
         and of macro averages: ``table({"A": report(ranks, by="relation"), ...}, groups=True)``. The
         best is that of a group.
     kinds : {"auto", "all"} or names of kinds, optional
-        Rows of kinds of rank, as in `Report.table`: "auto" has those that print otherwise than the
-        default. By default keys say the kind, and there is one row.
+        Rows of kinds of rank, as in `Report.table`: "auto" has those that move a value. By default
+        keys say the kind, and there is one row.
     level : float
         The level of the intervals; values with a corrected p-value of at most 1 - level are marked.
     unit : str, labels or None
@@ -388,8 +388,10 @@ def _differences(
         named += " among comparable rows"
     verdict = f"{DAGGER} differs from {named}" if differing else f"Nothing differs from {named}"
     methods = " and ".join(dict.fromkeys(comparison.method for comparison in comparisons))
-    family = format_count(len(comparisons), "comparison")
-    notes = [f"{verdict}: {methods}, p <= {alpha:g} by Holm's rule over {family}."]
+    rule = f"p <= {alpha:g}"
+    if len(comparisons) > 1:
+        rule += f" by Holm's rule over {len(comparisons):,} comparisons"
+    notes = [f"{verdict}: {methods}, {rule}."]
     notes += _notes_on_tests(comparisons, are_of_groups, keys)
     return differing, notes
 
@@ -421,7 +423,8 @@ def _compare_lines(
     """
     keys: Keys = lines["keys"][rows[0]]
     references = _references(lines, rows, columns, reference)
-    tested_keys = list(dict.fromkeys(key for name in references if (key := keys[name]) is not None))
+    # Tables print the title of a key, and compare equal keys once.
+    tested_keys = {key.title: key for name in references if (key := keys[name]) is not None}
     places = {lines["model"][i]: i for i in rows}
     models, _ = read_models({model: lines["reports"][i] for model, i in places.items()})
     for pair in itertools.combinations(models, 2):
@@ -431,7 +434,7 @@ def _compare_lines(
             cells = set()
             for name, model in references.items():
                 others = {comparison.name_a, comparison.name_b} - {model}
-                if str(keys[name]) == comparison.metric and len(others) == 1:
+                if keys[name] == tested_keys[comparison.metric] and len(others) == 1:
                     cells.add((places[others.pop()], name))
             yield comparison, cells
 
@@ -509,4 +512,5 @@ def _doubts(models: Models) -> Iterator[str]:
         alike = [name for name, doubt in of_models.items() if doubt[1] == message]
         names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
         others = ", ".join(name for name in of_models if name not in alike)
-        yield f"{names}{message}." + (f" In {others} less." if others else "")
+        end = "" if message.endswith("?") else "."
+        yield f"{names}{message}{end}" + (f" In {others} less." if others else "")

@@ -402,10 +402,11 @@ class Report(Mapping[str, float], AsTable):
         ['mrr', 'hits@1']
         """
         names = unique_keys(metric, "metric")
-        keys = {name: self.read_key(name) for name in names}
+        for name in names:
+            self.read_key(name)  # All are read before the first is computed.
         intervals = {}
-        for name, key in keys.items():
-            intervals[name] = inference.interval(self, key, unit=unit, level=level, seed=seed)
+        for name in names:
+            intervals[name] = inference.interval(self, name, unit=unit, level=level, seed=seed)
         return intervals[metric] if isinstance(metric, str) else inference.Intervals(intervals)
 
     def audit(self, *names: str) -> reporting.Findings:
@@ -414,8 +415,9 @@ class Report(Mapping[str, float], AsTable):
         The checks of ranks find misses of lists, ranks that are worse than random ones, as if the
         order were forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores,
         rows of a query that differ, tasks with hardly any candidates, no filter, sampled
-        candidates, candidates of the test alone, and scores that were not looked at. The audit also
-        prints how the ranks were counted.
+        candidates, and candidates of the test alone. NaN, infinite and saturated scores and rows
+        that differ are known of ranks that were counted with `audit=True`. The audit also prints
+        how the ranks were counted.
 
         A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
         candidates. Of lists by name it finds queries without a list, lists of queries without right
@@ -749,12 +751,12 @@ class Report(Mapping[str, float], AsTable):
         sides : str or iterable of str, optional
             The rows. Default: all sides.
         kinds : {"auto", "all"} or names of kinds
-            The rows of each side. "auto": realistic ranks, and other kinds where they print
-            otherwise; programs (CSV, pandas, JSON) read all kinds where any task ties. Groups and
-            macro averages have realistic ranks alone. "all": optimistic, realistic, pessimistic and
-            expected, whatever they print. By name also "random". Of retrieval the default is
-            "expected", "all" brings "optimistic" and "pessimistic", and by name there are "chance",
-            "optimum", "ratio" and "index".
+            The rows of each side. "auto": realistic ranks, and other kinds where they move a value
+            by more than one in its last printed digit; programs (CSV, pandas, JSON) read all kinds
+            where any task ties. Groups and macro averages have realistic ranks alone. "all":
+            optimistic, realistic, pessimistic and expected, whatever they print. By name also
+            "random". Of retrieval the default is "expected", "all" brings "optimistic" and
+            "pessimistic", and by name there are "chance", "optimum", "ratio" and "index".
         digits : int
             The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
             Default: 3.
