@@ -304,6 +304,10 @@ def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
     assert task.tail.queries.tolist() == [[0, 1]]
     assert task.tail.targets.tolist() == [2]
     assert task.tail.filter[1].tolist() == [1, 2]
+    (finding,) = (finding for finding in task.audit if finding.name == "header")
+    files = 'test: test2id.txt, known["train"]: train2id.txt'
+    assert finding.count == 2
+    assert finding.message.replace(f"{tmp_path}/", "").startswith(f"{files}: the first line is")
     assert "OpenKE" in str(task.audit)
 
 

@@ -73,7 +73,7 @@ ROWS = "3 tasks have rows that differ from the first row of their query"
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7, TOP),
         ({"audit": (NONE, NONE, ONE, some(2, 1))}, "rescored", 2, "2 true candidates have another"),
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
-        ({"audit": None}, "unaudited", N, "the option audit of rank and evaluate"),
+        ({"audit": None}, "", 0, ""),
         ({"side": ["tail"] * N}, "unfiltered", N, "hold them as known"),
         ({"side": ["tail"] * N, "protocol": {"sampled": True}}, "sampled", N, "a sample: ranks"),
         ({"protocol": {"candidates": "test"}}, "test candidates", N, "of the test alone"),

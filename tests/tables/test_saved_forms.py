@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,10 @@ def test_every_result_has_every_form(name: str, tmp_path: Path) -> None:
     assert '<meta charset="utf-8">' in page
     assert "<table>" in page
     assert str(found) == found.to_text()
+    shown: list[str] = []
+    found._repr_pretty_(SimpleNamespace(text=shown.append), False)
+    assert shown == [str(found)]  # in IPython
+    assert "_repr_pretty_" in vars(type(found))  # else it would write a list in its own way
     for write in (found.to_text, found.to_markdown, found.to_latex):
         assert write(notes=False).rstrip("\n") in write(notes=True)
         assert write(digits=2, notes=False) != "\n"

@@ -72,7 +72,7 @@ class SplitTables:
     rows: IntArray
     sizes: dict[str, int]
     vocabularies: dict[str, Vocabulary]
-    notes: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
 
     @cached_property
@@ -167,7 +167,7 @@ def read_tables(
     left_out = []
     for table in tables:
         if table.form.description:
-            notes.append(f"{table.title}: {table.form.description}")
+            notes.append((table.title, table.form.description))
         if table.form.left_out:
             left_out.append(f"{table.title}: {', '.join(table.form.left_out)}")
     if refuses_further:
@@ -544,7 +544,11 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
     for column in splits.left_out:
         place, _, what = column.partition(": ")
         findings.append((f"left out of {place}", 1, what))
-    findings.extend(("header", 1, note) for note in splits.notes)
+    titles_of_note: dict[str, list[str]] = {}
+    for title, note in splits.notes:
+        titles_of_note.setdefault(note, []).append(title)
+    for note, titles in titles_of_note.items():
+        findings.append(("header", len(titles), f"{', '.join(titles)}: {note}"))
     return findings
 
 

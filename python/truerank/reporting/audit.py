@@ -64,8 +64,6 @@ MESSAGES = {
     "over the same sample",
     "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
     "across test sizes, but for amri, which hardly moves",
-    "unaudited": "NaN, infinite and saturated scores were not counted; the option audit of rank "
-    "and evaluate counts them",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {
@@ -177,8 +175,8 @@ class Finding:
     name : str
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
-        "test candidates", "unaudited"; and of lists in retrieval "missing lists", "unused lists",
-        "known in lists", "short lists".
+        "test candidates"; and of lists in retrieval "missing lists", "unused lists", "known in
+        lists", "short lists".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -279,8 +277,6 @@ def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, F
     >>> import truerank as tr
     >>> report = tr.report(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)))
     >>> [finding.name for _, finding in graded_findings(report, [])]
-    ['sampled', 'unaudited']
-    >>> [finding.name for _, finding in graded_findings(report, ["sampled"])]
     ['sampled']
     """
     checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
@@ -346,7 +342,6 @@ def _measures(report: Report, checks: Collection[str]) -> Iterator[tuple[str, fl
     yield "unfiltered", is_bare and is_of_triples, tasks, ""
     yield "sampled", protocol.sampled, tasks, ""
     yield "test candidates", of_test and tasks > 0, tasks, ""
-    yield "unaudited", audit is None and ranks.listed is None and tasks > 0, tasks, ""
 
 
 def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:

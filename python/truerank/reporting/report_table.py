@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ALL_METRICS = "all"
 
-AUTO = "auto"  # Kinds have rows where they print otherwise than the default kind.
+AUTO = "auto"  # Kinds have rows where they move a value by more than its last printed digit.
 ALL_KINDS = "all"  # It means all kinds but the random one.
 
 # What a line of a table is of, but for the kind of rank. "average" tells the groups from all tasks,
@@ -87,7 +87,8 @@ def table_of_report(
 
     The rows are of all sides and kinds; then those of the macro average and the groups, the largest
     first, of the first side and of the default kind, unless sides or kinds are given. People read
-    rows of another kind than the default only where they print otherwise, unless kinds are given.
+    rows of another kind than the default only where a value moves by more than one in its last
+    printed digit, unless kinds are given.
     Labels that are alike in all rows are for programs alone. Without `all_intervals` only the rows
     that people read have them.
     """
@@ -400,27 +401,34 @@ def label_column(
 def rows_that_differ(
     lines: Lines, columns: Iterable[Column], plain_kind: str, digits: int, most: int
 ) -> list[int]:
-    """List those of the first lines that people read: of the plain kind, or printed otherwise.
+    """List those of the first lines that people read: of the plain kind, or far enough from it.
 
-    A line of another kind is left out if all of its values print like those of the plain kind with
-    the same labels.
+    A line of another kind is left out if none of its values differs from that of the plain kind
+    with the same labels by more than one in the last digit that is printed.
     """
     names = [name for name in LABELS if name in lines]
     labels = list(zip(*(lines[name][:most] for name in names), strict=True))
     kinds = lines["kind"][:most]
     plain_lines = {labels[i]: i for i, kind in enumerate(kinds) if kind == plain_kind}
-    shown_columns = [column for column in columns if not column.hidden]
+    shown = [column for column in columns if not column.hidden]
     rows = []
     for i, label in enumerate(labels):
         j = plain_lines.get(label, i)
-        differs = i == j
-        for column in shown_columns:
-            if not differs:
-                text, plain_text = column.texts(lines[column.name], (i, j), digits)
-                differs = text != plain_text
-        if differs:
+        if i == j or any(_moves(column, lines[column.name], (i, j), digits) for column in shown):
             rows.append(i)
     return rows
+
+
+def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
+    """Whether the cells of two rows differ by more than one in the last digit that is printed."""
+    texts = {column.text(cells[i], i, digits) for i in rows}
+    one, other = (cells[i] for i in rows)
+    if len(texts) < 2 or None in (one, other):
+        return len(texts) > 1
+    last_digit = 10.0 ** -max(len(text.partition(".")[2]) for text in texts)
+    if column.unit == "%":
+        last_digit /= 100
+    return not abs(one - other) <= last_digit * (1 + 1e-9)
 
 
 # -- intervals -------------------------------------------------------------------------------------
@@ -479,7 +487,8 @@ def add_intervals(
             low = high = None
             has_value = key is not None and value is not None and not math.isnan(value)
             if has_value and not inference.intervals.why_no_interval(key, runs=runs):
-                interval = inference.interval(model, key, unit=unit, level=level)
+                # Tables print the title of a key, which is a key, too.
+                interval = inference.interval(model, key.title, unit=unit, level=level)
                 low = interval.low
                 high = interval.high
                 intervals.append((group, interval))
@@ -527,10 +536,10 @@ def sentence(text: str) -> str:
 
     Examples
     --------
-    >>> sentence("ties move mr")
-    'Ties move mr.'
+    >>> sentence("ties move mr"), sentence("is the similarity dot right?")
+    ('Ties move mr.', 'Is the similarity dot right?')
     """
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith("?") else ".")
 
 
 def label_text(label: Hashable) -> str:

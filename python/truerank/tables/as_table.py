@@ -39,6 +39,8 @@ class AsTable(ABC):
     def __init_subclass__(cls) -> None:
         """Show the options of a class's own `table` in the help of its forms."""
         super().__init_subclass__()
+        # IPython asks the class itself before it writes a list or a dict in its own way.
+        cls._repr_pretty_ = AsTable._repr_pretty_  # type: ignore[method-assign]
         if "table" in vars(cls):
             for form in (*FORMS.values(), "to_pandas", "save"):
                 if form != "to_json":
@@ -168,6 +170,10 @@ class AsTable(ABC):
 
     def __str__(self) -> str:
         return terminal_text(self.to_text())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the result as a table in IPython."""
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         """Return the result as HTML, for notebooks."""
