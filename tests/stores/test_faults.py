@@ -219,35 +219,70 @@ def test_no_shards() -> None:
         refusal(ValueError, "at least one shard, got an empty list", open_scores, source)
 
 
-MISSING_SHARDS = {
-    "plain": ("part-0 part-1 part-3", True),
-    "padded": ("part-008 part-009 part-011", True),
-    "of how many": ("1-of-4 2-of-4 4-of-4", True),
-    "folders": ("s1/a s2/a s4/a", True),
-    "none missing": ("part-9 part-10 part-11", False),
-    "first rows": ("part-0 part-1000 part-1900", False),
-    "two numbers": ("r0-c0 r0-c1 r2-c0", False),
-    "dates": ("2020-01-31 2020-02-01", False),
-    "other names": ("part-0 part-1 part-3 rest", False),
-    "letters": ("a b d", False),
+# Names of files of 6 rows each, in their order, and the error: of what is missing, or of names.
+MISSING = (
+    FileNotFoundError,
+    r"missing between .*{0}\.npy and .*{1}\.npy, whose numbers go neither",
+)
+LACKING = (FileNotFoundError, "expected 4 shards, as the names say")
+UNLIKE = (ValueError, "expected files whose names differ in one number, .* got .* beside ")
+NAMES_OF_SHARDS: dict[str, tuple[str, Any]] = {
+    "plain": ("part-0 part-1 part-3", MISSING),
+    "every second": ("c-0 c-2", MISSING),
+    "padded": ("part-008 part-009 part-011", MISSING),
+    "folders": ("s1/a s2/a s4/a", MISSING),
+    "no first rows": ("part-0 part-6 part-18", MISSING),
+    "first rows without the first": ("part-6 part-12", MISSING),
+    "of how many": ("1-of-4 2-of-4 4-of-4", LACKING),
+    "of how many at the end": ("y-0-of-4 y-1-of-4 y-2-of-4", LACKING),
+    "of how many at the start": ("2_of_4 3_of_4 4_of_4", LACKING),
+    "one of how many": ("y-00-of-04", LACKING),
+    "first rows of how many": ("0-of-4 6-of-4 12-of-4 18-of-4", LACKING),
+    "other names": ("part-0 part-1 part-2 rest", UNLIKE),
+    "an old one": ("c-0 c-0-old c-1", UNLIKE),
+    "one number twice": ("c-01 c-1 c-2", UNLIKE),
+    "one number twice, alone": ("c-01 c-1", UNLIKE),
+    "two numbers": ("r0-c0 r0-c1 r2-c0", UNLIKE),
+    "dates": ("2020-01-31 2020-02-01", UNLIKE),
+    "letters": ("a b d", UNLIKE),
+    "of unlike numbers": ("0-of-2 1-of-3", UNLIKE),
+    "by ones": ("part-9 part-10 part-11", None),
+    "by ones, padded": ("part-09 part-10 part-11", None),
+    "first rows": ("part-0 part-6 part-12", None),
+    "all of how many": ("y-0-of-2 y-1-of-2", None),
+    "all of how many from 1": ("y-1-of-2 y-2-of-2", None),
+    "all folders of how many": ("1-of-2/a 2-of-2/a", None),
+    "in one folder of several": ("fold-1-of-5/part-0 fold-1-of-5/part-1", None),
+    "alone in one folder of several": ("fold-1-of-5/part-0", None),
+    "alone": ("scores-7", None),
 }
 
 
-@pytest.mark.parametrize(("names", "missing"), MISSING_SHARDS.values(), ids=MISSING_SHARDS)
-def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, missing: bool) -> None:
-    for name in names.split():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.npy").write_bytes(npy(GOOD))
+@pytest.mark.parametrize(("names", "error"), NAMES_OF_SHARDS.values(), ids=NAMES_OF_SHARDS)
+def test_names_of_shards(tmp_path: Path, names: str, error: Any) -> None:
+    paths = [tmp_path / f"{name}.npy" for name in names.split()]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(npy(GOOD))
     pattern = tmp_path / "**" / "*.npy"
-    if not missing:
+    if error is None:
         with open_scores(pattern) as store:
-            assert store.shape == (6 * len(names.split()), 5)
-        return
-    before, after = names.split()[1:]
-    words = rf"missing between .*{before}\.npy and .*{after}\.npy "
-    refusal(FileNotFoundError, words, open_scores, pattern)
-    with open_scores([tmp_path / f"{name}.npy" for name in names.split()]) as store:
-        assert store.shape == (18, 5)
+            assert store.files == tuple(map(str, paths))
+    else:
+        kind, words = error
+        refusal(kind, words.format(*names.split()[-2:]), open_scores, pattern)
+    with open_scores(paths) as store:  # A list is taken as it is given.
+        assert store.shape == (6 * len(paths), 5)
+
+
+def test_numbers_that_are_first_columns(tmp_path: Path) -> None:
+    for start, columns in ((0, 3), (3, 4), (7, 2)):
+        np.save(tmp_path / f"columns_{start:02}.npy", scores(6, columns, "f4"))
+    with open_scores(tmp_path / "*.npy", axis=1) as store:
+        assert store.shape == (6, 9)
+    (tmp_path / "columns_03.npy").unlink()
+    words = r"neither by ones nor by their first columns, \[0, 3\]"
+    refusal(FileNotFoundError, words, open_scores, tmp_path / "*.npy", axis=1)
 
 
 # -- damage anywhere -------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
-from itertools import pairwise, zip_longest
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,9 @@ def open_scores(
         - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`).
           Of raw binary files give a `numpy.memmap`; blocks of what is in zarr or HDF5 are counted
           by a `RankCounter`.
-        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
-          (part-2 before part-10). If they are numbered by ones, a missing number is an error.
+        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, whose names differ
+          in one number. It is their order, and goes by ones or is the first row (column) of each;
+          as many must be there as "-of-4" says.
         - A list or tuple: its members, of any kind, are shards in the given order.
         - A numpy.memmap, whose file is opened by its path where the system tells that it still is
           the file of the map; else it is an array. A torch tensor on a device; the work that
@@ -88,7 +90,8 @@ def open_scores(
         For scores of another dtype, and for shards of different dtypes.
     ValueError
         For a broken header, a file that is shorter than its header says, a file of another format,
-        a compressed or missing member, and shards whose shapes do not fit together.
+        a compressed or missing member, shards whose shapes do not fit together, and a pattern whose
+        files have names that differ in more than a number.
     OSError
         As the system raises it: for a missing file or shard, a folder, no permission.
 
@@ -209,9 +212,12 @@ def _open(
     member: str | None = None,
 ) -> Store:
     """Make the store of any source."""
-    if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
-        source = matching_files(os.fsdecode(source))
+    pattern = ""
     parts = source
+    if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
+        pattern = os.fsdecode(source)
+        numbers = matching_files(pattern)
+        parts = source = list(numbers)
     if not isinstance(source, (list, tuple)):
         parts = [source]
     elif not source:
@@ -220,9 +226,12 @@ def _open(
     for part in parts:
         scores = _read_one(part, dtype, dtypes, member)
         stores.append(ArrayStore(scores) if isinstance(scores, Scores) else scores)
-    if parts is source:
-        return ShardStore(stores, axis)
-    return stores[0]
+    if parts is not source:
+        return stores[0]
+    store = ShardStore(stores, axis)
+    if pattern:
+        _check_numbers(pattern, numbers, store)
+    return store
 
 
 def _read_one(
@@ -351,30 +360,54 @@ def is_glob(name: str) -> bool:
     return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
 
 
-def matching_files(pattern: str) -> list[str]:
-    """Return the files that match a pattern, part-2 before part-10.
+def matching_files(pattern: str) -> dict[str, int]:
+    """Return the number of each file that matches a pattern, in their order.
 
     Raises
     ------
     FileNotFoundError
-        If no file matches, or if the numbers in the names show that a shard is missing.
+        If no file matches, or fewer than the names say, as "-of-4".
+    ValueError
+        If the names differ in anything but one number, or two have one number.
     """
     import glob
 
-    parts = {name: _text_and_numbers(name) for name in glob.glob(pattern, recursive=True)}
-    names = sorted(parts, key=lambda name: (parts[name], name))
-    if not names:
+    forms = {name: _text_and_numbers(name) for name in sorted(glob.glob(pattern, recursive=True))}
+    if not forms:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    columns = zip_longest(*(parts[name] for name in names))
-    varying = [column for column in columns if len(set(column)) > 1]
-    if len(varying) == 1 and all(isinstance(number, int) for number in varying[0]):
-        # Numbers of which no two follow each other by one mean something else, such as first rows.
-        steps = [after - before for before, after in pairwise(varying[0])]
-        if 1 in steps and max(steps) > 1:
-            i = steps.index(max(steps))
-            problem = f"a shard is missing between {names[i]} and {names[i + 1]} (else list them)"
-            raise FileNotFoundError(errno.ENOENT, problem, pattern)
-    return names
+    name, form = next(iter(forms.items()))
+    columns = list(zip(*(each[1::2] for each in forms.values()), strict=False))
+    varying = [i for i, column in enumerate(columns) if len(set(column)) > 1]
+    column = columns[varying[0]] if varying else (0,) * len(forms)
+    numbers = dict(sorted(zip(forms, column, strict=True), key=itemgetter(1)))
+    odd = [other for other in forms if forms[other][::2] != form[::2]]
+    odd += [after for before, after in pairwise(numbers) if numbers[before] == numbers[after]]
+    if odd or len(varying) > 1:
+        expected = "files whose names differ in one number, which each has once, or a list of paths"
+        got = f"{(odd or list(forms)[1:])[0]} beside {name}"
+        raise InputValueError("scores", expected=expected, got=got, place=pattern)
+    between = [text.strip("-_.") for text in form[2:-1:2]]
+    in_folder = len(_text_and_numbers(os.path.dirname(name))) // 2
+    for i in varying or range(in_folder, len(between)):
+        if between[i : i + 1] == ["of"]:
+            total = columns[i + 1][0]
+            first = min(columns[i])
+            if first > 1 or max(columns[i]) - first >= total or len(forms) != total:
+                problem = f"expected {total} shards, as the names say (else list them)"
+                raise FileNotFoundError(errno.ENOENT, problem, pattern)
+    return numbers
+
+
+def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> None:
+    """Refuse shards whose numbers go neither by ones nor by their first rows or columns."""
+    names = list(numbers)
+    steps = [after - before for before, after in pairwise(numbers.values())]
+    if max(steps, default=1) > 1 and list(numbers.values()) != store.starts:
+        i = steps.index(max(steps))
+        firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
+        problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
+        problem += f"neither by ones nor by their {firsts} (else list them)"
+        raise FileNotFoundError(errno.ENOENT, problem, pattern)
 
 
 def _text_and_numbers(name: str) -> list[Any]:
