@@ -97,6 +97,7 @@ def ranks_calls(folder: Path) -> list[Call]:
     counts = {"above": [0, 2, 1], "tied": [1, 1, 2], "candidates": 5}
     return [
         Call("Ranks", tr.Ranks, counts),
+        Call("Ranks.from_ranks", tr.Ranks.from_ranks, {"ranks": [1, 3], "candidates": 5}),
         Call("Ranks.random", ranks.random, {"seed": 1}),
         Call("Ranks.save", ranks.save, {"path": folder / "more.npz"}),
         Call("Ranks.with_weights", ranks.with_weights, {"weights": [1.0, 2.0, 1.0, 0.5]}),

@@ -6,6 +6,7 @@ import operator
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, everything
 from support.refusals import refusal
-from truerank import Protocol, Ranks, concatenate, rank, rank_lists, report
+from truerank import Protocol, Ranks, concatenate, load, rank, rank_lists, report
 
 OPTIONAL = ("weights", "side", "relation", "queries", "targets", "unit", "audit")
 TOP = np.iinfo(np.int64).max
@@ -92,6 +93,57 @@ def test_wrong_arguments(wrong: dict[str, Any], error: type, message: str) -> No
     if "labels" in wrong:
         with pytest.raises(error, match=message):
             Ranks(**right).with_labels(**wrong["labels"])
+
+
+# -- ranks of other tools --------------------------------------------------------------------------
+
+BOTH = r"integers; the middle of a tie, as 2\.5, has an optimistic and .*: give both"
+WRONG_RANKS: list[tuple[dict[str, Any], type, str]] = [
+    ({"ranks": [1, 2.5]}, TypeError, f"^ranks: expected {BOTH}"),
+    ({"pessimistic": [1.0, 3.0]}, TypeError, f"^pessimistic: expected {BOTH}"),
+    ({"ranks": [1, 0]}, ValueError, "^ranks: expected ranks from 1 .* ranks [+] 1.* got 0 at posi"),
+    ({"ranks": [-1, 0]}, ValueError, "^ranks: expected ranks from 1 on"),
+    ({"ranks": [1, -2]}, ValueError, "^ranks: expected integers >= 1, got -2 at position 1"),
+    ({"pessimistic": [1]}, ValueError, "^pessimistic: expected 2 integers, one for each task"),
+    ({"pessimistic": [1, 3]}, ValueError, "^pessimistic: .* got 3 for rank 4 at position 1"),
+    ({"candidates": 3}, ValueError, "^candidates: expected .* the last rank, got 3 for above 3"),
+    ({"candidates": [9]}, ValueError, "^candidates: expected 2 integers"),
+    ({"query": ["a"]}, ValueError, "^query: expected 2 labels"),
+    ({"target": 2.5}, TypeError, "^target: expected a str for all"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error", "message"), WRONG_RANKS)
+def test_what_is_no_rank_of_another_tool(wrong: Any, error: type, message: str) -> None:
+    refusal(error, message, Ranks.from_ranks, **{"ranks": [1, 4], "candidates": 9} | wrong)
+
+
+@pytest.mark.parametrize("container", [list, np.array, lambda x: np.array(x, "u1")])
+def test_ranks_of_another_tool(container: Callable[..., Any]) -> None:
+    first, last, sizes = [1, 4, 2], [1, 7, 3], [9, 8, 9]
+    names: Any = {"side": ["head", "tail", "tail"], "relation": "r", "unit": [0, 0, 1]}
+    labels = {**names, "queries": ["a", "b", "c"], "targets": [7, 8, 9]}
+    of_user = {**names, "query": ["a", "b", "c"], "target": [7, 8, 9]}
+    ranks = Ranks.from_ranks(container(first), container(last), candidates=sizes, **of_user)
+    assert ranks == Ranks([0, 3, 1], [1, 4, 2], sizes, **labels)
+    assert ranks.protocol == Protocol()
+    alone = Ranks.from_ranks(container(first), candidates=9, **of_user)
+    assert alone == Ranks([0, 3, 1], [1, 1, 1], 9, **labels)
+    assert report(alone)["mrr"] == pytest.approx((1 + 1 / 4 + 1 / 2) / 3)
+
+
+def test_ranks_alone_say_that_ties_are_unknown(tmp_path: Path) -> None:
+    """The words are saved, joined, sliced and printed; optimistic and pessimistic ones know."""
+    alone = Ranks.from_ranks([1, 4], candidates=9)
+    assert "0 tied" not in repr(alone)
+    alone.save(tmp_path / "ranks.npz")
+    for ranks in (alone, alone[:1], load(tmp_path / "ranks.npz"), concatenate([alone, alone])):
+        assert ranks.protocol.ties == "unknown"
+        assert "unfiltered, ties unknown." in report(ranks).to_text()
+        assert "One rank of each task is known" in str(report(ranks).audit())
+    known = Ranks.from_ranks([1, 4], [1, 4], candidates=9)
+    assert "no ties." in report(known).to_text()
+    assert "ties mixed." in report(concatenate([alone, known])).to_text()
 
 
 def test_immutable() -> None:

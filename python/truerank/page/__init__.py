@@ -65,6 +65,7 @@ FACTS = {
     "dtype": "Scores",
     "similarity": "Similarity",
     "lists": "From lists",
+    "ties": "Ties",
     "device": "Device",
     "version": "Counted by truerank",
     "files": "Files",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
@@ -208,6 +208,73 @@ class Ranks(Immutable):
         self.__dict__.update(vars(Ranks._of(arrays, all_labels, protocol or Protocol())))
 
     @classmethod
+    def from_ranks(
+        cls,
+        ranks: Sequence[int] | npt.NDArray[Any],
+        pessimistic: Sequence[int] | npt.NDArray[Any] | None = None,
+        *,
+        candidates: int | Sequence[int] | npt.NDArray[Any],
+        side: LabelsLike | None = None,
+        query: LabelsLike | None = None,
+        target: LabelsLike | None = None,
+        unit: LabelsLike | None = None,
+        relation: LabelsLike | None = None,
+    ) -> Ranks:
+        """Take the ranks that another tool computed: above = rank - 1.
+
+        Where a task has two ranks, tied = pessimistic - ranks + 1. Where it has one, nothing is
+        known of ties: tied is 1, all kinds of rank are that one, and the protocol says
+        ``ties="unknown"``, as reports do. Which answers were left out is said by
+        ``with_protocol(filter="train", split="test")``.
+
+        Parameters
+        ----------
+        ranks : array_like of int, shape (n,)
+            The rank of each task, the best of which is 1; beside `pessimistic` the optimistic one.
+        pessimistic : array_like of int, shape (n,), optional
+            The last rank of the tie; >= ranks.
+        candidates : array_like of int, shape (n,), or int
+            The number of candidates of each task, the true one included; >= the last rank.
+        side, query, target, unit, relation : labels, optional
+            Labels per task, as `Ranks` takes them. Models are compared by those of side, relation,
+            query and target.
+
+        Returns
+        -------
+        Ranks
+
+        Raises
+        ------
+        TypeError
+            If ranks are not integers. One that is the middle of a tie, as 2.5, has an optimistic
+            and a pessimistic one.
+        ValueError
+            For a rank below 1, for a pessimistic one below the optimistic one, and for fewer
+            candidates than ranks.
+
+        Examples
+        --------
+        >>> Ranks.from_ranks([1, 4], candidates=10)
+        Ranks(2 tasks, 10 candidates; unfiltered, all candidates, nan raise, ties unknown)
+        >>> Ranks.from_ranks([1, 4], [1, 5], candidates=10).realistic
+        array([1. , 4.5])
+        """
+        first = _ranks_from_1("ranks", ranks, None)
+        last = first
+        if pessimistic is not None:
+            last = _ranks_from_1("pessimistic", pessimistic, len(first))
+        for i in np.flatnonzero(last < first)[:1]:
+            got = f"{last[i]} for rank {first[i]} at position {i}"
+            raise InputValueError("pessimistic", expected="at least the optimistic rank", got=got)
+        labels: Any = {"side": side, "queries": query, "targets": target}
+        with argument_names(queries="query", targets="target"):
+            counts = cls(
+                first - 1, last - first + 1, candidates, unit=unit, relation=relation, **labels
+            )
+        ties = "unknown" if pessimistic is None else None
+        return counts._with(protocol=Protocol(ties=ties))
+
+    @classmethod
     def _of(
         cls,
         arrays: dict[str, Any],
@@ -395,7 +462,8 @@ class Ranks(Immutable):
         parts = [f"{len(self):,} tasks"]
         if len(self):
             ties = ties_of(self.tied, self.listed)
-            parts.append(f"{np.count_nonzero(ties > 1):,} tied")
+            if self.protocol.ties is None:
+                parts.append(f"{np.count_nonzero(ties > 1):,} tied")
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
             numbers = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
@@ -591,7 +659,8 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     if wrong.any():
         i = int(wrong.argmax())
         got = f"{candidates[i]} for above {above[i]} and tied {tied[i]} at position {i}"
-        raise InputValueError("candidates", expected=">= above + tied", got=got)
+        expected = ">= above + tied, the last rank"
+        raise InputValueError("candidates", expected=expected, got=got)
     return {"above": above, "tied": tied, "candidates": candidates}
 
 
@@ -689,6 +758,21 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
     if length and not array.any():
         raise InputValueError("weights", expected="at least one above 0", got="only 0")
     return array
+
+
+def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
+    """Check ranks of another tool, the best of which is 1."""
+    array = as_array(value, name)
+    if array.dtype.kind == "f" and array.size:
+        expected = "integers; the middle of a tie, as 2.5, has an optimistic and a pessimistic rank"
+        got = f"dtype {array.dtype}: give both, or ranks.astype(int) where all are whole"
+        raise InputTypeError(name, expected=expected, got=got)
+    array = integers(name, value, length=length)
+    if (array == 0).any():
+        got = f"0 at position {(array == 0).argmax()}"
+        expected = "ranks from 1 on (where the best is 0, give ranks + 1)"
+        raise InputValueError(name, expected=expected, got=got)
+    return _counts(name, array, length, 1)
 
 
 def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:

@@ -13,10 +13,10 @@ from ..naming import printable, public
 # These fields say how the answers of queries count, where it is not the usual way.
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
-PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
+PROVENANCE = ("order", "dtype", "similarity", "lists", "ties", "device", "version", "files")
 MIXED = "mixed"
 _NAMES = ["filter_rule", "split", "gain", "misses", "answerless"]
-_NAMES += ["dtype", "similarity", "lists", "device", "version"]
+_NAMES += ["dtype", "similarity", "lists", "ties", "device", "version"]
 
 
 @public("truerank")
@@ -63,6 +63,9 @@ class Protocol:
     lists : str, optional
         Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
         lists (`rank_lists`), whose misses are bounded, not ranked.
+    ties : str, optional
+        Provenance. "unknown": the ranks are of another tool, one of each task, which does not say
+        what ties (`Ranks.from_ranks`). None: the counts say it.
     device : str, optional
         Provenance. The device that counted them and by what, "triton" or "torch", or "host" if they
         were copied to the host. None: they were in the host's memory. Protocols that differ in
@@ -100,6 +103,7 @@ class Protocol:
     dtype: str | None = None
     similarity: str | None = None
     lists: str | None = None
+    ties: str | None = None
     device: str | None = field(default=None, compare=False)
     version: str | None = None
     files: tuple[str, ...] = ()
@@ -209,6 +213,8 @@ class Protocol:
             words.append(self.similarity)
         if self.lists:
             words.append(f"from lists ({self.lists})")
+        if self.ties:
+            words.append(f"ties {self.ties}")
         if self.device:
             words.append(f"on {self.device}")
         return printable(", ".join(words))

@@ -251,7 +251,9 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
         f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
     ]
     summary = report.summary
-    if summary.tied_tasks:
+    if protocol.ties is not None and not summary.tied_tasks:
+        lines.append("One rank of each task is known, not what ties with it.")
+    elif summary.tied_tasks:
         lines.append(
             f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "

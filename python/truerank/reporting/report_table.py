@@ -575,7 +575,9 @@ def lines_above(report: Report) -> list[str]:
         words.append(f"filtered by {' + '.join(protocol.filter)}")
     else:
         words.append("unfiltered")
-    if summary.tied_tasks == 1:
+    if protocol.ties is not None:
+        words.append(f"ties {protocol.ties}")
+    elif summary.tied_tasks == 1:
         words.append("1 task is tied")
     elif summary.tied_tasks:
         words.append(f"{summary.tied_tasks:,} tasks are tied")
