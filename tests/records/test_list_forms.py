@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +54,14 @@ RUNS = {
 }
 
 
+def as_csv(text: str) -> str:
+    return re.sub(r"(?<=\S)[ \t]+", ",", text)
+
+
 @pytest.mark.parametrize("form", RUNS)
-def test_runs_of_every_form(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, RUNS[form])
+@pytest.mark.parametrize(("name", "change"), [("run.txt", str), ("run.csv", as_csv)])
+def test_runs_of_every_form(tmp_path: Path, form: str, name: str, change: Any) -> None:
+    path = written(tmp_path, change(RUNS[form]), name)
     run = tr.read_run(path)
     assert lists_of(run) == RUN
     assert run.source == f"{path} ({form})"
@@ -233,11 +240,44 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("form", JUDGED)
-def test_qrels_of_every_form(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, JUDGED[form])
+@pytest.mark.parametrize(("name", "change"), [("qrels.txt", str), ("qrels.csv", as_csv)])
+def test_qrels_of_every_form(tmp_path: Path, form: str, name: str, change: Any) -> None:
+    path = written(tmp_path, change(JUDGED[form]), name)
     qrels = tr.read_qrels(path)
     assert judged_in(qrels) == QRELS
     assert qrels.source == f"{path} ({form})"
+
+
+def test_csv_at_every_door_of_lists_and_qrels(tmp_path: Path) -> None:
+    """Names have commas and blanks; ranks beside scores are looked at as elsewhere."""
+    path = tmp_path / "qrels.csv.gz"
+    path.write_bytes(gzip.compress(b'query,document\r\n"oslo, city",d 3\r\n\r\nrome,d9\r\n'))
+    run = written(tmp_path, 'query,document,score\n"oslo, city",d9,1\n"oslo, city",d 3,2\n', "r.csv")
+    known = written(tmp_path, 'query,document\n"oslo, city",d9\n', "known.csv")
+    task = tr.retrieval.Task(path, entities=9, known={"train": known})
+    report = task.evaluate_lists({**tr.read_run(run), "rome": {"d 3": 2, "d9": 1}})
+    assert report.per_query("mrr").tolist() == [1, 0.5]
+    rows = "".join(f"q,d{n},{n},{n}\n" for n in range(1, 4))
+    ranked = written(tmp_path, f"query,document,rank,score\n{rows}", "ranked.csv")
+    assert tr.read_run(ranked).contradiction == "ranks rise with the scores in 1 of 1 queries"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("q,d,2\n", "x.csv: line 1: expected .* columns=.*, in .csv commas, got 'q,d,2'"),
+        ("q d 2\n", "x.csv: line 1: expected .* in .csv commas"),
+        ("query,document,score\nq,d\n", "x.csv: line 2: expected 2 columns .*, with commas"),
+        ("query,document,score\nq,,1\n", "x.csv: line 2: expected .* none empty"),
+        ("query,document,score\nq,d,\n", "x.csv: line 2: expected a number as the score"),
+        ("query,document,score\nq,d,1_0\n", "x.csv: line 2: expected a number as the score"),
+        ("query,document,score\nq,d,1e400\n", "x.csv: line 2: .* that a float64 holds, got 'q,d,1"),
+        ('query,document,score\nq,"d"e,1\n', "x.csv: line 2: expected csv, whose quotes"),
+    ],
+)
+def test_lines_of_csv_that_are_none(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(tr.InputValueError, match=words):
+        tr.read_run(written(tmp_path, text, "x.csv"))
 
 
 def test_ratings_of_interactions_are_grades(tmp_path: Path) -> None:

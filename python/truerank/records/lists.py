@@ -398,8 +398,8 @@ def read_run(
     ----------
     path : str or path-like
         Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields, or
-        tabs alone where a header or `columns` says what they are and the first line has one; empty
-        lines, and those that begin with #, are skipped.
+        tabs alone where a header or `columns` says what they are and the first line has one; in
+        .csv commas. Empty lines, and those that begin with #, are skipped.
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out.

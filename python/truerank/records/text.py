@@ -61,7 +61,7 @@ _LINES = {
 }
 _SAYS = (
     'or columns={"query": 0, "document": ...}, which says what they are; tabs or blanks stand '
-    "between fields"
+    "between fields, in .csv commas"
 )
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _NO_NUMBER = "expected a number as the score"
@@ -85,9 +85,9 @@ def find_form(
 ) -> Form | None:
     """Find the form of a file by its first line; None: facts or pairs without lines.
 
-    Facts and pairs have tabs between their fields, or in files that end in .csv commas, with csv's
-    quoting. Judgements and lists are those of TREC, unless a header or the user says what their
-    columns are; then tabs stand between fields if the first line has one, otherwise blanks.
+    Files that end in .csv have commas between their fields, with csv's quoting; other facts and
+    pairs have tabs. Judgements and lists are those of TREC, unless a header or the user says what
+    their columns are; then tabs stand between fields if the first line has one, otherwise blanks.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ def find_form(
     if not number:
         return _TREC.get(door.kind)
     between = "tabs"
-    if is_by_query and "\t" not in line:
-        between = "blanks"
-    elif is_csv(path) and not is_by_query:
+    if is_csv(path):
         between = "commas"
+    elif is_by_query and "\t" not in line:
+        between = "blanks"
     if between == "commas":
         fields = csv_fields(title, number, line)
     else:
@@ -176,7 +176,9 @@ def _describe(form: Form, door: Door) -> str:
 def _check_trec(argument: str, path: str, number: int, line: str, door: Door) -> Form:
     """Return the form of TREC, or refuse a first line that is of no known form."""
     form = _TREC[door.kind]
-    fields = fields_of(line, "blanks")
+    if is_csv(path):
+        form = replace(form, between="commas")
+    fields = fields_of(line, form.between)
     if len(fields) == form.width and _is_number(fields[form.places[form.number_role]]):
         return form
     place = f"{path}: line {number}"
@@ -250,13 +252,13 @@ def read_rows(
 
     def read_lines(text: str, first: int) -> tuple[Fault | None, list[npt.NDArray[Any]]]:
         nonlocal comments
-        if form.between == "commas":
-            fields = _columns_of_csv(title, door, form, first, text, order)
-            codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
-            return None, [*codes, np.zeros(0)]
         if form.has_comments and "#" in text:  # This test is far faster than a regular expression.
             text, count = _COMMENT.subn("", text)
             comments += count
+        if form.between == "commas":
+            fields, csv_numbers = _columns_of_csv(title, door, form, first, text, order)
+            codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
+            return None, [*codes, np.array(csv_numbers, np.float64)]
         fault, codes, numbers = _core.read_rows(text, rows, tables)
         if fault is not None:
             line, problem = fault
@@ -283,9 +285,15 @@ def read_rows(
 
 def _columns_of_csv(
     title: str, door: Door, form: Form, first: int, text: str, order: Sequence[int]
-) -> list[list[str]]:
-    """Return the fields of some columns of lines of csv, of which the first has this number."""
+) -> tuple[list[list[str]], list[float]]:
+    """Return the fields of some columns of lines of csv, of which the first has this number.
+
+    Behind them come the numbers of the form, if it has a column of these.
+    """
     columns: list[list[str]] = [[] for _ in order]
+    numbers: list[float] = []
+    value: float | str
+    place_of_number = form.places.get(form.number_role)
     for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
         if not line.strip(" "):
             continue
@@ -295,7 +303,15 @@ def _columns_of_csv(
             raise _wrong_row(title, door, form.between, number, line)
         for column, place in zip(columns, order, strict=True):
             column.append(fields[place])
-    return columns
+        if place_of_number is not None:
+            value = fields[place_of_number]
+            value = exact_number(value) if _is_number(value) else value
+            if isinstance(value, str):
+                expected = f"a number as the {form.number_role} that a float64 holds"
+                place = f"line {number}"
+                raise InputValueError(title, expected=expected, got=repr(line), place=place)
+            numbers.append(value)
+    return columns, numbers
 
 
 def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> InputValueError:
@@ -309,7 +325,7 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
 
 
 def fields_of(line: str, between: str) -> list[str]:
-    """Return the fields of a line, with "tabs" alone or "blanks" (and tabs) between them.
+    """Return the fields of a line between "commas", "tabs" alone or "blanks" (and tabs).
 
     Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
 
@@ -320,6 +336,8 @@ def fields_of(line: str, between: str) -> list[str]:
     """
     if between == "blanks":
         return [field for field in _BETWEEN_FIELDS.split(line) if field]
+    if between == "commas":
+        return csv_fields("", 0, line)  # Such a line was read before.
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
 
