@@ -254,3 +254,12 @@ def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
     assert expected.code == 0
     Path("S.npy").rename("S.NPY")
     assert run(*line, "S.NPY") == expected
+
+
+def test_csv_and_lists_with_repeats(run: Run) -> None:
+    Path("qrels.csv").write_text("query,document\nu,c\n")
+    Path("beams.csv").write_text("query,document\nu,a\nu,a\nu,c\n")
+    line = "retrieval --qrels qrels.csv --lists beams.csv --candidates 9 --metrics mrr --json"
+    run(*line.split()).refuses(1, "the list of 'u' has 'a' twice; duplicates=\"first\" counts each")
+    outcome = run(*line.split(), "--duplicates", "first")
+    assert json.loads(outcome.out)["metrics"] == {"mrr": 0.5}

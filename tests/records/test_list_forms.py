@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +81,34 @@ def test_ranks_alone_are_an_order(tmp_path: Path, text: str, columns: Any) -> No
     run = tr.read_run(written(tmp_path, text), columns=columns)
     assert run.scores is None
     assert {query: list(run[query]) for query in run} == ORDER
+
+
+BEAMS = [
+    {"u": ["a", "b", "a", "c", "b"], "v": ["b", "b"]},
+    {"query": list("uuvuvuu"), "document": list("abbabcb")},
+    pd.DataFrame({"rank": [3, 1, 2, 9, 8], "item": list("aabcb"), "user": list("uuuuu")}),
+    {"query": list("uvuvuu"), "document": list("abbbca"), "score": [9.0, 1, 8, 2, 7, 1]},
+    "u 0 a 1 9 t\nu 0 b 1 8 t\nu 0 c 1 7 t\nu 0 b 1 9.5 t\n",
+    "query document\nu a\nu b\nu a\nu c\n",
+]
+
+
+@pytest.mark.parametrize("beams", BEAMS)
+def test_generated_lists_count_each_name_where_it_stands_first(tmp_path: Path, beams: Any) -> None:
+    """By the ranks, or in the order of what was given, also where scores are unlike."""
+    if isinstance(beams, str):
+        beams = written(tmp_path, beams)
+        run = tr.read_run(beams, duplicates="first")
+        assert list(run["u"]) == ["a", "b", "c"]
+        assert run.source.endswith("left out: 1 repeated line)")
+    elif "query" in beams:
+        beams = pd.DataFrame(beams)
+    task = tr.retrieval.Task({"u": ["c"]}, entities=list("abcde"))
+    with pytest.raises(tr.InputValueError, match='twice.*; duplicates="first" counts each where'):
+        task.evaluate_lists(beams)
+    report = task.evaluate_lists(beams, duplicates="first")
+    assert report["mrr"] == pytest.approx(1 / 3)
+    assert report.ranks.lengths.tolist() == [3]
 
 
 @pytest.mark.parametrize(

@@ -510,7 +510,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
             r"ids: expected a list of ids, or .*, got \['a'\] for 'u'$",
         ),
         ({"u": ["a"], "v": {"a": 1}}, TypeError, r"ids: expected .*, got 'u': \['a'\]"),
-        ({"u": ["a", "a"]}, ValueError, "ids: the list of 'u' has 'a' twice"),
+        ({"u": ["a", "a"]}, ValueError, "'u' has 'a' twice; duplicates=.first. counts"),
         ({"u": [9]}, ValueError, "ids: .* or ids from 0 to 4, got 9 at position 0"),
         ([["a"]], TypeError, r"ids: expected a path, .*TopK\(ids, scores\); dict\(zip"),
         (tr.TopK([[0]], None), ValueError, "ids: expected 2 lists, one for each query"),

@@ -40,7 +40,7 @@ RULES = {"task": "split", "query": "split relevance_level answerless"}
 METHODS = {
     "scores": ("evaluate_scores", "order io nan dtype threads"),
     "vectors": ("evaluate_embeddings", "similarity layout bias csls nan dtype threads"),
-    "lists": ("evaluate_lists", "order misses nan dtype threads"),
+    "lists": ("evaluate_lists", "order duplicates misses nan dtype threads"),
 }
 
 

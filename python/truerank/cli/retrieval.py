@@ -43,6 +43,12 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 )
 @option("--lists", options.INPUT, "Lists of the top candidates: a TREC run, or a header of names.")
 @option(
+    "--duplicates",
+    ("raise", "first"),
+    "Whether a candidate that a list has twice is an error (raise, default), or counts where it "
+    "stands first.",
+)
+@option(
     "--misses",
     MISSES,
     "What right answers that --lists miss count for: nothing, or the mean over all places behind "

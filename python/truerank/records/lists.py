@@ -22,7 +22,7 @@ from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
-from ..inputs.checks import distinct_names, is_number, is_sparse, without_index
+from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.selection import indptr_of
 from ..naming import public
 from .columns import JUDGEMENTS, LISTS, check_columns, checked_names
@@ -43,6 +43,7 @@ NOT_OF_TREC = (
     '{"query": 0, "document": 1, "relevance": 2}'
     " says what these are"
 )
+_DUPLICATES = ("raise", "first")
 _LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
@@ -380,6 +381,7 @@ def read_run(
     path: str | os.PathLike[str],
     *,
     columns: Mapping[str, str | int] | None = None,
+    duplicates: str = "raise",
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Lists:
     """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
@@ -403,6 +405,9 @@ def read_run(
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
         "document" and, perhaps, "score" or "rank". Others are left out.
+    duplicates : {"raise", "first"}
+        Whether a document that a query has twice, with unlike scores or ranks or without any, is an
+        error, or counts where it stands first: by the ranks, or else in the order of the lines.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -444,11 +449,15 @@ def read_run(
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    return read_lists("path", path_name("path", path), columns, progress)
+    return read_lists("path", path_name("path", path), columns, progress, duplicates)
 
 
 def read_lists(
-    argument: str, value: Any, columns: Any = None, progress: bool | Listener | None = None
+    argument: str,
+    value: Any,
+    columns: Any = None,
+    progress: bool | Listener | None = None,
+    duplicates: str | None = None,
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
 
@@ -464,6 +473,8 @@ def read_lists(
     columns : mapping of str to (str or int), optional
         As `check_columns` takes it, for what has columns.
     progress : callable or bool, optional
+    duplicates : {"raise", "first"}, optional
+        As in `read_run`; None: they are an error, and the caller has no such option.
 
     Raises
     ------
@@ -476,6 +487,8 @@ def read_lists(
     {'d7': 2.5, 'd3': 1.5}
     """
     columns = check_columns(columns, LISTS)
+    if duplicates is not None:
+        choice("duplicates", duplicates, _DUPLICATES)
     if isinstance(value, Lists):
         return value
     table = read_table(argument, value, LISTS, columns=columns, progress=progress)
@@ -496,7 +509,7 @@ def read_lists(
     elif "rank" in values:
         ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
         values["rank"] = ranks.astype(np.int64)
-    return group_by_query(argument, table, contradiction)
+    return group_by_query(argument, table, contradiction, duplicates)
 
 
 def _scores_of_mapping(
@@ -513,7 +526,9 @@ def _scores_of_mapping(
     return array
 
 
-def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Lists:
+def group_by_query(
+    argument: str, table: IdTable, contradiction: str = "", duplicates: str | None = None
+) -> Lists:
     """Make lists of the rows of a table, in any order, each once.
 
     Parameters
@@ -525,6 +540,8 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
         Those that say the same of a document count once.
     contradiction : str
         What ranks beside the scores say against them.
+    duplicates : {"raise", "first"}, optional
+        As in `read_lists`.
 
     Raises
     ------
@@ -552,17 +569,19 @@ def group_by_query(argument: str, table: IdTable, contradiction: str = "") -> Li
         entries = table.select(np.argsort(table.ids["query"], kind="stable"))
     indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
     documents = entries.ids["document"]
-    if not entries.values:
-        refuse_repeats(argument, queries.__getitem__, names, indptr, documents, table.path)
-    elif _first_repeated(indptr, documents, len(names)) is not None:
-        (values,) = entries.values.values()
+    if _first_repeated(indptr, documents, len(names)) is not None:
+        # Without values every repeat is refused, as no two rows are equal.
+        values = next(iter(entries.values.values()), np.arange(len(documents)))
         keys = entries.ids["query"] * np.int64(len(names)) + documents
         rows, unlike = first_of_equal(keys, values)
-        if unlike is not None:
+        if unlike is not None and duplicates != "first":
             first, second = unlike
             query = queries[entries.ids["query"][first]]
-            two = f"with {values[first]} and {values[second]}"
-            problem = f"the list of {query!r} has {names[documents[first]]!r} twice, {two}"
+            problem = f"the list of {query!r} has {names[documents[first]]!r} twice"
+            if entries.values:
+                problem += f", with {values[first]} and {values[second]}"
+            if duplicates is not None:
+                problem += '; duplicates="first" counts each where it stands first'
             raise InputValueError(argument, problem, place=table.path)
         entries = entries.select_once(rows)
         indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))

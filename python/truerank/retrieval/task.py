@@ -364,6 +364,7 @@ class Task(SidedTask):
         ids: Any,
         *,
         columns: Any = None,
+        duplicates: str = "raise",
         misses: str = "zero",
         **options: Unpack[ListOptions],
     ) -> Report:
@@ -386,6 +387,9 @@ class Task(SidedTask):
         columns : mapping of str to (str or int), optional
             The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
             perhaps "score" or "rank", for what has columns.
+        duplicates : {"raise", "first"}
+            Whether an entity that a list by name has twice is an error, or counts where it stands
+            first, as in generated lists (beams).
         misses : {"zero", "bounds", "expected"}
             "zero": nothing. "bounds": the mean over the places that the list leaves, of which the
             first and the last are the bounds. "expected": that mean, without these bounds.
@@ -433,7 +437,7 @@ class Task(SidedTask):
             self._check_order_of_queries("ids")
             lists = as_lists(ids.ids, ids.scores, options.get("dtype"))
         else:
-            named = read_lists("ids", ids, columns)
+            named = read_lists("ids", ids, columns, duplicates=duplicates)
             title = named.title
             lists, missing, unused = self._lists_by_query(named, title, options.get("dtype"))
             if named.source:
