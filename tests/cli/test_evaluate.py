@@ -297,6 +297,81 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     assert after == before
 
 
+HEADER = "candidates\tquery\trank\ttarget\n"
+ROWS = HEADER + "9\ta\t1\tx\n7\tb\t4\ty\n"
+OF_TEXT: dict[str, Any] = {"candidates": [9, 7], "query": ["a", "b"], "target": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "ranks"),
+    [
+        ("r.tsv", ROWS, "", ([1, 4], None, OF_TEXT)),
+        ("r.csv", ROWS.replace("\t", ","), "", ([1, 4], None, OF_TEXT)),
+        ("r.txt", "rank\n2\n1\n", "--candidates 7", ([2, 1], None, {"candidates": 7})),
+        ("r", "rank\n2\n1\n", "--candidates sizes.npy", ([2, 1], None, {"candidates": [9, 7]})),
+        (
+            "r.tsv",
+            "rank\n2\n1\n",
+            "--candidates 7 --labels side=tail",
+            ([2, 1], None, {"candidates": 7, "side": "tail"}),
+        ),
+        (
+            "r.tsv",
+            "pessimistic\tunit\toptimistic\tside\n3\tu\t2\thead\n5\tu\t5\ttail\n",
+            "--candidates 7",
+            ([2, 5], [3, 5], {"candidates": 7, "side": ["head", "tail"], "unit": ["u", "u"]}),
+        ),
+    ],
+)
+def test_ranks_of_other_tools_in_text(
+    run: Run, name: str, text: str, line: str, ranks: Any
+) -> None:
+    np.save("sizes.npy", np.array([9, 7]))
+    Path(name).write_text(text)
+    expected = tr.Ranks.from_ranks(ranks[0], ranks[1], **ranks[2])
+    expected = expected.with_protocol(filter=["train"], split="test")
+    saved = counted(run, f"{name} {line} --filtered-by train --split test")
+    assert saved == expected
+    assert saved.protocol.ties == ("unknown" if ranks[1] is None else None)
+    assert name in saved.protocol.files
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("rank\n1\n", "", "a first line that names the columns rank, or optimistic and"),
+        (ROWS, "--candidates 9", "candidates (or else --candidates)"),
+        ("optimistic\tcandidates\n1\t9\n", "", "got optimistic, candidates"),
+        ("rank\tpessimistic\n1\t9\n", "--candidates 9", "got rank, pessimistic"),
+        ("rank\trank\n1\t1\n", "--candidates 9", "got rank, rank"),
+        ("rank\tscore\n1\t9\n", "--candidates 9", "and no others; scores need TARGETS"),
+        ("1\n2\n", "--candidates 9", "got 1"),
+        ("", "--candidates 9", "a first line that names"),
+        ("q1 Q0 d7 1 2.5 t\n", "", "`truerank retrieval --qrels QRELS --lists r.tsv"),
+        (HEADER + "9\ta\t2.5\tx\n", "", "line 2: expected an integer as the rank; where"),
+        (HEADER + "9\ta\t1\n", "", "line 2: expected 4 fields, none empty"),
+        (HEADER + "9\t\t1\tx\n", "", "line 2: expected 4 fields, none empty"),
+        (HEADER + "9\ta\t0\tx\n", "", "r.tsv: expected ranks from 1 on"),
+        (HEADER + "9\ta\t10\tx\n", "", "candidates: expected >= above + tied, the last rank"),
+    ],
+)
+def test_text_without_ranks(run: Run, text: str, line: str, message: str) -> None:
+    Path("r.tsv").write_text(text)
+    run("evaluate", "r.tsv", *line.split()).refuses(1, message)
+
+
+def test_ranks_in_text_take_no_options_of_scores(run: Run) -> None:
+    Path("r.tsv").write_text(ROWS)
+    outcome = run("evaluate", "r.tsv", "--nan", "omit")
+    outcome.refuses(2, "--nan cannot apply to ranks in a file of text")
+    for name in "ab":
+        Path(f"{name}.tsv").write_text(ROWS if name == "a" else HEADER + "7\tb\t2\ty\n9\ta\t1\tx\n")
+        counted(run, f"{name}.tsv")
+        Path("ranks.npz").rename(f"{name}.npz")
+    outcome = run("compare", "a.npz", "b.npz", "--metrics", "mrr", "--json")
+    assert "query and target ids" in outcome.out
+
+
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--labels relation=rows.npy"])
 def test_labels_are_checked_before_a_count(run: Run, line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:

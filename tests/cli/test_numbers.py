@@ -78,7 +78,9 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     outcome = run(*line.split(), *more, "--candidates", 9)
     assert outcome == (0, expected.to_text() + "\n", "")
     run(*line.split(), *more).refuses(2, "--qrels needs --candidates: the number of documents")
-    run(*line.split()).refuses(1, "or runs alone with --qrels and --candidates, got another file")
+    run(*line.split()).refuses(
+        1, "or runs alone with --qrels and --candidates, got another file; `truerank evaluate"
+    )
     run(*line.split(), "--candidates", 9).refuses(2, "--candidates cannot apply to saved ranks")
     few = "--candidates: expected at least 3, as so many names occur, got 2"
     run(*line.split(), *more, "--candidates", 2).refuses(1, few)

@@ -104,7 +104,7 @@ def test_generated_lists_count_each_name_where_it_stands_first(tmp_path: Path, b
     elif "query" in beams:
         beams = pd.DataFrame(beams)
     task = tr.retrieval.Task({"u": ["c"]}, entities=list("abcde"))
-    with pytest.raises(tr.InputValueError, match='twice.*; duplicates="first" counts each where'):
+    with pytest.raises(tr.InputValueError, match=r'twice.*; duplicates="first" counts each'):
         task.evaluate_lists(beams)
     report = task.evaluate_lists(beams, duplicates="first")
     assert report["mrr"] == pytest.approx(1 / 3)
@@ -281,7 +281,9 @@ def test_csv_at_every_door_of_lists_and_qrels(tmp_path: Path) -> None:
     """Names have commas and blanks; ranks beside scores are looked at as elsewhere."""
     path = tmp_path / "qrels.csv.gz"
     path.write_bytes(gzip.compress(b'query,document\r\n"oslo, city",d 3\r\n\r\nrome,d9\r\n'))
-    run = written(tmp_path, 'query,document,score\n"oslo, city",d9,1\n"oslo, city",d 3,2\n', "r.csv")
+    run = written(
+        tmp_path, 'query,document,score\n"oslo, city",d9,1\n"oslo, city",d 3,2\n', "r.csv"
+    )
     known = written(tmp_path, 'query,document\n"oslo, city",d9\n', "known.csv")
     task = tr.retrieval.Task(path, entities=9, known={"train": known})
     report = task.evaluate_lists({**tr.read_run(run), "rome": {"d 3": 2, "d9": 1}})

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 AXES = {"rows": 0, "columns": 1}
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
+TEXT = "ranks in a file of text"
+# The columns of such a file that are a rank, of which it has one or two, and those of labels.
+RANKS = ({"rank"}, {"optimistic", "pessimistic"})
+RANK_LABELS = {"side", "relation", "query", "target", "unit"}
 
 
 def archive_kind(argument: str, path: str) -> str:
@@ -60,12 +64,60 @@ def archive_kind(argument: str, path: str) -> str:
 # -- scores, or ranks ------------------------------------------------------------------------------
 
 
+def read_ranks(path: str, candidates: Any) -> tr.Ranks:
+    """Read the ranks of another tool, as `Ranks.from_ranks` takes them: text below a header."""
+    # Scores alone do not need it.
+    from ..records.text import csv_fields, fields_of, is_csv, is_integer_text, line_of, text_lines
+
+    title = f"scores: {path}"
+    rows: list[list[str]] = []
+    for number, line in text_lines("scores", path):
+        fields = csv_fields(title, number, line) if is_csv(path) else fields_of(line, "tabs")
+        if rows and (len(fields) != len(rows[0]) or not all(fields)):
+            expected = f"{len(rows[0])} fields, none empty"
+            raise InputValueError(title, expected=expected, got=line, place=f"line {number}")
+        rows.append(fields)
+    names = rows[0] if rows else []
+    of_ranks = set(names).difference(RANK_LABELS, {"candidates"})
+    has_sizes = ("candidates" in names) != (candidates is not None)
+    if of_ranks not in RANKS or len(set(names)) < len(names) or not has_sizes:
+        expected = "a first line that names the columns rank, or optimistic and pessimistic, "
+        expected += "candidates (or else --candidates), perhaps side, relation, query, target, "
+        expected += "unit, and no others; scores need TARGETS, and lists are read by "
+        expected += f"`truerank retrieval --qrels QRELS --lists {path} --candidates N`"
+        raise InputValueError(title, expected=expected, got=", ".join(names))
+    columns: dict[str, Any] = {"candidates": candidates}
+    for place, name in enumerate(names):
+        columns[name] = texts = [fields[place] for fields in rows[1:]]
+        if name not in RANK_LABELS:
+            for row, text in enumerate(texts):
+                if not is_integer_text(text):
+                    expected = f"an integer as the {name}; where ranks are the middle of a tie, as "
+                    expected += "2.5, columns optimistic and pessimistic say which"
+                    where = f"line {line_of(path, row + 1)}"
+                    raise InputValueError(title, expected=expected, got=text, place=where)
+            columns[name] = list(map(int, texts))
+    ranks = columns.pop("rank" if "rank" in names else "optimistic")
+    with argument_names(ranks=title, pessimistic=title):
+        return tr.Ranks.from_ranks(ranks, **columns)
+
+
 def read_targets(name: str, text: str) -> Any:
     """Read columns as `read_columns` does; saved ranks in their place are of another model."""
     if text.lower().endswith(".npz") and os.path.isfile(text) and archive_kind(name, text):
         expected = f"a .npy file, or a number; `truerank compare RANKS {text}` takes saved ranks"
         raise InputValueError(name, expected=expected, got=text)
     return options.read_columns(name, text)
+
+
+def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
+    """Return the ranks of a file, None where it has scores, and what it has."""
+    if os.path.isfile(path):
+        if archive_kind("scores", path):
+            return tr.load(path), SAVED
+        if "targets" not in values and not path.lower().endswith((".npy", ".npz")):
+            return read_ranks(path, values.pop("candidates", None)), TEXT
+    return None, "scores"
 
 
 @command(
@@ -92,8 +144,10 @@ def evaluate(values: Values) -> None:
     quotes ("part-*.npy"). Files may be larger than memory. TARGETS is a .npy file with the column
     of each true candidate, or a number: one column for all tasks. SCORES may also be the .npz file
     of ranks that --save of any command wrote; then no TARGETS are given, and the report is that of
-    this command. With --save FILE, a count that was stopped goes on from FILE.partial when the same
-    line is run again.
+    this command. Or it is text with the ranks of another tool, from 1 on, below a line that names
+    the columns: rank, or optimistic and pessimistic; candidates, unless --candidates says it;
+    perhaps side, relation, query, target, unit (tabs between them, in .csv commas). With --save
+    FILE, a count that was stopped goes on from FILE.partial when the same line is run again.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
@@ -101,36 +155,35 @@ def evaluate(values: Values) -> None:
         --split test --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
+    truerank evaluate ranks.tsv --candidates 14541 --filtered-by train,valid --save other.npz
     """
     labels = {LABELS[name]: value for name, value in values.pop("labels", {}).items()}
     filtered_by = values.pop("filtered_by", None)
     scores = values.pop("scores", None)
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
-    saved_ranks = None
-    if os.path.isfile(scores) and archive_kind("scores", scores):
-        saved_ranks = tr.load(scores)
-    else:
+    known_ranks, kind = open_ranks(scores, values)
+    if known_ranks is None:
         with argument_names(queries="--labels query"):
             arguments = read_arguments(scores, values, labels)
 
     def count() -> tr.Ranks:
-        if saved_ranks is None:
+        if known_ranks is None:
             ranks = tr.rank(**arguments)
         else:
-            ranks = saved_ranks
+            ranks = known_ranks
             options.note_file(scores)  # Only now, as the same line may save ranks in it.
         if labels:
             with argument_names(queries="--labels query"):
                 ranks = ranks.with_labels(**labels)
         if filtered_by is None:
             return ranks
-        if not ranks.protocol.filter:
+        if not ranks.protocol.filter and kind != TEXT:
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_protocol(filter=filtered_by)
 
-    if saved_ranks is not None:
-        show_report(count, values, SAVED, unit=unit_of(saved_ranks))
+    if known_ranks is not None:
+        show_report(count, values, kind, unit=unit_of(known_ranks))
         return
     partial = arguments.get("checkpoint")
     show_report(count, values, "scores")
@@ -255,7 +308,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
             "their names"
         )
     expected = "ranks that --save of a command wrote, or runs alone with --qrels and --candidates"
-    got = "another file"
+    got = "another file; `truerank evaluate ranks.tsv --save` makes them of ranks in text"
     if are_runs:
         expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
         got = "saved ranks"

@@ -308,8 +308,8 @@ def _columns_of_csv(
             value = exact_number(value) if _is_number(value) else value
             if isinstance(value, str):
                 expected = f"a number as the {form.number_role} that a float64 holds"
-                place = f"line {number}"
-                raise InputValueError(title, expected=expected, got=repr(line), place=place)
+                where = f"line {number}"
+                raise InputValueError(title, expected=expected, got=repr(line), place=where)
             numbers.append(value)
     return columns, numbers
 

@@ -35,6 +35,7 @@ from .audit import graded_findings, kinds_differ, share_missed
 if TYPE_CHECKING:
     from ..inference import Interval
     from ..ranks.labels import LabelsLike
+    from ..ranks.protocol import Protocol
     from .audit import Summary
     from .reports import Report
 
@@ -575,17 +576,19 @@ def lines_above(report: Report) -> list[str]:
         words.append(f"filtered by {' + '.join(protocol.filter)}")
     else:
         words.append("unfiltered")
-    if protocol.ties is not None:
-        words.append(f"ties {protocol.ties}")
-    elif summary.tied_tasks == 1:
-        words.append("1 task is tied")
-    elif summary.tied_tasks:
-        words.append(f"{summary.tied_tasks:,} tasks are tied")
-    elif summary.tasks:
-        words.append("no ties")
+    if summary.tasks or protocol.ties:
+        words.append(_ties_in_words(summary, protocol))
     if report.weighting:
         words.append(report.weighting)
     return [f"{', '.join(words)}."]
+
+
+def _ties_in_words(summary: Summary, protocol: Protocol) -> str:
+    if protocol.ties:
+        return f"ties {protocol.ties}"
+    if summary.tied_tasks == 1:
+        return "1 task is tied"
+    return f"{summary.tied_tasks:,} tasks are tied" if summary.tied_tasks else "no ties"
 
 
 def _lines_of_queries(report: Report) -> list[str]:
