@@ -27,21 +27,23 @@ class IntegerSequence {
         if (!is_read || type.byteorder() != '=') array_ = Int64Array(array);
         require(array_.ndim() == 1, "integers: not one-dimensional");
         data_ = static_cast<const char*>(array_.data());
+        size_ = array_.size();
+        width_ = array_.itemsize();
         stride_ = array_.strides(0);
     }
-    std::int64_t size() const { return array_.size(); }
+    std::int64_t size() const { return size_; }
     const py::array& array() const { return array_; }
 
-    // Calls with some at a time, and where these begin.
+    // Calls with some at a time, and where these begin. It asks nothing of the array, as the GIL is released.
     template <class Take>
     void for_each_chunk(const Take& take) const {
         const auto address = reinterpret_cast<std::uintptr_t>(data_);
-        if (array_.itemsize() == 8 && stride_ == 8 && address % alignof(std::int64_t) == 0) {
+        if (width_ == 8 && stride_ == 8 && address % alignof(std::int64_t) == 0) {
             const auto* const values = reinterpret_cast<const std::int64_t*>(data_);
             take(std::span(values, static_cast<std::size_t>(size())), std::int64_t{0});
             return;
         }
-        if (array_.itemsize() == 8) {
+        if (width_ == 8) {
             copy_chunks<std::int64_t>(take);
         } else {
             copy_chunks<std::int32_t>(take);
@@ -65,6 +67,8 @@ class IntegerSequence {
 
     py::array array_;
     const char* data_;
+    std::int64_t size_;
+    py::ssize_t width_;
     py::ssize_t stride_;
 };
 

@@ -375,8 +375,9 @@ def mean_model(single: SingleModel) -> ChanceModel:
     (2.5, 0.6666666666666666)
     """
 
-    @model
     def moments_of_mean(tasks: Tasks, parameter: float = 0) -> Moments:
+        if not len(tasks.sizes):
+            return math.nan, math.nan
         return sum_over_tasks(tasks, *single(tasks.sizes, parameter))
 
     return moments_of_mean

@@ -34,8 +34,8 @@ BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational D
 class Metric:
     """A row of the tables of metrics: of ranks, or of queries with several right answers.
 
-    Of ranks it is g(mean(f(r))): f(r), r or 1 / r where all ranks are r. Of queries it is the mean
-    of their values.
+    Of ranks it is g(mean(f(r))) over the tasks; where all ranks are r it is g(f(r)). Of queries it
+    is the mean of their values.
 
     Attributes
     ----------
