@@ -45,8 +45,9 @@ TaskSubset::TaskSubset(std::vector<std::int64_t> ids, const Tasks& tasks, std::s
     if (tasks.is_partial()) tasks_.true_scores = true_scores_.data();
     for (const CountArray array : kCountArrays) {
         if (counts.*array == nullptr) continue;
-        const bool is_best = array == &Counts::best;
-        arrays_.emplace_back(ids_.size(), is_best ? std::numeric_limits<std::int64_t>::min() : 0);
+        // Numbers begin at 0, and the key of the best score below all keys.
+        const std::int64_t start = array == &Counts::best ? std::numeric_limits<std::int64_t>::min() : 0;
+        arrays_.emplace_back(ids_.size(), start);
         counts_.*array = arrays_.back().data();
     }
 }

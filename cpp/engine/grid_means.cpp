@@ -236,8 +236,8 @@ template <class C>
 Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
     const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
-    const Selection among = single_list(indptr, grid.right);
-    SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, among);
+    const Selection right_side = single_list(indptr, grid.right);
+    SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, right_side);
     // Gives each query one task, so that the memory for tasks limits the number of queries in a cell.
     for (std::int64_t i = 0; i <= grid.left_size(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
     // No list is longer than the other side.
@@ -245,23 +245,26 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
                                              TopScores<C>(std::min(k, grid.left_size())), sorted, nan};
     shared.left.reset(grid.left_size(), 0);
     shared.right.reset(grid.right_size(), 0);
-    // The lists of the columns stay in the last-level cache, roughly, as those of the queries do.
-    constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
-    const std::int64_t columns = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (execution.block == 0 && columns < std::min(longest, grid.right_size())) execution.block = columns;
+    // The lists of a block of columns stay in the last-level cache, roughly, as those of the queries do: where these
+    // are fewer columns than a block would have at most.
+    constexpr std::int64_t list_bytes = std::int64_t{16} << 20, largest_block = 1 << 16;
+    const std::int64_t block = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
+    if (execution.block == 0 && block < std::min(largest_block, grid.right_size())) execution.block = block;
     score_first(sorted, grid, k, scoring.lanes());
     sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
-    const auto mean = [&](TopScores<C>& lists, std::int64_t n, C* means) {
-        const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenPolls / (16 * lists.k()));
-        const Team team(n * lists.k() < kWorkBetweenPolls ? 1 : execution.threads, divide_up(n, step));
-        parallel_for(team, divide_up(n, step), execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+    const auto write_means = [&](TopScores<C>& lists, std::int64_t n, C* means) {
+        constexpr std::int64_t work_per_entry = 16;
+        const std::int64_t size = std::max<std::int64_t>(1, kWorkBetweenPolls / (work_per_entry * lists.k()));
+        const std::int64_t chunks = divide_up(n, size);
+        const Team team(n * lists.k() < kWorkBetweenPolls ? 1 : execution.threads, chunks);
+        parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
             if (stop.requested(worker == 0, kWorkBetweenPolls)) return;
-            for (std::int64_t i = chunk * step; i < std::min(n, (chunk + 1) * step); ++i) means[i] = lists.mean(i);
+            for (std::int64_t i = chunk * size; i < std::min(n, (chunk + 1) * size); ++i) means[i] = lists.mean(i);
         });
     };
-    mean(shared.left, grid.left_size(), left);
-    mean(shared.right, grid.right_size(), right);
+    write_means(shared.left, grid.left_size(), left);
+    write_means(shared.right, grid.right_size(), right);
     return {};
 }
 

@@ -61,7 +61,8 @@ std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing)
 }
 
 SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings) {
-    // The keys are copies: the arrays are the caller's, whose other threads could write to them during the sort.
+    // The keys are copies: the arrays are the caller's, whose other threads could write to them during the sort. They
+    // are clamped, so that whatever is written stays in bounds.
     struct Key {
         std::int64_t list, row, task;
         auto operator<=>(const Key&) const = default;
@@ -82,22 +83,22 @@ SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Em
     for (std::size_t i = 0; i < keys.size(); ++i) {
         sorted.order.push_back(keys[i].task);
         sorted.rows.push_back(keys[i].row);
-        const bool other_list = i == 0 || keys[i].list != keys[i - 1].list;
-        const auto at = static_cast<std::int64_t>(sorted.queries.size());
-        if (other_list || keys[i].row != keys[i - 1].row) {
+        const bool is_new_list = i == 0 || keys[i].list != keys[i - 1].list;
+        const auto query = static_cast<std::int64_t>(sorted.queries.size());
+        if (is_new_list || keys[i].row != keys[i - 1].row) {
             sorted.queries.push_back({keys[i].row, static_cast<std::int64_t>(i)});
         }
-        if (other_list) {
+        if (is_new_list) {
             CandidateView view{nullptr, 0, columns, columns};
             if (candidates) {
                 const Span span = candidates.span(keys[i].list);
                 view = {&candidates, span.start, span.length, columns, tasks.first_column};
             }
-            sorted.groups.push_back({at, at, view});
+            sorted.groups.push_back({query, query, view});
         }
         sorted.groups.back().last_query = static_cast<std::int64_t>(sorted.queries.size());
     }
-    sorted.queries.push_back({-1, static_cast<std::int64_t>(keys.size())});
+    sorted.queries.push_back({-1, static_cast<std::int64_t>(keys.size())});  // where the tasks of the last query end
     return sorted;
 }
 

@@ -346,7 +346,8 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
             std::int64_t at = task * k;
             for (const E& entry : shared.topk[static_cast<std::size_t>(task)].sorted(shared.k, buffer)) {
                 ids[at] = entry.column();
-                scores[at++] = entry.score();
+                scores[at] = entry.score();
+                ++at;
             }
         }
     });

@@ -272,8 +272,8 @@ TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::si
     }
 }
 
-// The functions below count the comparisons that hold. If they combined masks, GCC would take these apart, lane by
-// lane.
+// The functions below count the thresholds that a score is below. It reaches one, or is NaN, unless it is below all:
+// then count ^ all is 0. If masks were combined instead, GCC would take these apart, lane by lane.
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, const T* row_thresholds,
                                             const T* lane_thresholds) {
@@ -299,7 +299,8 @@ TRUERANK_INLINE void lanes_at_least_body(const T* scores, T row_threshold, const
     const auto least = A::broadcast(row_threshold);
     for (std::size_t at = 0; at < Vectors * A::size; at += A::size) {
         const auto score = A::load(scores + at);
-        const Counts below = A::add(A::add(Counts{}, score < least), score < A::load(lane_thresholds + at));
+        Counts below = A::add(Counts{}, score < least);
+        below = A::add(below, score < A::load(lane_thresholds + at));
         A::store(lanes + at, below ^ (Counts{} + 2));
     }
 }

@@ -96,6 +96,7 @@ def names_when_used(
     every = sorted([*module_of, *modules])
 
     def find(name: str) -> Any:
+        """Return the value of a name or a module of the package, which keeps it."""
         if name in module_of:
             value = getattr(import_module(module_of[name], package), name)
         elif name in modules or f".{name}" in names:

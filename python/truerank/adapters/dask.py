@@ -252,7 +252,7 @@ class ChunkStore(Store):
         return scores
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        """Return the chunks that are not empty, row by row."""
+        """Return the chunks that are not empty, row by row, however large they are."""
         tiles = []
         for i in np.flatnonzero(np.diff(self.tops)).tolist():
             for j in np.flatnonzero(np.diff(self.lefts)).tolist():

@@ -447,7 +447,7 @@ def evaluate_model(
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
-    reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
+    reporters = split_progress(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
     predicting: dict[str, Any] = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
     model.eval()
@@ -460,7 +460,7 @@ def evaluate_model(
                 expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
                 raise InputValueError("fused", expected=expected)
         parts = []
-        for (name, side), tell in zip(task.sides.items(), reports, strict=True):
+        for (name, side), tell in zip(task.sides.items(), reporters, strict=True):
             of_side = vectors.get(name)
             if isinstance(of_side, Vectors):
                 tell(0)

@@ -183,8 +183,9 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         return values
 
     def _rank(self, function: Any, queries: Any, documents: Any) -> Report:
-        of_models = library.SentenceTransformer.similarity
-        if getattr(function, "__func__", None) is of_models:
+        # A model's own score function stands for one of the library's, which it names.
+        similarity_of_models = library.SentenceTransformer.similarity
+        if getattr(function, "__func__", None) is similarity_of_models:
             name = function.__self__.similarity_fn_name
             function = library.SimilarityFunction.to_similarity_fn(name)
         similarity = SIMILARITIES.get(function)

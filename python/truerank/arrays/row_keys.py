@@ -166,10 +166,11 @@ class RowKeys:
         return keys
 
     def of(self, rows: slice | IntArray) -> IntArray:
-        """Return the keys of some rows, in an array of their own."""
+        """Return the keys of some rows, in a new array."""
         if self._coded is not None:
             return np.array(self._coded[rows])
-        keys = np.subtract(self._columns[0][rows], self.ranges[0][0], dtype=np.int64)
+        first_low, _ = self.ranges[0]
+        keys = np.subtract(self._columns[0][rows], first_low, dtype=np.int64)
         for column, (low, span) in zip(self._columns[1:], self.ranges[1:], strict=True):
             keys *= span
             keys += column[rows]

@@ -242,7 +242,7 @@ class StoredScores(ScoreSource):
         self.backend = backend
         self.stream = stream
         self.like = tensor
-        self._bits = bits_of(tensor)  # indexing knows few unsigned integers
+        self._bits = bits_of(tensor)  # Signed: torch indexes few unsigned integers.
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         return self._bits[rows, columns].view(self.dtype)

@@ -182,21 +182,21 @@ class DeviceCounts:
             self._pending.append(_Pending(scores.stream.record(), some, counts[None], true))
 
     def _counts(self) -> npt.NDArray[np.int64]:
-        """Wait for the counts."""
+        """Wait for the counts; return them by field and task, in the order of `NAMES`."""
         if self._table is None:
             totals = []
             for pending in self._pending:
                 pending.wait()
                 counts = pending.counts.numpy()
                 total = counts[0]
-                if len(counts) > 1:
+                if len(counts) > 1:  # Several parts of the columns were counted apart.
                     total = counts.sum(0)
-                    total[-1] = counts[:, -1].min(0)
+                    total[-1] = counts[:, -1].min(0)  # The last field is a column, the first NaN.
                 totals.append(total)
             if len(totals) == 1 and isinstance(self._pending[0].tasks, slice):
                 self._table = totals[0]
             else:
-                self._table = np.zeros((len(NAMES) + 1, len(self._tasks.targets)), np.int64)
+                self._table = np.zeros((FIELDS, len(self._tasks.targets)), np.int64)
                 for pending, total in zip(self._pending, totals, strict=True):
                     self._table[: len(total), pending.tasks] += total
         return self._table

@@ -142,8 +142,11 @@ class Intervals(dict[str, Interval], AsTable):
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each key; `metrics` chooses among the columns of numbers."""
-        level = next((f"{100 * interval.level:g} % " for interval in self.values()), "")
-        decimals = [decimals_within(x.decimals, x.low, x.high) for x in self.values()]
+        level = ""
+        decimals = []
+        for interval in self.values():
+            level = f"{100 * interval.level:g} % "  # All intervals have the same.
+            decimals.append(decimals_within(interval.decimals, interval.low, interval.high))
         columns = [
             Column("metric"),
             Column("value", decimals=decimals),

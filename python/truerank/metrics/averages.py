@@ -227,7 +227,7 @@ def median(sample: Sample, parameter: Parameter = 0) -> float:
     """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
     sample = _drop_weightless(sample)
     if sample.tied is None:
-        return median_of(sample.ranks, sample.weights)
+        return weighted_median(sample.ranks, sample.weights)
     tied = sample.tied.astype(np.float64)
     return _median_of_runs(sample.ranks, tied, tied, sample.weights)
 
@@ -238,7 +238,7 @@ def deviation(sample: Sample, parameter: Parameter = 0) -> float:
     middle = median(sample)
     first = sample.ranks
     if sample.tied is None:
-        return MAD_SCALE * median_of(np.abs(first - middle), sample.weights)
+        return MAD_SCALE * weighted_median(np.abs(first - middle), sample.weights)
     tied = sample.tied.astype(np.float64)
     # The positions of a tie up to the median, folded, and those above it are runs of distances.
     left = np.clip(np.floor(middle - first) + 1, 0, tied)
@@ -248,8 +248,8 @@ def deviation(sample: Sample, parameter: Parameter = 0) -> float:
     return MAD_SCALE * _median_of_runs(starts, sizes, np.r_[tied, tied], weights)
 
 
-def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The median of multiples of 1/4: for an even number of them the mean of the two middle ones.
+def weighted_median(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """The median of multiples of 1/4; of an even number of values the mean of the middle two.
 
     With weights it is the smallest value at which the cumulative weight reaches half the total;
     where that weight is exactly half, it is the mean of this value and the next. Values of weight 0
@@ -257,7 +257,7 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
 
     Examples
     --------
-    >>> median_of(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
+    >>> weighted_median(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
     5.5
     """
     if not values.size:
@@ -265,17 +265,18 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     if weights is None:
         return float(np.median(values))
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(rescale_weights(weights)[order])
-    half = reached[-1] / 2
-    slack = 0.0  # Whole numbers add up without rounding.
+    sums = np.cumsum(rescale_weights(weights)[order])
+    half = sums[-1] / 2
+    rounding = 0.0  # Whole numbers add up without it.
     if weights.max() > 2**20 or (weights != np.floor(weights)).any():
-        slack = 8 * len(values) * np.finfo(np.float64).eps * reached[-1]
-    first = np.searchsorted(reached, half - slack)
-    last = np.searchsorted(reached, half + slack, side="right")
-    if half and (not slack or values[order[first]] == values[order[last]]):
-        return float(values[order[first]] + values[order[last]]) / 2
-    ones = np.ones(len(values))
-    return _median_of_runs(values, (weights > 0) * ones, ones, weights)
+        rounding = 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
+    lower = np.searchsorted(sums, half - rounding)
+    upper = np.searchsorted(sums, half + rounding, side="right")
+    if half and (not rounding or values[order[lower]] == values[order[upper]]):
+        return float(values[order[lower]] + values[order[upper]]) / 2
+    # Rounded sums cannot decide. Those of runs are exact: each value is a run of one number.
+    sizes = (weights > 0).astype(np.float64)
+    return _median_of_runs(values, sizes, np.ones(len(values)), weights)
 
 
 def _median_of_runs(

@@ -260,13 +260,14 @@ class _Counts:
         """Nodes y >= x, and P(B(x) = B(y) = centre) times their weights (half at y = x)."""
         size, number, middle = self.split(x, x, centre)
         hit = np.minimum(x / size, 1)
-        left = np.maximum(size - x, 0)
-        s, _ = _saddle(hit[None], (left / size)[None], number, np.array([middle]))
+        above = np.maximum(size - x, 0)
+        s, _ = _saddle(hit[None], (above / size)[None], number, np.array([middle]))
         tilted = hit * np.exp(s)
 
         def logs(steps: FloatArray) -> FloatArray:
-            lower: FloatArray = np.log(np.maximum(left - steps[:, None], 0) / size + tilted)
-            return lower @ number
+            """Estimate the logarithms of the terms at y = x + steps, up to a constant."""
+            factors: FloatArray = np.log(np.maximum(above - steps[:, None], 0) / size + tilted)
+            return factors @ number
 
         y = np.array([x])
         weights = np.array([0.5])
@@ -275,8 +276,9 @@ class _Counts:
             y = np.append(y, x + steps)
             weights = np.append(weights, weights_of_steps)
         size, number, middle = self.split(x, float(y[-1]), centre)
-        each = np.ones(len(y))
-        joint, _ = invert(size, number, x * each, y, middle * each, point=True)
+        starts = np.full(len(y), x, dtype=np.float64)
+        centres = np.full(len(y), middle, dtype=np.float64)
+        joint, _ = invert(size, number, starts, y, centres, point=True)
         return y, np.exp(joint) * weights
 
 

@@ -114,7 +114,7 @@ def mean_rank(first: FloatArray, tied: IntArray) -> FloatArray:
 
 
 def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
-    """The share of positions r <= k, clip(k - a + 1, 0, m) / m.
+    """The share of positions r <= k in ties, clip(k - a + 1, 0, m) / m; a is `first`, m is `tied`.
 
     Examples
     --------

@@ -196,7 +196,7 @@ def _results(
         models_by_name = {name or "all tasks": report for name, report in models.items()}
         kinds_of_models = None if is_auto(kinds) else kinds
         has_intervals = _have_tasks(models)
-        has_groups = _have_few_groups(models, keys, options["unit"])
+        has_groups = _can_show_groups(models, keys, options["unit"])
         of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
         results.append(table(models_by_name, keys, **of_table))
     if len(models) == 1:
@@ -223,17 +223,25 @@ def _results(
     return text, json.dumps(numbers, allow_nan=False)
 
 
-def _have_few_groups(
+def _can_show_groups(
     models: Mapping[str, Report], keys: list[str] | None, unit: LabelsLike | None
 ) -> bool:
-    """Whether a table of several models can have their groups, and these are few enough to read."""
-    if len(models) == 1 or not (unit is None or isinstance(unit, str)):
+    """Whether a table of several models can show their groups: the same ones, few enough to read.
+
+    It cannot with units that have no name, nor with macro averages, which are of all groups.
+    """
+    has_unnamed_units = unit is not None and not isinstance(unit, str)
+    if len(models) == 1 or has_unnamed_units:
         return False
     first = next(iter(models.values()))
-    tasks = [each.group_tasks(first.sides[0]) for each in models.values() if each.by is not None]
-    are_alike = len(tasks) == len(models) and all(each == tasks[0] for each in tasks)
     has_macro = any(first.read_key(key).macro for key in keys or ())
-    return are_alike and len(tasks[0]) <= GROUPS_SHOWN and not has_macro
+    tasks_of_groups = []
+    for report in models.values():
+        if report.by is None:
+            return False
+        tasks_of_groups.append(report.group_tasks(first.sides[0]))
+    are_same = all(tasks == tasks_of_groups[0] for tasks in tasks_of_groups)
+    return are_same and len(tasks_of_groups[0]) <= GROUPS_SHOWN and not has_macro
 
 
 def _tables(results: Iterable[Any]) -> str:

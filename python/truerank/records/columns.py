@@ -316,7 +316,7 @@ def find_columns(
             got = f"columns {', '.join(map(repr, names[:8]))}"
             if len(names) > 8:
                 got += ", ..."
-        raise InputValueError(argument, expected=_expected(door, columns), got=got)
+        raise InputValueError(argument, expected=_expected_columns(door, columns), got=got)
     left_out = []
     for number, place in enumerate(others, door.needed):
         if has_further:
@@ -366,11 +366,11 @@ def _places(
     return {role: place_of_role[role] for role in door.roles if role in place_of_role}
 
 
-def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
-    """Return what messages expect of the columns of a door, and the way out."""
+def _expected_columns(door: Door, columns: Mapping[str, str | int] | None) -> str:
+    """Return what an error message says of the columns that a door expects, with advice."""
     if columns is not None:
-        placed = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
-        return f"columns {placed}, each once, as columns= says"
+        named_columns = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
+        return f"columns {named_columns}, each once, as columns= says"
     roles = ", ".join(door.roles)
     if door.needed < len(door.roles):
         roles += f" (the first {door.needed} at least)"

@@ -562,7 +562,8 @@ def _find_leaks(
     leaks = {}
     for name in splits.known:
         is_leak = np.zeros(splits.tested, dtype=bool)
-        is_leak[look_up(tested_keys, keys.of(splits.bounds[name]))[1]] = True
+        _, positions = look_up(tested_keys, keys.of(splits.bounds[name]))
+        is_leak[positions] = True
         if is_leak.any():
             leaks[name] = is_leak[first]
     return first, leaks

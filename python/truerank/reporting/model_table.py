@@ -155,11 +155,11 @@ def table(
         expected = "the name of a label, where groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     macro = has_groups or any(key.macro for key in keys.values())
-    unlike = _unlike(models, macro, allow_unlike)
+    reasons = _reasons_unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
     is_repeated = any(len(runs) > 1 for runs in models.values())
     _add_values(lines, keys, is_repeated)
-    notes_below = [f"{reason}." for reason in unlike]
+    notes_below = [f"{reason}." for reason in reasons]
     notes_below += _doubts(models)
     differing: set[tuple[int, str]] = set()
     if against is not None:
@@ -169,7 +169,7 @@ def table(
     if flag("interval", interval):
         models_of_lines = ((runs, unit) for runs in lines["reports"])
         notes_below += add_intervals(lines, keys, models_of_lines, confidence(level))
-    columns = metric_columns(keys, lines, percent=percent, is_ranked=not unlike)
+    columns = metric_columns(keys, lines, percent=percent, is_ranked=not reasons)
     first = next(iter(models.values()))[0]
     rows: Sequence[int] = range(len(lines["model"]))
     labels = [Column("model")]
@@ -464,17 +464,23 @@ def _references(
 # -- notes -----------------------------------------------------------------------------------------
 
 
-def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
-    """Say which models cannot be compared with the first, by the rule of `compare`, or refuse."""
+def _reasons_unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
+    """Return why models cannot be compared with the first; refuse them unless that is allowed.
+
+    The rule is that of `compare`. Each reason begins with the name of the model.
+    """
     reasons: list[str] = []
     for name, runs in models.items():
         reasons += (f"{name}: {difference}" for difference in _run_differences(runs))
     first, *others = models
+    first_runs = models[first]
     for name in others:
-        one, two = models[first], models[name]
-        for i in range(max(len(one), len(two))):  # These are runs of the same tasks, or folds.
-            pair = one[i % len(one)], two[i % len(two)]
-            reason = _why_unlike(*pair, (first, name), macro)
+        runs = models[name]
+        # These are runs of the same tasks, or folds; the fewer ones repeat.
+        for i in range(max(len(first_runs), len(runs))):
+            first_run = first_runs[i % len(first_runs)]
+            run = runs[i % len(runs)]
+            reason = _why_unlike(first_run, run, (first, name), macro)
             if reason:
                 reasons.append(f"{name} {reason}")
                 break
@@ -485,7 +491,7 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
 
 
 def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
-    """Say why two reports cannot be compared; an empty text where they can."""
+    """Return why two reports cannot be compared; an empty text where they can."""
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
         return f"cannot be compared with {names[0]}: unlike groups"
     try:

@@ -391,7 +391,9 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
 
 
 def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
-    """Keep, drop or refuse right answers that a known split has, too; say and return their number.
+    """Keep, drop or refuse leaks, right answers that a known split has, too; return their number.
+
+    A warning or an error names the first of them, and the findings of the sets mention them.
 
     Examples
     --------
@@ -405,23 +407,25 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     size = sets.entities.size
     is_leak = np.zeros(len(sets.pairs), dtype=bool)
     if sets.known:
-        tested, right_entities = sets.pairs.T
-        test_queries = distinct(tested)
-        right = codes_of_answers(test_queries, [(tested.__getitem__, right_entities)], size)
+        queries, entities = sets.pairs.T
+        test_queries = distinct(queries)
+        # A code stands for a pair of query and entity. Known pairs of other queries have none.
+        codes = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
         for queries, entities in sets.known.values():
-            known = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
-            is_leak[look_up(right, known)[1]] = True
+            known_codes = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
+            _, positions = look_up(codes, known_codes)
+            is_leak[positions] = True
     leaked = np.flatnonzero(is_leak)
     if len(leaked):
-        first = f"the first: {sets.name(leaked[0])}"
-        text = f"{len(leaked):,} right answers are in a known split, too ({first})"
+        first = sets.name(leaked[0])
+        text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
         if rule == "raise":
             raise InputValueError("qrels", text)
         if rule == "keep":
-            drop = 'leaks="drop"'
-            warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
-        what = "dropped" if rule == "drop" else "kept"
-        finding = ("leaks", len(leaked), f"{text}, {what}")
+            advice = 'leaks="drop" leaves them out'
+            warn_user(f"qrels: {text}; they are ranked like the others ({advice})")
+        outcome = "dropped" if rule == "drop" else "kept"
+        finding = ("leaks", len(leaked), f"{text}, {outcome}")
         sets = replace(sets, findings=(*sets.findings, finding))
     if rule == "drop":
         sets = sets.select(~is_leak)

@@ -523,27 +523,30 @@ class Task(SidedTask):
         )
 
     def _ids_of_listed_queries(self, named: Lists, title: str) -> IntArray:
-        """Return the query of each list; -1 for one that the task lacks, which may be an error."""
+        """Return the query of each list; -1 for one that the task lacks.
+
+        Such a query is an error where the task has been given all queries, and where it lacks all
+        of the lists' queries.
+        """
         is_text = bool(named.path)
         queries = self.names["query"]
         # Positions mean something only where somebody gave the order.
         are_positions = bool(named.queries) and not isinstance(named.queries[0], str)
         if are_positions and queries.words is not None:
-            queries.ids_of("ids", named.queries[:1])
+            queries.ids_of("ids", named.queries[:1])  # It refuses positions beside names.
             self._check_order_of_queries("ids")
         if self._all_queries_known:  # Others are an error, and no list is left over.
             query_ids = queries.ids_of(title, named.queries, is_text=is_text)
         else:
             elements = read_elements(title, named.queries, "queries")
             query_ids = queries.find(title, elements, is_text=is_text)
-        with_answers = self.answers.query_ids[:, 0]
-        if named.queries and len(with_answers) and not (query_ids >= 0).any():
-            first_with_answers = ", ".join(
-                repr(queries.label_of(code)) for code in with_answers[:3].tolist()
-            )
-            problem = f"no query in common: right answers are of {first_with_answers}, "
-            first_listed = ", ".join(map(repr, named.queries[:3]))
-            raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
+        answered = self.answers.query_ids[:, 0]
+        if named.queries and len(answered) and not (query_ids >= 0).any():
+            first_answered = map(queries.label_of, answered[:3].tolist())
+            ours = ", ".join(map(repr, first_answered))
+            theirs = ", ".join(map(repr, named.queries[:3]))
+            problem = f"no query in common: right answers are of {ours}, ..."
+            raise InputValueError(title, f"{problem}, lists of {theirs}, ...")
         return query_ids
 
     def _ids_of_entries(self, named: Lists, title: str, entries: IntArray) -> IntArray:

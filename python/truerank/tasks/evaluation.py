@@ -191,9 +191,9 @@ def _rank_callables(
             got = type(scorers[name]).__name__
             raise InputTypeError(argument, expected="a callable", got=got)
     sizes = [len(side.query_ids) for side in task.sides.values()]
-    tellers = split_progress(reporter(rules.progress, sum(sizes), "queries"), sizes)
+    reporters = split_progress(reporter(rules.progress, sum(sizes), "queries"), sizes)
     ranks_of_sides = []
-    for (name, side), tell in zip(task.sides.items(), tellers, strict=True):
+    for (name, side), tell in zip(task.sides.items(), reporters, strict=True):
         with argument_names(scores=arguments[name]):
             ranks_of_sides.append(rank_batches(scorers[name], side, tell, **options))
     return ranks_of_sides
@@ -273,9 +273,9 @@ def _rank_scores(
             check_score_shape(shape_of(store), (height, side.n_candidates), noun)
         opened.append((argument, side, rows, store))
     sizes = [store.nbytes for *_, store in opened]
-    tellers = split_progress(reporter(listener, sum(sizes)), sizes)
+    reporters = split_progress(reporter(listener, sum(sizes)), sizes)
     ranks_of_sides = []
-    for (argument, side, rows, store), tell in zip(opened, tellers, strict=True):
+    for (argument, side, rows, store), tell in zip(opened, reporters, strict=True):
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, **side._selections, rules=rules)
             counts = count_scores(store, job, io, report_progress=tell).checked(job)
@@ -451,7 +451,10 @@ def _column_axis(task: Task, name: str) -> Axis:
 def split_progress(
     report_progress: Callable[..., None], sizes: Sequence[int]
 ) -> list[Callable[[int], None]]:
-    """Make what each of several counts of some sizes calls with how much of it is done.
+    """Make a function for each of several steps, which are done one after the other.
+
+    A step calls its function with how much of the step is done; that reports how much of all steps
+    is done. `sizes` are the amounts of work in the steps.
 
     Examples
     --------
