@@ -13,7 +13,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Outcome, Run
-from truerank.link_prediction import Sampled, Task, read_predictions
+from truerank.link_prediction import Sampled, Task
 
 # A small graph whose triples are names, and a model of it in small integers.
 ENTITIES = 12
@@ -223,29 +223,21 @@ def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
     predict(f"{timed} --filter fact").refuses(1, "--test: test.timed: expected 3 columns")
 
 
-@pytest.mark.parametrize(
-    ("line", "known", "options"),
-    [
-        ("", None, {}),
-        ("--known train=train.txt --candidates 20", {"train": "train.txt"}, {"candidates": 20}),
-        (
-            "--labels entities=names.txt --split dev",
-            None,
-            {"entities": list("abcde"), "split": "dev"},
-        ),
-    ],
-)
-def test_predictions(
-    predict: Callable[..., Outcome], line: str, known: Any, options: dict[str, Any]
-) -> None:
-    Path("predictions").write_text(
-        "a likes b\nHeads: c\t0.9\ta\t0.5\t\nTails: a\t0.5\t\nc likes b\nHeads:\nTails: b\t1\n"
-    )
-    Path("train.txt").write_text("c\tlikes\ta\n")
+@pytest.mark.parametrize("header", ["", "head\trelation\ttail\tscore\n"])
+def test_lists_of_each_side(predict: Callable[..., Outcome], header: str) -> None:
+    Path("test.txt").write_text("a\tlikes\tb\nc\tlikes\tb\n")
+    Path("tails.tsv").write_text(f"{header}c\tlikes\tb\t1\na\tlikes\ta\t2\na\tlikes\tb\t1\n")
+    Path("heads.tsv").write_text(f"{header}c\tlikes\tb\t0.9\na\tlikes\tb\t0.5\n")
     Path("names.txt").write_text("a\nb\nc\nd\ne\n")
-    assert predict(f"--lists predictions {line} --save ranks.npz").code == 0
-    expected = read_predictions("predictions").evaluate(known, **options).ranks
-    assert tr.load("ranks.npz").with_protocol(files=()) == expected
+    Path("known.txt").write_text("d\tlikes\te\n")
+    line = "--test test.txt --known train=known.txt --labels entities=names.txt"
+    line += " --lists tail=tails.tsv"
+    assert predict(f"{line} --lists head=heads.tsv --save ranks.npz").code == 0
+    ranks = tr.load("ranks.npz")
+    assert ranks.optimistic.tolist() == [1, 1, 2, 1]
+    assert {"heads.tsv", "tails.tsv"} < {file.partition(" (")[0] for file in ranks.protocol.files}
+    predict(f"{line} --lists head=tails.txt").refuses(1, "tails.txt: No such file")
+    predict(line).refuses(1, "--lists head: expected lists for the side 'head'")
 
 
 def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
@@ -350,8 +342,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
             "7 (tail), each once, as columns= says",
         ),
         (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
-        ("--lists test.txt --part 0::2", 2, "--part cannot apply to predictions"),
-        (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
+        (f"{KNOWN} --lists test.txt", 2, "--lists': expected SIDE=FILE"),
     ],
 )
 def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, message: str) -> None:

@@ -43,7 +43,10 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     (folder / "predictions.txt").write_text("a likes b\nHeads: a\t0.5\tc\t0.25\nTails: b\t0.5\n")
     task = lp.Task(TRIPLES, KNOWN, entities=ENTITIES)
     scores = {side: LIKES for side in BOTH_SIDES}
-    lists = {side: [[0, 1], [1]] for side in BOTH_SIDES}
+    lists = {
+        "tail": {("a", "likes"): ["a", "b"], ("b", "likes"): ["c"]},
+        "head": {("likes", "b"): ["a", "b"], ("likes", "c"): ["b"]},
+    }
     vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
     predictions = lp.read_predictions(folder / "predictions.txt")
     return [

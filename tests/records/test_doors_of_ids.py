@@ -202,10 +202,15 @@ PYTHON_DOORS: dict[str, Door] = {
         candidates,
     ),
     "lists": Door(
-        lambda order, x: counted(task_of(order, []).evaluate_lists([list(x)]).ranks), listed
+        lambda order, x: counted(
+            task_of(order, []).evaluate_lists({(first(order), "r"): list(x)}).ranks
+        ),
+        listed,
     ),
     "lists of relations": Door(
-        lambda order, x: counted(relation_task(order).evaluate_lists(relation=[list(x)]).ranks),
+        lambda order, x: counted(
+            relation_task(order).evaluate_lists(relation={("a", "a"): list(x)}).ranks
+        ),
         listed,
     ),
     "aligned pairs: left": Door(
@@ -319,6 +324,10 @@ TEXT_DOORS: dict[str, tuple[str, Door]] = {
         "{1}\tr\t{0}",
         Door(lambda order, x: task_of(order, str(x)).tail.filter[1].tolist(), with_first),
     ),
+    "text: lists": (
+        "{1}\tr\t{0}",
+        Door(lambda order, x: counted(task_of(order, []).evaluate_lists(x).ranks), listed),
+    ),
     "text: aligned pairs": (
         "{0}\t{0}",
         Door(
@@ -358,6 +367,12 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 def places_at(door: str, order: Any, elements: list[Any]) -> list[int]:
     """Return positions; a mask of integers is refused where a set of ids is asked for."""
+    are_names = all(isinstance(one, str) for one in elements)
+    are_ints = all(isinstance(one, (int, np.integer)) for one in elements) and not any(
+        isinstance(one, bool) for one in elements
+    )
+    if door.startswith("lists") and (are_names or are_ints) and len(set(elements)) < len(elements):
+        raise ValueError(elements)  # repeats are looked for first
     places = places_of(order, elements)
     is_of_integers = len(elements) == 3 and not any(isinstance(one, str) for one in elements)
     if is_set(door) and is_of_integers and set(elements) <= {0, 1}:

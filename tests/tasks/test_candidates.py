@@ -204,15 +204,14 @@ def test_lists_count_by_the_definition(
             numbers.append(scores)
             by_id = dict(zip(listed, scores, strict=True))
             expected.append(plain_list_counts(by_id, triple[column], among, without))
-        lists[side] = ids
-        if has_scores:
-            width = max(map(len, ids))
-            padded = [each + [-1] * (width - len(each)) for each in ids]
-            filled = [each + [0.0] * (width - len(each)) for each in numbers]
-            shape = len(ids), width
-            lists[side] = tr.TopK(
-                np.array(padded, np.int64).reshape(shape), np.array(filled).reshape(shape)
-            )
+        width = max(map(len, ids))
+        padded = [each + [-1] * (width - len(each)) for each in ids]
+        filled = [each + [0.0] * (width - len(each)) for each in numbers]
+        shape = len(ids), width
+        lists[side] = tr.TopK(
+            np.array(padded, np.int64).reshape(shape),
+            np.array(filled).reshape(shape) if has_scores else None,
+        )
     if wrong:
         refusal(ValueError, "candidates of the query", problem.task.evaluate_lists, **lists)
         return

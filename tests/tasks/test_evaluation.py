@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,79 @@ def test_keys_have_the_further_columns_behind(time: Any, other: Any) -> None:
 
 
 PERMUTED = Task([(1, 0, 0), (0, 0, 1)], {}, entities=[1, 0], relations=1, sides=["tail"])
+LISTS: list[Any] = [
+    {("b", "r"): ["a"], ("a", "r"): ["b", "a"]},
+    {("b", "r"): {"a": 0.5}, ("a", "r"): {"a": 0.1, "b": 0.9}},
+    pd.DataFrame({"t": ["b", "a", "a"], "h": ["a", "b", "a"], "r": ["r"] * 3}),
+    pd.DataFrame(
+        {"head": list("aab"), "relation": ["r"] * 3, "tail": list("aba"), "score": [0.1, 0.9, 0.5]}
+    ),
+    "a\tr\ta\t0.1\nb\tr\ta\t0.5\na\tr\tb\t0.9\n",
+    "tail\tscore\thead\trelation\na\t0.1\ta\tr\na\t0.5\tb\tr\nb\t0.9\ta\tr\n",
+]
+
+
+def named(**options: Any) -> Task:
+    return Task(NAMED, {}, entities=["a", "b", "c"], relations=["r"], sides=["tail"], **options)
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_lists_say_whose_they_are(lists: Any, tmp_path: Path) -> None:
+    if isinstance(lists, str):
+        (tmp_path / "lists.tsv").write_text(lists)
+        lists = tmp_path / "lists.tsv"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = named().evaluate_lists(lists)
+        joined = tr.concatenate([named()[i::2].evaluate_lists(lists).ranks for i in (1, 0)])
+    assert report["mrr"] == 1
+    assert report.ranks.listed.all()
+    assert joined.above.tolist() == report.ranks.above.tolist()
+    assert not report.audit("unused lists")
+
+
+def test_heads_given_as_tails_are_no_lists_of_heads() -> None:
+    lists = {(0, 0): [1], (1, 0): [0], (2, 0): [2]}
+    task = Task([(0, 0, 1), (1, 0, 0), (2, 0, 2)], {}, entities=5, relations=1)
+    words = r"^head: 2 of 3 queries with right answers have no list"
+    with pytest.warns(UserWarning, match=words):
+        assert task.evaluate_lists(lists, head=lists)["tail.mrr"] == 1
+
+
+def test_missing_lists_are_warned_of_and_others_counted() -> None:
+    lists = {("a", "r"): ["b"], ("c", "r"): ["nobody"]}
+    words = r"^tail: 1 of 2 queries with right answers have no list \(\('b', 'r'\)\)"
+    with pytest.warns(UserWarning, match=words):
+        report = named().evaluate_lists(lists)
+    assert report.ranks.listed.tolist() == [False, True]
+    findings = {finding.name: finding.count for finding in report.audit()}
+    assert (findings["missing lists"], findings["unused lists"]) == (1, 1)
+
+
+LISTS_REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ([["b"], ["a"]], {}, TypeError, r"tail: expected \{\(head, relation\): \{tail: score\}\}, or "),
+    ({"a": ["b"]}, {}, TypeError, r"tail: expected .*, got the key 'a'"),
+    ({("a", "r", "b"): ["b"]}, {}, TypeError, r"got the key \('a', 'r', 'b'\)"),
+    ({("a", "r"): ["b", "b"]}, {}, ValueError, r"the list of \('a', 'r'\) has 'b' twice"),
+    ({("c", "r"): ["b"]}, {}, ValueError, "no query in common: those of the task are"),
+    ({("a", "r"): ["d"], ("b", "r"): []}, {}, ValueError, "'d' .* none of the 3 entities"),
+    (
+        {("a", "r"): ["b"], ("b", "r"): ["a"]},
+        {"row_queries": {"tail": [("a", "r"), ("b", "r")]}},
+        TypeError,
+        "row_queries: expected keys of sides whose lists are a TopK",
+    ),
+    (pd.DataFrame({"head": ["a"], "tail": ["b"]}), {}, ValueError, "columns head, relation, tail"),
+]
+
+
+@pytest.mark.parametrize(("lists", "options", "kind", "words"), LISTS_REFUSED)
+def test_lists_that_do_not_say_whose_they_are_are_refused(
+    lists: Any, options: Any, kind: Any, words: str
+) -> None:
+    refusal(kind, words, named().evaluate_lists, lists, **options)
+
+
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     ({"tail": [(0, 0)]}, ValueError, r"row_queries: tail: 1 of 2 queries of the task have no row"),
     ({"tail": [*FIRST, (0, 0)]}, ValueError, r"row_queries: tail: .*got \(0, 0\) in several rows"),

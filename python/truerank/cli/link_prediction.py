@@ -9,11 +9,11 @@ import click
 
 from ..arrays.input_files import is_npy
 from ..errors import InputValueError, argument_names, warn_user
-from ..link_prediction import Sampled, Task, read_predictions
+from ..link_prediction import Sampled, Task
 from ..link_prediction.sides import FILTERS
 from . import options
 from .options import Values, command, option, take
-from .output import bar, counter, open_model, show_report
+from .output import counter, open_model, show_report
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -75,7 +75,12 @@ def parse_candidates(option: str, text: str) -> Any:
     "Scores of all entities as tails, or as heads, or of all relations, in place of vectors: "
     "tail=S.npy. Files are as for evaluate.",
 )
-@option("--lists", options.INPUT, "Predictions of AnyBURL, in place of --test and a model.")
+@option(
+    "--lists",
+    options.Value(lambda _, path: options.note_file(path), "side=file", SIDES),
+    "Lists of the top candidates, in place of vectors: tail=lists.tsv, with the columns head, "
+    "relation, tail and score, by a header or in this order.",
+)
 @option(
     "--labels",
     options.Value(options.read_names, "kind=file", KINDS),
@@ -95,7 +100,7 @@ def parse_candidates(option: str, text: str) -> Any:
     options.Value(parse_candidates, "name|file"),
     "Candidates: all (the default), those of train or another known split, typed (seen there with "
     "the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many negatives, of "
-    "that split), or .npy of ids. Of --lists: how many entities there are.",
+    "that split), or .npy of ids.",
 )
 @option(
     "--unseen",
@@ -117,25 +122,17 @@ def predict_links(values: Values) -> None:
         --entities E.npy --queries tail=T.npy --queries head=H.npy --similarity l1 --by relation
     truerank link-prediction --known train=train.txt --test test.txt
         --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
-    truerank link-prediction --lists predictions --known train=train.txt --known valid=valid.txt
+    truerank link-prediction --known train=train.txt --test test.txt --lists tail=predictions.tsv
     """
     known = values.pop("known", {})
     labels = values.pop("labels", {})
     of_labels = argument_names(entities="--labels entities", relations="--labels relations")
-    if "lists" in values:
-        path = values.pop("lists")
-        facts = take(values, f"sides split candidates {options.COUNTING}") | labels
-
-        def evaluate_predictions() -> Any:
-            with of_labels:
-                predictions = read_predictions(path, progress=bar())
-                return predictions.evaluate(known or None, **facts)
-
-        show_report(evaluate_predictions, values, "predictions")
-        return
     if "test" not in values:
         raise click.UsageError("Missing option '--test'.")
-    kind, model = open_model(values, "entities queries relations", needs_all=False)
+    if "lists" in values:
+        kind, model = "lists", values.pop("lists")
+    else:
+        kind, model = open_model(values, "entities queries relations", needs_all=False)
     test = values.pop("test")
     sizes = count_candidates(kind, model) if values.pop("ids", is_npy(test)) else {}
     facts = take(
@@ -159,7 +156,7 @@ def predict_links(values: Values) -> None:
             "no --known: only the answers in --test are left out, so that other true answers count "
             "as wrong ones"
         )
-    option_of_sides = "--scores" if kind == "scores" else "--queries"
+    option_of_sides = f"--{kind}".replace("vectors", "queries")
     with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
         show_report(
             counter(task, kind, model, values),

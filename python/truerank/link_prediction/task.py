@@ -533,6 +533,8 @@ class Task(SidedTask):
         head: Any = None,
         relation: Any = None,
         row_queries: Mapping[str, Any] | None = None,
+        columns: Mapping[str, str | int] | None = None,
+        duplicates: str = "raise",
         **options: Unpack[ListOptions],
     ) -> Report:
         """Evaluate lists of the top candidates, which may miss the right ones.
@@ -543,15 +545,23 @@ class Task(SidedTask):
 
         Parameters
         ----------
-        tail, head, relation : TopK, or list of lists
-            Those of each side, whose rows are those of `evaluate_embeddings`: what
-            `truerank.topk_embeddings` returns, whose ids are positions, or a list of labels or ids
-            for each row, the best first.
+        tail, head, relation : mapping, table, path, or TopK
+            Those of each side. By key: ``{(head, relation): {tail: score}}``, or ``{(head,
+            relation): [tails]}``, the best first; keys are as for `row_queries`, (relation, tail)
+            for heads. A table or a text file with the columns head, relation, tail and score, in
+            any order where they have names; without scores, the order of rows says all. A query
+            without a list has an empty one, and lists of other queries are not used. Or what
+            `truerank.topk_embeddings` returns, whose ids are positions, and whose rows are those of
+            `evaluate_embeddings`.
         row_queries : dict of str to keys, optional
             By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
+        columns : dict of str to (str or int), optional
+            The name or the number of the column of each role, as "head" and "score", in tables.
+        duplicates : {"raise", "first"}
+            What a list has twice, as in `retrieval.Task.evaluate_lists`.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
@@ -562,20 +572,27 @@ class Task(SidedTask):
         Raises
         ------
         TypeError, ValueError
-            As `truerank.rank_lists` does, for a side without its lists, another number of lists,
-            and for what is listed and no candidate of its query, unless it is filtered or a right
-            answer.
+            As `truerank.rank_lists` does, for a side without its lists, lists that do not say whose
+            they are, and for what is listed and no candidate of its query, unless it is filtered or
+            a right answer.
+
+        Warns
+        -----
+        UserWarning
+            If queries have no list: it names the first three.
 
         Examples
         --------
         >>> from truerank.link_prediction import Task
         >>> task = Task([(0, 0, 1)], {"train": [(0, 0, 2)]}, entities=9, sides=("tail",))
-        >>> report = task.evaluate_lists([[2, 5, 1]])
-        >>> report["tail.mr"]
+        >>> task.evaluate_lists({(0, 0): [2, 5, 1]})["tail.mr"]
         2.0
+        >>> task.evaluate_lists({(0, 0): {1: 0.5, 5: 0.25}})["tail.mr"]
+        1.0
         """
         lists = {"tail": tail, "head": head, "relation": relation}
-        return evaluate(self, "lists", lists, options, row_queries=row_queries)
+        reading = {"columns": columns, "duplicates": duplicates}
+        return evaluate(self, "lists", lists, options, row_queries=row_queries, reading=reading)
 
 
 def _read_sides(sides: Any) -> list[str]:

@@ -101,6 +101,11 @@ class Door:
             return f"at least {columns}"
         return columns
 
+    @property
+    def is_of_lists(self) -> bool:
+        """Whether rows belong to lists, which have an order."""
+        return "rank" in self.roles
+
     def role_of(self, name: Any) -> str | None:
         """Return the role that a name stands for; None: it stands for none.
 
@@ -174,6 +179,36 @@ LISTS = Door(
     "first]}, or TopK(ids, scores); dict(zip(queries, lists)) makes lists a mapping",
     mappings="{query: {id: score}}, or {query: [ids, the best first]}",
 )
+
+
+def door_of_lists(roles: Sequence[str]) -> Door:
+    """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
+
+    Examples
+    --------
+    >>> door = door_of_lists(["relation", "tail", "head"])
+    >>> door.mappings
+    '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
+    >>> list(door.roles)
+    ['head', 'relation', 'tail', 'score', 'rank']
+    """
+    *of_key, listed = roles
+    names = FACTS.roles | PAIRS.roles
+    in_order = [role for role in names if role in roles]
+    in_order += [role for role in roles if role not in names]
+    key = of_key[0] if len(of_key) == 1 else f"({', '.join(of_key)})"
+    mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
+    return Door(
+        "lists by key",
+        {role: names.get(role, frozenset({role})) for role in in_order}
+        | {role: LISTS.roles[role] for role in ("score", "rank")},
+        needed=len(roles),
+        forms=f"{mappings}, a table or a path with the columns {', '.join(in_order)} and score, or "
+        "TopK(ids, scores)",
+        mappings=mappings,
+    )
+
+
 DOORS = (FACTS, PAIRS, JUDGEMENTS, LISTS)
 
 
@@ -425,7 +460,7 @@ def read_columns(
     elif isinstance(value, kind_of("pyarrow", "Table")):
         names = list(value.column_names)
         table = list(map(_plain_column, value.columns))
-    elif isinstance(value, tuple) and not hasattr(value, "_fields") and door is not LISTS:
+    elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
         table = _columns_of_tuple(argument, value)
     elif has_rows:
         table = _columns_of_rows(argument, value, door.forms)

@@ -21,7 +21,6 @@ from ..arrays.input_files import is_npy, read_npy
 from ..errors import InputTypeError, InputValueError
 from ..naming import format_count
 from .columns import (
-    LISTS,
     NO_FORM,
     NUMBERS,
     Door,
@@ -242,21 +241,25 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     are_scored = {isinstance(each, Mapping) for each in lists}
     for query, each in value.items():
         is_odd = not isinstance(each, Mapping) and (
-            not is_column(each) or (door is LISTS and isinstance(each, Set))
+            not is_column(each) or (door.is_of_lists and isinstance(each, Set))
         )
         if len(are_scored) > 1 or is_odd:
             got = f"{query!r}: {reprlib.repr(each)}"
             raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
     asked = IdTable({}, title=argument)
-    add_column(asked, "query", list(value), door, {})
+    if door.needed > 2:
+        _check_keys(argument, value, door)
+        asked.ids["query"], asked.labels["query"] = code_names(tuple(value))
+    else:
+        add_column(asked, "query", list(value), door, {})
     values: dict[str, Any] = {}
     if True in are_scored:
         counts = np.array(list(map(len, lists)), np.int64)
-        values["score" if door is LISTS else "relevance"] = list(
+        values["score" if door.is_of_lists else "relevance"] = list(
             chain.from_iterable(each.values() for each in lists)
         )
         documents: Any = list(chain.from_iterable(lists))
-    elif door is LISTS:
+    elif door.is_of_lists:
         queries = list(value)
         counts, documents = joined_rows(
             argument, lists, "a list of ids, or {id: score}", lambda i: f"for {queries[i]!r}"
@@ -275,11 +278,18 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     return table
 
 
+def _check_keys(argument: str, keys: Iterable[Any], door: Door) -> None:
+    """Refuse keys that are no tuples with an element for each role but the last."""
+    for key in keys:
+        if not isinstance(key, tuple) or len(key) != door.needed - 1:
+            raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
+
+
 def add_column(
     table: IdTable, role: str, values: Any, door: Door, names: dict[str, _core.Names]
 ) -> None:
     """Add a column of labels or integers to a table."""
-    if door is LISTS:
+    if door.is_of_lists:
         table.ids[role], table.labels[role] = code_names(checked_names(table.title, values))
         return
     roles = door.needed_roles

@@ -25,7 +25,7 @@ from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounde
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .columns import JUDGEMENTS, LISTS, check_columns, checked_names
+from .columns import JUDGEMENTS, LISTS, check_columns, checked_names, door_of_lists
 from .id_tables import IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
@@ -458,6 +458,7 @@ def read_lists(
     columns: Any = None,
     progress: bool | Listener | None = None,
     duplicates: str | None = None,
+    roles: Sequence[str] = ("query", "document"),
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
 
@@ -475,6 +476,9 @@ def read_lists(
     progress : callable or bool, optional
     duplicates : {"raise", "first"}, optional
         As in `read_run`; None: they are an error, and the caller has no such option.
+    roles : sequence of str
+        Those of a query, of which a key is a tuple if there are several, and then that of what is
+        listed.
 
     Raises
     ------
@@ -485,13 +489,19 @@ def read_lists(
     --------
     >>> read_lists("ids", {"q1": {"d7": 2.5, "d3": 1.5}})["q1"]
     {'d7': 2.5, 'd3': 1.5}
+    >>> table = np.array([("a", "r", "x", 0.5)], "U1, U1, U1, f8")
+    >>> table.dtype.names = "head", "relation", "tail", "score"
+    >>> dict(read_lists("tail", table, roles=("head", "relation", "tail")))
+    {('a', 'r'): {'x': 0.5}}
     """
-    columns = check_columns(columns, LISTS)
+    door = LISTS if roles[0] == "query" else door_of_lists(roles)
+    columns = check_columns(columns, door)
     if duplicates is not None:
         choice("duplicates", duplicates, _DUPLICATES)
-    if isinstance(value, Lists):
+    if isinstance(value, Lists) and len(roles) == 2:
         return value
-    table = read_table(argument, value, LISTS, columns=columns, progress=progress)
+    table = read_table(argument, value, door, columns=columns, progress=progress)
+    table = _with_keys(table, roles)
     values = table.values
     contradiction = ""
     if isinstance(value, Mapping) and values:
@@ -510,6 +520,33 @@ def read_lists(
         ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
         values["rank"] = ranks.astype(np.int64)
     return group_by_query(argument, table, contradiction, duplicates)
+
+
+def _with_keys(table: IdTable, roles: Sequence[str]) -> IdTable:
+    """Return a table of several columns as one of queries, whose names are keys, and documents."""
+    if "query" in table.ids:
+        return table
+    if not table.ids:  # The file has no lines.
+        none = np.zeros(0, np.int64)
+        return replace(
+            table, ids={"query": none, "document": none}, labels={"query": (), "document": ()}
+        )
+    labels = {
+        role: table.labels[role] if role in table.labels else table.names[role].listed()
+        for role in roles
+    }
+    *of_key, listed = roles
+    codes = codes_of(*[table.ids[role].astype(np.int64) for role in of_key])
+    first = codes.first()
+    words = [[labels[role][i] for i in table.ids[role][first].tolist()] for role in of_key]
+    return replace(
+        table,
+        ids={"query": codes.codes, "document": table.ids[listed]},
+        labels={
+            "query": tuple(zip(*words, strict=True)) if len(words) > 1 else tuple(words[0]),
+            "document": labels[listed],
+        },
+    )
 
 
 def _scores_of_mapping(
@@ -612,7 +649,7 @@ def _have_ranks(table: IdTable) -> bool:
     """
     form = table.form
     rank = form.places.get("rank")
-    if rank is None or form.number_role != "score":
+    if rank is None or form.number_role != "score" or "query" not in form.places:
         return False
     query = form.places["query"]
     lines = text_lines(table.path, table.path, has_comments=True)

@@ -113,15 +113,16 @@ def find_form(
     """
     title = f"{argument}: {path}"
     is_by_query = door.mappings != ""
-    blanks = " \t" if is_by_query else " "  # A line of tabs has empty fields of facts.
-    lines = text_lines(argument, path, blanks=blanks, has_comments=is_by_query)
+    has_comments = door.kind in _TREC
+    blanks = " \t" if has_comments else " "  # A line of tabs has empty fields of facts.
+    lines = text_lines(argument, path, blanks=blanks, has_comments=has_comments)
     number, line = next(lines, (0, ""))
     if not number:
         return _TREC.get(door.kind)
     between = "tabs"
     if is_csv(path):
         between = "commas"
-    elif is_by_query and "\t" not in line:
+    elif has_comments and "\t" not in line:
         between = "blanks"
     if between == "commas":
         fields = csv_fields(title, number, line)
@@ -140,7 +141,7 @@ def find_form(
         title += f": line {number}"
         are_roles = set(map(door.role_of, fields)).issuperset(door.needed_roles)
         is_header = are_named or (are_roles and not any(map(_is_number, fields)))
-        if not is_header and columns is None:
+        if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
         ways = "header=True, which says that the first line names the columns, or header=False"
@@ -154,7 +155,7 @@ def find_form(
         description=_describe(form, door),
         between=between,
         header=number if is_header else 0,
-        has_comments=is_by_query,
+        has_comments=has_comments,
     )
 
 
@@ -165,8 +166,8 @@ def _describe(form: Form, door: Door) -> str:
         if names is None:
             return ""
         return f'the first line reads "{" ".join(names)}", a header: left out'
-    kind = "run" if door is LISTS else "qrels"
-    roles = [role for role in ("query", "document", form.number_role) if role]
+    kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}.get(door.kind, door.kind)
+    roles = [role for role in (*door.needed_roles, form.number_role) if role]
     places = [form.places[role] for role in roles]
     if names is None:
         return f"{kind} with columns {', '.join(map(str, places))}"
@@ -262,11 +263,12 @@ def read_rows(
         fault, codes, numbers = _core.read_rows(text, rows, tables)
         if fault is not None:
             line, problem = fault
-            if not form.has_comments:
+            if not door.mappings:
                 wrong = text.split("\n")[line]
                 raise _wrong_row(title, door, form.between, first + line, wrong)
             if problem == _WIDTH:
-                problem = f"expected {form.width} fields, with a query and a document"
+                needed = " and ".join(f"a {role}" for role in door.needed_roles)
+                problem = f"expected {form.width} fields, with {needed}"
             elif problem == _NO_NUMBER:
                 problem = f"expected a number as the {form.number_role}"
             fault = line, f"{problem} ({form.description})"

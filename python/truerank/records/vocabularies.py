@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from .. import _core, counting
+from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..errors import InputTypeError, InputValueError
@@ -23,9 +23,9 @@ from ..inputs.checks import (
     plain_names,
     refuse_repeated,
 )
-from ..inputs.selection import indptr_of, refuse_mask_of_integers
+from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .columns import at_position, is_column, joined_rows, read_elements, wrong_form
+from .columns import at_position, read_elements
 from .text import (
     first_like_an_integer,
     is_id,
@@ -37,7 +37,6 @@ from .text import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..counting.lists import CandidateLists
     from .columns import Elements
 
     # Labels are in the order of their positions.
@@ -366,30 +365,6 @@ class Vocabulary:
         if isinstance(elements, np.ndarray):
             refuse_mask_of_integers(name, elements, self.size)
         return distinct(ids)
-
-    def lists_of(self, name: str, lists: Any) -> CandidateLists:
-        """Return the ids of a list of labels or ids for each query, in lists or arrays.
-
-        Raises
-        ------
-        InputTypeError, InputValueError
-            For another form, and for what names nothing.
-
-        Examples
-        --------
-        >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]]).ids
-        array([1, 0, 2])
-        """
-        forms = "TopK(ids, scores), or a list of lists, one for each query"
-        if not isinstance(lists, list):
-            raise wrong_form(name, lists, forms)
-        for row in lists:
-            if not is_column(row) or isinstance(row, (tuple, Set)):
-                raise wrong_form(name, lists, forms)
-        lengths, elements = joined_rows(name, lists, "labels or ids")
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        ids = self.ids_of(name, elements, lambda i: f"in list {row[i]}")
-        return counting.lists.as_lists((indptr_of(lengths), ids), None)
 
 
 def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:

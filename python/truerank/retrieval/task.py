@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -11,20 +12,25 @@ from .. import reporting
 from ..arrays.row_keys import are_among, distinct
 from ..counting.lists import CandidateLists, TopK, as_lists
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.array_likes import as_scores
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
-from ..inputs.selection import indptr_of, join_ranges
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
-from ..records.columns import first_names, read_elements
+from ..records.columns import read_elements
 from ..records.lists import read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import ALL
-from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
+from ..tasks.evaluation import (
+    ScoreOptions,
+    VectorOptions,
+    evaluate,
+    findings_of_keys,
+    lists_of_rows,
+    warn_of_missing,
+)
 from ..tasks.task import Task as SidedTask
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import SIDE, make_answers, read_candidates
@@ -444,8 +450,7 @@ class Task(SidedTask):
                 fields["files"] = (named.source,)
             self._warn_of_names(named, title, lists, options.get("order"))
         report = self._evaluate("lists", lists, options, title, **fields)
-        if missing:
-            _warn_of_missing(title, len(self.answers.query_ids), missing, unused)
+        warn_of_missing(title, len(self.answers.query_ids), missing, unused)
         report._of_lists = self._findings_of_lists(report, lists, missing, unused)
         return report
 
@@ -453,15 +458,7 @@ class Task(SidedTask):
         self, report: Report, lists: CandidateLists, missing: ListedNames, unused: ListedNames
     ) -> list[reporting.Finding]:
         """Find what lists lack, and what in them does not count."""
-        findings = []
-        if missing:
-            queries = format_count(len(missing), "query", "queries")
-            words = f"{queries} with right answers without a list, as {first_names(missing)}"
-            findings.append(reporting.Finding("missing lists", len(missing), words))
-        if unused:
-            number = format_count(len(unused), "list")
-            words = f"{number} of queries without right answers, as {first_names(unused)}"
-            findings.append(reporting.Finding("unused lists", len(unused), words))
+        findings = [*report._of_lists, *findings_of_keys(missing, unused)]
         lengths: Any = np.diff(lists.indptr)
         candidates = report.candidates
         if self.protocol.candidates == ALL and len(candidates) and candidates.min():
@@ -507,15 +504,8 @@ class Task(SidedTask):
         list_of_query[query_ids[is_used]] = np.flatnonzero(is_used)
         missing = with_answers[list_of_query[with_answers] == number]
         unused = np.flatnonzero(~is_used & is_left_over)
-        rows = list_of_query[order]
-        lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
-        entries = join_ranges(named.indptr[rows], lengths)
-        indptr = indptr_of(lengths)
-        scores = None
-        if named.scores is not None:
-            scores = as_scores(named.scores[entries], dtype)
-        ids = self._ids_of_entries(named, title, entries)
-        lists = CandidateLists(indptr, ids, scores, score_at=lambda i: named.score_at(entries[i]))
+        ids_of = partial(self._ids_of_listed_names, named, title)
+        lists = lists_of_rows(named, list_of_query[order], ids_of, dtype)
         return (
             lists,
             tuple(map(queries.label_of, missing.tolist())),
@@ -549,27 +539,17 @@ class Task(SidedTask):
             raise InputValueError(title, f"{problem}, lists of {theirs}, ...")
         return query_ids
 
-    def _ids_of_entries(self, named: Lists, title: str, entries: IntArray) -> IntArray:
-        """Return the ids of some entries of lists; only the names that these have must be known."""
-        numbers = named.ids[entries]
-        used = np.flatnonzero(np.bincount(numbers))
-        names = named.names
-        if len(used) < len(names):
-            names = tuple(map(named.names.__getitem__, used.tolist()))
+    def _ids_of_listed_names(self, named: Lists, title: str, names: ListedNames) -> IntArray:
+        """Return the ids of some of the names that lists have."""
         entities = self.names["entity"]
         if self._names_alone is not None:
-            ids_of_names = _ids_of_names_alone(self._names_alone, names)
-        elif named.path and entities.names is None and names:
+            return _ids_of_names_alone(self._names_alone, names)
+        if named.path and entities.names is None and names:
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"
             expected += f" ({advice}, whose digits are names)"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
-        else:
-            ids_of_names = entities.ids_of(title, names, is_text=bool(named.path))
-        id_of_number: IntArray = np.zeros(len(named.names), np.int64)
-        id_of_number[used] = ids_of_names
-        ids: IntArray = id_of_number[numbers]
-        return ids
+        return entities.ids_of(title, names, is_text=bool(named.path))
 
     def _warn_of_names(
         self, named: Lists, title: str, lists: CandidateLists, order: str | None
@@ -648,23 +628,3 @@ def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
     check_number_of_names(entities.size, known + new)
     ids[is_new] = known + np.arange(new)
     return ids
-
-
-def _warn_of_missing(
-    argument: str, n_queries: int, missing: ListedNames, unused: ListedNames
-) -> None:
-    """Warn of queries without a list, and of unused lists whose names look like theirs."""
-    text = (
-        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-        f"({first_names(missing)}), and count as if theirs were empty"
-    )
-    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
-    pairs = []
-    for name in missing:
-        other = unused_of_bare.get(str(name).strip().casefold())
-        if other is not None:
-            pairs.append(f"{other!r} for {name!r}")
-    if pairs:
-        text += "; there are lists of names that differ only in blanks or case: "
-        text += ", ".join(pairs[:3])
-    warn_user(f"{argument}: {text}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -14,8 +14,10 @@ from .. import counting, devices, embeddings
 from ..arrays.row_keys import distinct, first_equals, look_up, row_keys, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
+from ..counting.lists import CandidateLists, TopK
 from ..counting.ranking import rank
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..inputs.array_likes import as_scores
 from ..inputs.checks import Axis, by_position, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
@@ -26,9 +28,11 @@ from ..inputs.rules import (
     RuleOptions,
     read_rules,
 )
+from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count, import_extra
 from ..ranks.joining import join_ranks
-from ..records.columns import columns_of_keys
+from ..records.columns import columns_of_keys, first_names
+from ..records.lists import Lists, read_lists
 from ..reporting import Finding, Report
 from ..stores import Store, read_scores, shape_of
 from ..stores.on_device import copy_to_device
@@ -102,6 +106,7 @@ def evaluate(
     title: str = "",
     candidates: BySide = MappingProxyType({}),
     row_queries: Any = None,
+    reading: Mapping[str, Any] = MappingProxyType({}),
     **fields: Any,
 ) -> Report:
     """Rank what a model gives for each side of a task, and report the ranks of all.
@@ -125,6 +130,8 @@ def evaluate(
         The vectors of candidates, by what these are: "entities" or "relations".
     row_queries : mapping of str to keys, optional
         By side: the query of each row, as `_rows_to_hand_over` reads it.
+    reading : mapping of str to object
+        How lists are read that are by key: the options of `read_lists`.
     **fields
         Of the protocol.
     """
@@ -132,6 +139,10 @@ def evaluate(
     check_sides(task, values, what, title)
     arguments = {name: title or name for name in task.sides}
     rows, strangers = _rows_to_hand_over(task, row_queries, title)
+    findings = []
+    if strangers:
+        words = f"{format_count(strangers, 'row')} of queries that the task does not have"
+        findings.append(Finding("unused rows", strangers, words))
     if what == "a callable":
         ranks = _rank_callables(task, values, arguments, rules, options)
     elif what == "vectors":
@@ -141,11 +152,17 @@ def evaluate(
     elif what == "scores":
         ranks = _rank_scores(task, values, arguments, rows, rules, options.get("io"))
     else:
-        ranks = _rank_lists(task, values, arguments, rows, rules)
+        lists = {}
+        for name, value in values.items():
+            lists[name] = value
+            if name in task.sides and not isinstance(value, (TopK, CandidateLists)):
+                if name in (row_queries or ()):
+                    expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
+                    raise InputTypeError("row_queries", expected=expected)
+                lists[name] = read_lists(name, value, roles=task.roles[name], **reading)
+        ranks = _rank_lists(task, lists, arguments, rows, rules, findings)
     report = Report(join_sides(task, ranks, **fields), **task._report_options)
-    if strangers:
-        words = f"{format_count(strangers, 'row')} of queries that the task does not have"
-        report._of_lists = [Finding("unused rows", strangers, words)]
+    report._of_lists = findings
     return report
 
 
@@ -295,18 +312,23 @@ def _rank_lists(
     arguments: Mapping[str, str],
     rows_of_sides: Mapping[str, Rows],
     rules: Rules,
+    findings: list[Finding],
 ) -> list[Ranks]:
-    """Rank by lists of the top candidates."""
+    """Rank by lists of the top candidates, and add what is worth knowing of their queries."""
     ranks_of_sides = []
     for name, side in task.sides.items():
         value = lists[name]
         argument = arguments[name]
-        if isinstance(value, counting.lists.TopK):  # The ids of a TopK are positions.
+        if isinstance(value, TopK):  # The ids of a TopK are positions.
             with argument_names(ids=argument):
                 value = counting.lists.as_lists(value.ids, value.scores, rules.dtype)
-        elif not isinstance(value, counting.lists.CandidateLists):
-            value = task._vocabulary(name).lists_of(argument, value)
         rows, height, noun, _ = rows_of_sides[name]
+        files: tuple[str, ...] = ()
+        if isinstance(value, Lists):
+            files = (value.source,) if value.source else ()
+            value = _lists_by_key(task, name, value, rules.dtype, findings)
+            rows = side.rows
+            height = len(side.query_ids)
         number = len(value.indptr) - 1
         if number != height:
             expected = f"{height} lists, one for each {noun}"
@@ -322,8 +344,96 @@ def _rank_lists(
             ranks = counting.lists.rank_open_lists(
                 value, side.targets, side.n_candidates, rules, **tasks
             )
-        ranks_of_sides.append(ranks)
+        ranks_of_sides.append(ranks.with_protocol(files=files))
     return ranks_of_sides
+
+
+def _lists_by_key(
+    task: Task, name: str, named: Lists, dtype: Any, findings: list[Finding]
+) -> CandidateLists:
+    """Return the list of each query of a side by its key, empty where it has none.
+
+    Queries without a list are warned of; these, and lists of other queries, are findings.
+    """
+    side = task.sides[name]
+    roles = task.roles[name]
+    title = f"{name}: {named.path}" if named.path else name
+    columns: Any = [named.queries]
+    if len(roles) > 2:
+        columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
+    keys = task._ids_of_keys(name, title, columns, is_text=bool(named.path))
+    list_of_query, is_used, _ = match_keys(side.query_ids, keys)
+    missing = np.flatnonzero(list_of_query < 0)
+    if len(missing) == len(list_of_query) and len(keys):
+        two = f"those of the task are {task._key_of(name, 0)!r}, ..., of lists {named.queries[0]!r}"
+        raise InputValueError(title, f"no query in common: {two}, ...")
+    queries = tuple(task._key_of(name, query) for query in missing.tolist())
+    others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
+    unused = tuple(named.queries[i] for i in others)
+    warn_of_missing(title, len(list_of_query), queries, unused)
+    findings += findings_of_keys(queries, unused)
+    list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
+    ids_of = partial(task._vocabulary(name).ids_of, title, is_text=bool(named.path))
+    return lists_of_rows(named, list_of_query, ids_of, dtype)
+
+
+def lists_of_rows(
+    named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
+) -> CandidateLists:
+    """Return the lists at some rows, of which the one behind the last is empty, with ids for names.
+
+    Only the names that these lists have need an id.
+    """
+    lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
+    entries = join_ranges(named.indptr[rows], lengths)
+    numbers = named.ids[entries]
+    used = np.flatnonzero(np.bincount(numbers))
+    names = named.names
+    if len(used) < len(names):
+        names = tuple(map(named.names.__getitem__, used.tolist()))
+    id_of_number: IntArray = np.zeros(len(named.names), np.int64)
+    id_of_number[used] = ids_of(names)
+    scores = None if named.scores is None else as_scores(named.scores[entries], dtype)
+    return CandidateLists(
+        indptr_of(lengths),
+        id_of_number[numbers],
+        scores,
+        score_at=lambda i: named.score_at(entries[i]),
+    )
+
+
+def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> Iterator[Finding]:
+    """Yield what is worth knowing of queries without a list, and of lists of other queries."""
+    if missing:
+        number = format_count(len(missing), "query", "queries")
+        words = f"{number} with right answers without a list, as {first_names(missing)}"
+        yield Finding("missing lists", len(missing), words)
+    if unused:
+        number = format_count(len(unused), "list")
+        words = f"{number} of queries without right answers, as {first_names(unused)}"
+        yield Finding("unused lists", len(unused), words)
+
+
+def warn_of_missing(
+    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
+) -> None:
+    """Warn of queries without a list, and of unused lists whose names look like theirs."""
+    if not missing:
+        return
+    text = (
+        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
+        f"({first_names(missing)}), and count as if theirs were empty"
+    )
+    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
+    pairs = []
+    for name in missing:
+        other = unused_of_bare.get(str(name).strip().casefold())
+        if other is not None:
+            pairs.append(f"{other!r} for {name!r}")
+    if pairs:
+        text += "; there are lists of names that differ only in blanks or case: "
+        text += ", ".join(pairs[:3])
+    warn_user(f"{argument}: {text}")
 
 
 def check_sides(
