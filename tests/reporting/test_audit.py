@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, evaluate, report, table
+from truerank import Protocol, Ranks, concatenate, evaluate, load, report, table
+from truerank.link_prediction import Task
 from truerank.reporting.audit import MESSAGES, OTHER_ORDERS
 
 N = 400
@@ -237,6 +239,60 @@ def test_similarities_are_named_where_the_order_is_fixed() -> None:
     protocol = Protocol(similarity="l1", split="test")
     finding = found(Ranks([99] * 20, [1] * 20, 100, protocol=protocol))["worse than chance"]
     assert "is the similarity l1 right?" in finding.message
+
+
+GOOD = np.random.default_rng(0).normal(size=(60, 50))
+TRUE = np.arange(60) % 50
+GOOD[np.arange(60), TRUE] += 9
+ASKED = "are lower scores better? the order is ascending then"
+
+
+def masked(scores: np.ndarray, value: float, rows: int = 60, shift: int = 0) -> np.ndarray:
+    """Scores whose true ones, or the next ones to these, have another value in some rows."""
+    scores = scores.copy()
+    scores[np.arange(rows), (TRUE[:rows] + shift) % 50] = value
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "end"),
+    [
+        (masked(GOOD, -math.inf), {}, "): the true scores of 60 tasks are -inf"),
+        (masked(GOOD, -math.inf).astype("float16"), {}, "60 tasks are -inf"),
+        (masked(GOOD, -math.inf), {"audit": True}, "60 tasks are -inf"),
+        (masked(-GOOD, math.inf), {"order": "ascending"}, "): the true scores of 60 tasks are inf"),
+        (masked(GOOD, -math.inf, 50), {}, "): the true scores of 50 tasks are -inf"),
+        (masked(-GOOD, -math.inf, 1), {}, f"): the true scores of 1 task are -inf; {ASKED}"),
+        (-GOOD, {}, f"): {ASKED}"),
+        (masked(-GOOD, math.inf, shift=1), {"audit": True}, f"): {ASKED}"),  # of distances
+        (masked(-GOOD, -9e9), {}, f"): {ASKED}"),
+    ],
+)
+def test_a_mask_that_hides_the_targets_asks_for_no_order(
+    scores: np.ndarray, options: Any, end: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "scores.npy", scores)
+    for given_scores in (scores, tmp_path / "scores.npy"):
+        (finding,) = evaluate(given_scores, TRUE, **options).audit("worse than chance")
+        assert finding.message.endswith(end)
+    assert evaluate(masked(GOOD, -math.inf, shift=1), TRUE).audit("worse than chance") == []
+
+
+def test_masked_targets_are_said_of_tasks_and_their_parts(tmp_path: Path) -> None:
+    scores = masked(GOOD, -math.inf)
+    facts = [(i, 0, true) for i, true in enumerate(TRUE.tolist())]
+    task = Task(facts, {}, entities=60, sides=["tail"])
+    wide = np.pad(scores, ((0, 0), (0, 10)))
+    whole = task.evaluate_scores(tail=wide).ranks
+    assert whole == task.evaluate(tail=lambda queries: wide[queries[:, 0]]).ranks
+    joined = concatenate([task[p::3].evaluate_scores(tail=wide[p::3]).ranks for p in range(3)])
+    joined.save(tmp_path / "ranks.npz")
+    other = task[:5].evaluate_scores(tail=np.pad(GOOD, ((0, 0), (0, 10)))[:5]).ranks
+    mixed = concatenate([other, task[5:].evaluate_scores(tail=wide[5:]).ranks])
+    for ranks, number in ((whole, 60), (load(tmp_path / "ranks.npz"), 60), (mixed, 55)):
+        (finding,) = report(ranks).audit("worse than chance")
+        assert finding.message.endswith(f"the true scores of {number} tasks are -inf")
+        assert finding.message[1:] in str(report(ranks))
 
 
 def test_few_tasks_are_not_called_worse_than_chance() -> None:

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
+    from ..stores import Store
 
     # The core takes scores, or vectors whose scores it makes.
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
 NO_COLUMN = -1  # It stands for the target's column where there is none.
+MOST_UNLOOKED = 12  # The mean rank of so few tasks is never far above that of chance.
 
 
 @dataclass  # To freeze it would take a tenth of a small call.
@@ -165,6 +167,29 @@ class Job:
         fields |= {"dtype": dtype, "files": files, "device": device}
         protocol = _protocol(has_filter, has_candidates, rules.nan, rules.order, **fields)
         return Ranks._of(arrays, {}, protocol)
+
+    def mark_masked(self, ranks: Ranks, scores: _core.Scores | Store) -> Ranks:
+        """Mark tasks whose true score is the last that there can be, where there are any.
+
+        Only the true scores are read that no candidate is below. Those on a device stay there.
+        """
+        if len(ranks) <= MOST_UNLOOKED:
+            return ranks
+        is_last = ranks.above + ranks.tied == ranks.candidates
+        (tasks,) = np.nonzero(is_last)
+        if not len(tasks):
+            return ranks
+        pairs = self.all_rows[tasks], self.targets[tasks]
+        if isinstance(scores, _core.Scores):
+            true = np.atleast_2d(scores.array)[pairs]
+            true = true.astype(true.dtype.newbyteorder("="), copy=False)
+        elif scores.device:
+            return ranks
+        else:
+            true = np.ascontiguousarray(scores.take(*pairs))
+        keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()
+        is_last[tasks] = floating & (keys == (top if self.rules.is_ascending else bottom))
+        return ranks._with({"masked": is_last}) if is_last.any() else ranks
 
 
 def prepare_job(

@@ -149,7 +149,7 @@ def rank(
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
-        return job.ranks(job.counts_of(matrix), matrix.dtype)
+        return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
     from .driver import count_scores, prepare_where_they_are
 
     tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
@@ -158,4 +158,5 @@ def rank(
     counts = count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
     ).checked(job)
-    return job.ranks(counts.arrays, matrix.dtype, matrix.files, counts.place)
+    ranks = job.ranks(counts.arrays, matrix.dtype, matrix.files, counts.place)
+    return job.mark_masked(ranks, matrix)

@@ -111,6 +111,10 @@ class Ranks(Immutable):
         These, and labels of other names.
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
+    masked : ndarray of bool, shape (n,), read-only, or None
+        Whether the true score is the last that there can be: -inf, or in ascending order inf. It is
+        known of scores in memory and in files, and None where no such score was seen. Ranks that
+        differ in nothing else are equal.
     gains : ndarray of float64, shape (n,), read-only, or None
         In retrieval, the grade of each right answer, from the judgements that a
         `truerank.retrieval.Task` was given; None: all are 1.
@@ -154,6 +158,7 @@ class Ranks(Immutable):
     unit: Labels | None = None
     audit: Audit | None = None
     listed: npt.NDArray[np.bool_] | None = None
+    masked: npt.NDArray[np.bool_] | None = None
     gains: FloatArray | None = None
     answers: IntArray | None = None
     without_answers: IntArray | None = None
@@ -194,7 +199,7 @@ class Ranks(Immutable):
         if audit is not None:
             arrays["audit"] = checked_audit(audit, n)
         if listed is not None:
-            arrays["listed"] = checked_listed(listed, n)
+            arrays["listed"] = checked_flags("listed", listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         others: Any = {} if labels is None else labels
         if not isinstance(others, Mapping):
@@ -450,10 +455,14 @@ class Ranks(Immutable):
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
         if not isinstance(other, Ranks):
             return NotImplemented
+        arrays, of_other = (
+            {name: array for name, array in each._arrays.items() if name != "masked"}
+            for each in (self, other)
+        )
         return (
-            self._arrays.keys() == other._arrays.keys()
+            arrays.keys() == of_other.keys()
             and self._labels.keys() == other._labels.keys()
-            and all(np.array_equal(v, other._arrays[k]) for k, v in self._arrays.items())
+            and all(np.array_equal(v, of_other[k]) for k, v in arrays.items())
             and all(v.same_as(other._labels[k]) for k, v in self._labels.items())
             and not self.protocol.differences(other.protocol)
         )
@@ -685,18 +694,18 @@ def checked_audit(value: object, length: int) -> IntArray:
     return audit
 
 
-def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
-    """Check which tasks have their target in their list.
+def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_]:
+    """Check an array that has a bool for each task.
 
     Examples
     --------
-    >>> checked_listed([True, False], 2)
+    >>> checked_flags("listed", [True, False], 2)
     array([ True, False])
     """
-    array = as_array(value, "listed", "booleans")
+    array = as_array(value, name, "booleans")
     if array.dtype != np.bool_ and array.size:
-        raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
-    check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")
+        raise InputTypeError(name, expected="booleans", got=f"dtype {array.dtype}")
+    check_shape(name, array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
 
 

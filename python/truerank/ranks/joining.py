@@ -29,7 +29,7 @@ FACT = ("unit", "side", "relation", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
-DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0}
+DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
 
 
 @public("truerank")

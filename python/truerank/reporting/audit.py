@@ -36,7 +36,9 @@ STANDARD_ERRORS = 6.0
 SATURATED = 0.01
 CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
-# Ranks that are too high raise this question, by the order in which scores were compared.
+# The last score that there can be, by the order in which scores were compared.
+LAST_SCORES = {"descending": "-inf", "ascending": "inf"}
+# Ranks that are too high raise this question.
 OTHER_ORDERS = {
     "descending": "are lower scores better? the order is ascending then",
     "ascending": "are higher scores better? the order is descending then",
@@ -365,6 +367,9 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     probability of at most exp(-z**2 / 2), whatever their numbers of candidates and their weights;
     ties only make it smaller. Tasks of one target may depend on each other in any way: the standard
     deviations of these are added (Hölder's inequality), not the variances.
+
+    Where true scores are -inf, as by a mask that hides the targets too, that is said, and another
+    order is asked about only if the other tasks are worse than chance as well.
     """
     protocol = report.protocol
     if protocol.similarity is None:
@@ -374,24 +379,33 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     for side in report.sides:
         key = report.grammar.compose(side, DEFAULT_KIND, "amri")
         if report[key] < 0:
-            z = _standard_errors_above(report, side)
+            mask = report.model.sides.mask(side)
+            tasks = np.ones(len(report.ranks), np.bool_) if mask is None else mask
+            z = _standard_errors_above(report, tasks)
             if z > STANDARD_ERRORS:
                 probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-                words = f"({key} {report[key]:.3g}, {probability}): {question}"
+                reasons = []
+                masked = report.ranks.masked
+                if masked is not None and (tasks & masked).any():
+                    number = format_count(int(np.count_nonzero(tasks & masked)), "task")
+                    last = LAST_SCORES.get(protocol.order, "infinite")
+                    reasons.append(f"the true scores of {number} are {last}")
+                    tasks = tasks & ~masked
+                if not reasons or _standard_errors_above(report, tasks) > STANDARD_ERRORS:
+                    reasons.append(question)
+                words = f"({key} {report[key]:.3g}, {probability}): {'; '.join(reasons)}"
                 return z, report.tasks(side), words
     return 0.0, 0, ""
 
 
-def _standard_errors_above(report: Report, side: str) -> float:
-    """How many standard errors the mean rank of a side is above that of chance."""
+def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> float:
+    """How many standard errors the mean rank of some tasks is above that of chance."""
     ranks = report.ranks
-    mask = report.model.sides.mask(side)
-    tasks: Any = slice(None) if mask is None else mask
     candidates = ranks.candidates[tasks].astype(np.float64)
     weights = np.ones(len(candidates))
     if report.weights is not None:
         weights = report.weights[tasks]
-        weights = weights / (weights.max() or 1.0)
+        weights = weights / (weights.max(initial=0.0) or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
         codes = codes_of(ranks.targets.codes[tasks]).codes

@@ -297,6 +297,7 @@ def _rank_scores(
             job = prepare_job(store.shape, side.targets, rows, **side._selections, rules=rules)
             counts = count_scores(store, job, io, report_progress=tell).checked(job)
         ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
+        ranks = job.mark_masked(ranks, store)
         first_rows = rows[first_equals(side.rows)]
         look_at_stored_rows(argument, store, rows, first_rows, side.targets)
         if rules.audit:
