@@ -30,7 +30,13 @@ from ..inputs.rules import (
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
-from ..records.splits import audit_split, check_rules, findings_of_reading, name_splits
+from ..records.splits import (
+    audit_split,
+    check_rules,
+    findings_of_reading,
+    name_splits,
+    warn_of_unused,
+)
 from ..reporting import Report
 from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
@@ -140,7 +146,10 @@ class Task(tasks.Task):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept.
+        For duplicates and leaks that are kept, and for a known split of 100 pairs and more none of
+        which has an entity of the test: nothing is filtered by it, as where all alignments are
+        one-to-one, and without it in `known` nothing is said. Not where `candidates` are
+        "unaligned", which leave its entities out.
 
     Notes
     -----
@@ -201,6 +210,8 @@ class Task(tasks.Task):
         is_asked = np.zeros(len(splits.rows), dtype=bool)
         sides = make_sides(splits, ranked, self.candidates, is_asked)
         findings += findings_of_reading(splits, "pairs", is_asked)
+        if name_of_candidates != "unaligned":  # They are what no known pair has.
+            warn_of_unused(splits, is_asked)
         self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         super().__init__(
             sides,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -104,7 +105,8 @@ def align(values: Values) -> None:
         sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
         facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
     else:
-        what = "a data set"
+        what = "a data set"  # Its known pairs are what it has, and need filter nothing.
+        warnings.filterwarnings("ignore", "no fact of ")
         of_folder, source = read_data_set(folder, facts.get("split", "test"), values)
         facts |= of_folder
     with argument_names(left="--labels left", right="--labels right"):

@@ -121,8 +121,8 @@ def make_sides(
     test_rows: IntArray,
     filter: str,
     candidates: Mapping[str, CandidateSet],
-) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
-    """Make the tasks of some sides, and say which triples of all splits share a query with them.
+) -> tuple[dict[str, Side], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Make the tasks of some sides; say which of all triples share a query, and which are filtered.
 
     Parameters
     ----------
@@ -138,6 +138,9 @@ def make_sides(
         By side.
     """
     is_asked = np.zeros(len(splits.rows), dtype=bool)
+    is_filtering = is_asked
+    if filter not in (QUERY, NONE):
+        is_filtering = np.zeros(len(splits.rows), dtype=bool)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][test_rows]
@@ -163,7 +166,13 @@ def make_sides(
             if filter == FACT:
                 agreeing = tuple(role for role in facts if role != name)
             known_answers = make_side(
-                name, facts, test_rows, query=agreeing, answer=answer, n_candidates=size
+                name,
+                facts,
+                test_rows,
+                query=agreeing,
+                answer=answer,
+                n_candidates=size,
+                is_asked=is_filtering,
             ).filter
         if name == "relation":
             degrees = of_relations.of(side.targets)
@@ -180,7 +189,7 @@ def make_sides(
         }
         among = candidates_of_side(candidates[name], side, splits)
         by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
-    return by_name, is_asked
+    return by_name, is_asked, is_filtering
 
 
 def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:

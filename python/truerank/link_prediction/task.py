@@ -13,7 +13,13 @@ from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
-from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
+from ..records.splits import (
+    check_rules,
+    findings_of_reading,
+    name_splits,
+    read_tables,
+    warn_of_unused,
+)
 from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
@@ -220,7 +226,9 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept. By the methods that evaluate, if labels have no
+        For duplicates and leaks that are kept, and for a known split of 100 triples and more none
+        of which has a query of the test: nothing is filtered by it. Without it in `known` nothing
+        is said; nor where it has the candidates. By the methods that evaluate, if labels have no
         order: `entities` was None, and the attribute of that name, which tells the order, was not
         read.
 
@@ -304,7 +312,11 @@ class Task(SidedTask):
         labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
         self._unread_orders = {name for name, order in orders.items() if order is None}
         roles = roles_by_side(chosen_sides, key_columns)
-        sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
+        sides_of_task, is_asked, is_filtering = make_sides(
+            roles, splits, test_rows, filter_name, candidate_sets
+        )
+        if filter_name != NONE:
+            warn_of_unused(splits, is_filtering, name_of_candidates)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(

@@ -48,6 +48,7 @@ CANDIDATE_WORDS = ("all", LISTED)
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
+_LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
 _LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
 
 
@@ -550,6 +551,26 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
     for note, titles in titles_of_note.items():
         findings.append(("header", len(titles), f"{', '.join(titles)}: {note}"))
     return findings
+
+
+def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: str = "") -> None:
+    """Warn of known splits that filter nothing, but for one that is used otherwise."""
+    for name in splits.known:
+        if name != used:
+            warn_of_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
+
+
+def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
+    """Warn of a known split of many facts, unless some of their queries are asked.
+
+    Examples
+    --------
+    >>> warn_of_strangers("train", 99, False)
+    >>> warn_of_strangers("train", 100, True)
+    """
+    if size >= _LEAST_KNOWN and not is_asked:
+        problem = f"no fact of {name} has a query of the test: nothing is filtered by it"
+        warn_user(f"{problem}; leave it out of known= if that is right")
 
 
 def _find_leaks(

@@ -15,7 +15,7 @@ from ..inputs.checks import is_integer, is_number, is_sparse
 from ..records.columns import is_column
 from ..records.id_tables import IdTable, encode_columns, find_elements
 from ..records.lists import Judgements, read_judgements
-from ..records.splits import name_splits
+from ..records.splits import name_splits, warn_of_strangers
 from ..records.vocabularies import Vocabulary
 from ..tasks.side import codes_of_answers
 
@@ -153,8 +153,8 @@ def read_answer_sets(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `read_judged` and `encode_columns` do; for a pair with several gains, and for known
-        answers none of which has a query of the task.
+        As `read_judged` and `encode_columns` do; for a pair with several gains, and where
+        no query is an entity of the task, if queries are left out.
     """
     splits = _name_known_splits(qrels, known, split, exclude)
     tested = read_judged("qrels", qrels, columns, entities)
@@ -186,14 +186,19 @@ def read_answer_sets(
         name: (table.ids["query"], ids_of_split)
         for (name, table), ids_of_split in zip(known_tables.items(), ids[1:], strict=True)
     }
-    findings = _count_strangers(
-        "known", {name: len(table) for name, table in judged.items()}, known_pairs
-    )
+    findings: list[FindingParts] = []
     for name, table in judged.items():
+        number = len(known_tables[name])
+        warn_of_strangers(name, len(table), number > 0)
+        findings += _count_strangers(name, len(table), number)
         findings += _count_low_grades(name, table)
     if exclude is not None:
         themselves = _queries_themselves(query_ids, entity_ids)
-        findings += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
+        number = len(themselves[0])
+        if not number:
+            problem = "no query is an entity of the task; their names may be written unlike"
+            raise InputValueError("exclude", problem)
+        findings += _count_strangers(exclude, query_ids.size, number)
         known_pairs[exclude] = themselves
     sets = AnswerSets(
         queries=query_ids,
@@ -294,26 +299,11 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
     return queries_with_entity, ids[queries_with_entity]
 
 
-def _count_strangers(
-    argument: str, given: Mapping[str, int], meeting: Mapping[str, tuple[IntArray, IntArray]]
-) -> list[FindingParts]:
-    """Return a finding for each split of which some rows do not meet the task.
-
-    Raises
-    ------
-    InputValueError
-        If none does in all of them: names that never meet are names of something else.
-    """
-    findings = []
-    numbers = {name: len(queries) for name, (queries, _) in meeting.items()}
-    for name, number in numbers.items():
-        if number < given[name]:
-            text = f"{number:,} of {given[name]:,} rows have a query of the task"
-            findings.append((name, number, text))
-    if any(given.values()) and not any(numbers.values()):
-        problem = "no row has a query and an entity of the task; their names may be written unlike"
-        raise InputValueError(argument, problem)
-    return findings
+def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
+    """Return a finding for a split of which some rows have no query of the task."""
+    if number == size:
+        return []
+    return [(name, number, f"{number:,} of {size:,} rows have a query of the task")]
 
 
 def _has_names(column: tuple[IdTable, str]) -> bool:

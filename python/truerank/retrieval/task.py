@@ -145,7 +145,8 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For leaks that are kept.
+        For leaks that are kept, and for a known split of 100 rows and more none of which has a
+        query of the task: nothing is filtered by it, and without it in `known` nothing is said.
 
     Notes
     -----

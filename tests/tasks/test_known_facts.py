@@ -1,0 +1,95 @@
+"""Known facts that have no query of the test filter nothing, which is said where they are many."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+
+N = 20
+TEST = [(i, 0, 7 * i % N) for i in range(16)]
+PAIRS = [(i, i) for i in range(16)]
+OTHERS = [(100 + i, 100 + i) for i in range(100)]
+
+
+def known_triples(relation: int, *more: Any) -> Any:
+    return [(i, relation, (7 * i + j) % N, *more) for i in range(16) for j in range(1, 8)]
+
+
+def link_task(known: Any, test: Any = TEST, **options: Any) -> Any:
+    return tr.link_prediction.Task(
+        test, known, entities=300, relations=2, sides=["tail"], **options
+    )
+
+
+def pair_task(known: Any, **options: Any) -> Any:
+    return tr.alignment.Task(PAIRS, left=300, right=300, known=known, **options)
+
+
+def query_task(known: Any, **options: Any) -> Any:
+    qrels = {f"q{i}": [f"d{i}"] for i in range(16)}
+    return tr.retrieval.Task(qrels, entities=300, known=known, **options)
+
+
+MISSPELT = {f"Q{i}": [f"d{i}"] for i in range(100)}
+TIMED = [(*row, 1) for row in TEST]
+STRANGERS = [
+    (link_task, {"train": known_triples(1)}, {}),
+    (link_task, {"valid": known_triples(0)[:20], "train": known_triples(1)}, {}),
+    (link_task, {"train": known_triples(1, 0)}, {"test": TIMED, "keys": [3], "filter": "triple"}),
+    (link_task, {"train": known_triples(0, 0)}, {"test": TIMED, "keys": [3]}),
+    (pair_task, {"train": OTHERS}, {}),
+    (pair_task, {"train": OTHERS}, {"candidates": "test"}),
+    (query_task, {"train": MISSPELT}, {}),
+]
+
+
+@pytest.mark.parametrize(("make", "known", "options"), STRANGERS)
+def test_a_split_that_filters_nothing_is_said(make: Any, known: Any, options: Any) -> None:
+    words = "no fact of train has a query of the test: nothing is filtered by it; leave it out of "
+    with pytest.warns(UserWarning, match=words) as caught:
+        make(known, **options)
+    assert len(caught) == 1
+    known = {name: split for name, split in known.items() if name != "train"}
+    make(known, **options)  # This is the way out, and warnings are errors.
+
+
+MEETING = [
+    # One of many is enough, few may well have none, and what has the candidates is used.
+    (link_task, {"train": known_triples(0)}, {}),
+    (link_task, {"train": [*known_triples(1), (15, 0, 3)]}, {}),
+    (link_task, {"train": known_triples(1)[:99]}, {}),
+    (link_task, {"train": known_triples(1)}, {"filter": "none"}),
+    (link_task, {"graph": known_triples(1)}, {"candidates": "graph"}),
+    (link_task, {"train": known_triples(0, 0)}, {"test": TIMED, "keys": [3], "filter": "triple"}),
+    (pair_task, {"train": [*OTHERS, (3, 250)]}, {}),
+    (pair_task, {"train": OTHERS[:99]}, {}),
+    (pair_task, {"train": OTHERS}, {"candidates": "unaligned"}),
+    (query_task, {"train": MISSPELT | {"q3": ["d7"]}}, {}),
+    (query_task, {"train": {"Q1": ["d1"]}}, {}),
+]
+
+
+@pytest.mark.parametrize(("make", "known", "options"), MEETING)
+def test_what_filters_or_is_used_is_taken(make: Any, known: Any, options: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(known, **options)
+
+
+def test_numbers_of_facts_that_meet_and_do_not() -> None:
+    """The true scores are 1, those of the known answers 2."""
+    scores = np.zeros((16, 300))
+    for i, _, true in TEST:
+        scores[i, true] = 1
+        scores[i, (true + np.arange(1, 8)) % N] = 2
+    for relation, expected in ((0, 1.0), (1, 0.125)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            task = link_task({"train": known_triples(relation)})
+        report = task.evaluate(lambda q: scores[q[:, 0]])
+        assert report["mrr"] == expected
