@@ -68,7 +68,10 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
         score(task).save(f"shard-{p}.npz")
     shards = [f"shard-{p}.npz" for p in range(3)]
     line = ["--metrics", "mrr,tail.mr", "--interval", "--json"]
+    run("merge", *shards).refuses(1, "shard-1.npz: it is of another test than those before it")
+    line += ["--repeats", "refuse"]
     code, out, err = run("merge", *shards, *line, "--save", "merged.npz")
+    line = line[:-2]
     assert (code, err) == (0, "")
     merged = json.loads(out)
     score(link_prediction()).save("whole.npz")
@@ -169,8 +172,21 @@ def test_parts_of_another_test(run: Run) -> None:
     """The same facts in another order are another test."""
     other = tr.link_prediction.Task(TRIPLES[::-1], {}, entities=4, relations=2)
     score(other[1::3]).save("other.npz")
-    problem = "got 4 of them; other.npz is of another test than tasks-0.npz"
-    run("merge", "tasks-0.npz", "other.npz").refuses(1, problem)
+    run("merge", "tasks-0.npz", "other.npz").refuses(1, "other.npz: it is of another test than")
+    line = ["merge", "tasks-0.npz", "other.npz", "--repeats", "keep"]
+    run(*line).refuses(1, "expected all 10 triples of the whole, got 4 of them")
+
+
+def test_folds_that_share_triples(run: Run) -> None:
+    """What is dropped is no missing part."""
+    for name, rows in {"one": slice(0, 3), "two": slice(2, 5)}.items():
+        known = [triple for triple in TRIPLES if triple not in TRIPLES[rows]]
+        task = tr.link_prediction.Task(TRIPLES[rows], known, entities=4, relations=2)
+        score(task).save(f"{name}.npz")
+    line = ["merge", "one.npz", "two.npz", "--save", "folds.npz", "--repeats"]
+    run(*line, "refuse").refuses(1, "2 of 12 tasks are there twice or more")
+    assert run(*line, "drop").code == 0
+    assert len(tr.load("folds.npz")) == 10
 
 
 def test_parts_that_lack_a_side(run: Run) -> None:

@@ -130,6 +130,13 @@ def test_what_cannot_be_read(saved: Path) -> None:
 
 Members = dict[str, Any]
 FOREIGN = "not a file of truerank"
+
+
+def origin_of(fields: list[Any]) -> Members:
+    """A header with one task that ranks come from."""
+    return {"truerank": {"origins": [fields]}}
+
+
 NEWER = {"protocol": {"comparable": {"types": "new"}, "provenance": {}}}
 DAMAGED: list[tuple[bytes | Members, str]] = [
     (b"", FOREIGN),
@@ -157,8 +164,10 @@ DAMAGED: list[tuple[bytes | Members, str]] = [
     ({"tied": npy(np.int32(2**31 - 1)).replace(b"<i4", b"<U1")}, "tied.npy: .* a character"),
     ({"gains": npy([1.0, np.nan, 1.0, 1.0])}, "gains: expected finite numbers"),
     ({"answers": npy([1, 2, 0, 1])}, "answers: expected integers >= 1, got 0 at position 2"),
-    ({"truerank": {"origins": [["a", 9, 9, 0]]}}, "labels.unit: expected integers from 0 to 8"),
-    ({"truerank": {"origins": [["a", "9", 9, 0]]}}, "origins.rows: expected int, got str"),
+    (origin_of(["a", 9, 9, 0, ["b", "c"]]), "labels.unit: expected integers from 0 to 8"),
+    (origin_of(["a", "9", 9, 0, ["b", "c"]]), "origins.rows: expected int, got str"),
+    (origin_of(["a", 9, 9, 0, ["b", 3]]), "digests.1: expected str, got int"),
+    (origin_of(["a", 9, 9, 0, "bc"]), "origins.digests: expected list, got str"),
 ]
 
 

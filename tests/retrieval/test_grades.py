@@ -141,7 +141,7 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     parts = [
         quietly(Task(qrels, entities=9).evaluate_lists, run) for qrels in ({"x": ["c"]}, graded)
     ]
-    joined = tr.concatenate([part.ranks for part in parts])
+    joined = tr.concatenate([part.ranks for part in parts], repeats="refuse")
     assert joined.gains.tolist() == [1, 1, 3]
     assert report(joined).without_answers == 1
 

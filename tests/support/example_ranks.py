@@ -64,7 +64,11 @@ def everything() -> Ranks:
         "answers": np.ones(4, np.int64),
         "without_answers": np.array([7, 0, 0, 0]),
     }
-    origins = (Origin("0123456789abcdef", 4, 2, 0), Origin("fedcba9876543210", 8, 6, 0))
+    digests = "9 entities", "known facts 00000000000000aa"
+    origins = (
+        Origin("0123456789abcdef", 4, 2, 0, digests),
+        Origin("fedcba9876543210", 8, 6, 0, digests),
+    )
     return ranks._with(arrays, origins=origins)
 
 

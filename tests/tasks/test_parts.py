@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -510,23 +511,26 @@ def test_a_repeat_is_the_same_fact() -> None:
 # -- tasks that were made apart --------------------------------------------------------------------
 
 
-def shards(number: int) -> list[tr.Ranks]:
+def shards(number: int, entities: int = 99) -> list[tr.Ranks]:
     """Ranks of the rows of a test, each shard by a task of its own."""
     rows = [(i // 10, i % 2, i % 10) for i in range(54 * number)]
     ranks = []
     for p in range(number):
-        task = tr.link_prediction.Task(rows[p::number], {}, entities=99, sides=["tail"])
-        ranks.append(task.evaluate(lambda q: np.eye(99)[q[:, 0]]).ranks)
+        task = tr.link_prediction.Task(rows[p::number], {}, entities=entities, sides=["tail"])
+        ranks.append(task.evaluate(lambda q: np.eye(entities)[q[:, 0]]).ranks)
     return ranks
 
 
 def test_units_of_tasks_that_were_made_apart_are_apart() -> None:
     parts = shards(3)
-    joined = tr.concatenate(parts)
+    words = r'parts: number 1: it is of another test .* joined with repeats="refuse" \("drop"'
+    refusal(tr.InputValueError, words, tr.concatenate, parts)
+    joined = tr.concatenate(parts, repeats="refuse")
     assert tr.report(joined).interval("mrr").units == 162
     assert joined.unit.codes.tolist() == list(range(162))
     # whatever was joined before, and however often
-    again = tr.concatenate([tr.concatenate(parts[:2]), parts[2]])
+    again = [tr.concatenate(parts[:2], repeats="refuse"), parts[2]]
+    again = tr.concatenate(again, repeats="refuse")
     assert again == joined
     assert again.origins == joined.origins
     mixed = tr.concatenate([joined[1::2], joined[::2]])
@@ -534,17 +538,22 @@ def test_units_of_tasks_that_were_made_apart_are_apart() -> None:
     assert tr.compare(joined, again, metric="mrr").units == 162
 
 
-def test_queries_of_tasks_that_were_made_apart_are_apart() -> None:
-    """Numbers of queries say nothing beside those of another task; names do."""
+def test_queries_are_one_query_by_name_or_among_the_same_entities() -> None:
+    """Numbers of queries say nothing beside those of other entities; names do."""
     parts = shards(2)
-    joined = tr.concatenate(parts)
+    joined = tr.concatenate(parts, repeats="refuse")
+    number = len(np.unique(np.concatenate([part.queries.codes for part in parts])))
+    assert tr.report(joined).interval("mrr", unit="query").units == number
+    parts[1] = shards(2, entities=98)[1]
+    joined = tr.concatenate(parts, repeats="refuse")
     number = sum(len(np.unique(part.queries.codes)) for part in parts)
     assert tr.report(joined).interval("mrr", unit="query").units == number
     own = [part.with_labels(queries=["q"] * len(part)) for part in parts]
-    assert tr.concatenate(own).queries.counts() == {"q": 108}
+    assert tr.concatenate(own, repeats="refuse").queries.counts() == {"q": 108}
     tasks = [tr.retrieval.Task({name: ["a"]}, entities=["a", "b"]) for name in "qr"]
     lists = {"q": ["b"], "r": ["a"]}
-    found = tr.concatenate([task.evaluate_lists(lists).ranks for task in tasks])
+    ranks = [task.evaluate_lists(lists).ranks for task in tasks]
+    found = tr.concatenate(ranks, repeats="refuse")
     assert query_report(found).queries == ["q", "r"]
 
 
@@ -565,7 +574,7 @@ def test_a_merged_report_is_compared_with_that_of_the_whole() -> None:
         return task.evaluate_embeddings(left, right).ranks
 
     whole = evaluate(pairs)
-    merged = tr.concatenate([evaluate(pairs[p::3]) for p in (2, 0, 1)])
+    merged = tr.concatenate([evaluate(pairs[p::3]) for p in (2, 0, 1)], repeats="refuse")
     found = tr.compare(tr.report(merged), tr.report(whole), metric="mrr")
     assert (found.units, found.estimate) == (20, 0)
 
@@ -636,14 +645,126 @@ def test_parts_of_shards_in_any_order(make: Any, seed: int, number: int, is_save
                 part = again
             parts.append((shard, part))
     parts = [parts[i] for i in rng.permutation(len(parts))]
-    joined = tr.concatenate([part for _, part in parts])
-    expected = tr.concatenate([wholes[shard] for shard in dict.fromkeys(s for s, _ in parts)])
+    join = partial(tr.concatenate, repeats="refuse")
+    joined = join([part for _, part in parts])
+    expected = join([wholes[shard] for shard in dict.fromkeys(s for s, _ in parts)])
     assert joined == expected
     assert joined.origins == expected.origins
     assert len(np.unique(joined.unit.codes)) == sum(origin.units for origin in joined.origins)
     cut = int(rng.integers(len(parts)))
     halves = [[part for _, part in parts[:cut]], [part for _, part in parts[cut:]]]
-    assert tr.concatenate([tr.concatenate(half) for half in halves if half]) == expected
+    assert join([join(half) for half in halves if half]) == expected
+
+
+# Pairs 0 to 59, 20 to 79 and 40 to 99: of 180 tasks a side, 100 are of unlike pairs.
+FOLDS = [slice(0, 60), slice(20, 80), slice(40, 100)]
+
+
+def fold_of_pairs(rows: slice, known: Any = None) -> tr.Ranks:
+    pairs = [(i, i) for i in range(100)]
+    task = tr.alignment.Task(pairs[rows], left=100, right=100, known=known)
+    return task.evaluate_scores(np.eye(100)).ranks
+
+
+def fold_of_names(rows: slice) -> tr.Ranks:
+    names = [f"e{i}" for i in range(100)]
+    pairs = [(name, name) for name in names[rows]]
+    names = [*names[rows.start :], *names[: rows.start]]  # Each fold has an order of its own.
+    return tr.alignment.Task(pairs, left=names, right=names).evaluate_scores(np.eye(100)).ranks
+
+
+def fold_of_triples(rows: slice) -> tr.Ranks:
+    triples = [(i, i % 3, 7 * i % 100) for i in range(100)]
+    task = tr.link_prediction.Task(triples[rows], {}, entities=100, relations=3)
+    scores = np.eye(100)
+    model = {"tail": lambda q: scores[7 * q[:, 0] % 100], "head": lambda q: scores[q[:, 1]]}
+    return task.evaluate(**model).ranks
+
+
+def fold_of_queries(rows: slice) -> tr.Ranks:
+    qrels = {f"q{i}": ["a"] for i in range(rows.start, rows.stop)}
+    task = tr.retrieval.Task(qrels, entities=["a", "b"])
+    return task.evaluate_lists(qrels).ranks
+
+
+@pytest.mark.parametrize("fold", [fold_of_pairs, fold_of_names, fold_of_triples, fold_of_queries])
+def test_folds_that_share_facts(fold: Any) -> None:
+    """A fact of several folds is one, whatever its row there; each fold has its own units."""
+    ranks = [fold(rows) for rows in FOLDS]
+    refusal(tr.InputValueError, "number 1: it is of another test", tr.concatenate, ranks)
+    words = "tasks are there twice or more, the first at the positions"
+    refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="refuse")
+    dropped = tr.concatenate(ranks, repeats="drop")
+    assert len(tr.concatenate(ranks, repeats="keep")) * 100 == len(dropped) * 180
+    assert tr.report(dropped).interval("mrr").units == 100
+    assert [origin.units for origin in dropped.origins] == [60, 20, 20]
+    apart = [fold(rows) for rows in (slice(0, 60), slice(60, 100))]
+    assert len(tr.concatenate(apart, repeats="refuse")) == len(dropped)
+
+
+def flat(columns: int, queries: np.ndarray) -> np.ndarray:
+    """Score all candidates alike."""
+    return np.zeros((len(queries), columns))
+
+
+def test_data_sets_that_are_pooled_have_facts_of_their_own() -> None:
+    """The same numbers are other entities there; a fact that a test repeats is in it twice."""
+    ranks = []
+    for entities in (20, 30):
+        triples = [(0, 0, 1), (1, 0, entities - 1)]
+        task = tr.link_prediction.Task(triples, {}, entities=entities, sides=["tail"])
+        ranks.append(task.evaluate(partial(flat, entities)).ranks)
+    assert len(tr.concatenate(ranks, repeats="refuse")) == 4
+    rows = [(0, 0, 1), (0, 0, 1), (1, 0, 2)]
+    with pytest.warns(UserWarning, match="repeat an earlier one"):
+        task = tr.link_prediction.Task(rows, {}, entities=20, sides=["tail"])
+    parts = [task[p::2].evaluate(partial(flat, 20)).ranks for p in (0, 1)]
+    assert len(tr.concatenate(parts)) == 3
+
+
+NAMES = [f"n{i}" for i in range(20)]
+KNOWN = [(0, 0, 5), (1, 0, 5), (1, 0, 9)]
+
+
+def half(rows: slice, known: Any, entities: Any, side: str = "tail") -> tr.Ranks:
+    """Ranks of a half of one test, by a task that may be made otherwise."""
+    test = [(i, 0, 7 * i % 20) for i in range(16)]
+    relations: Any = None
+    if not isinstance(entities, int):
+        relations = ["r"]
+        test = [(NAMES[h], "r", NAMES[t]) for h, _, t in test]
+        known = [(NAMES[h], "r", NAMES[t]) for h, _, t in known]
+    task = tr.link_prediction.Task(
+        test, {"train": known}, entities=entities, relations=relations, sides=[side]
+    )[rows]
+    columns = entities if isinstance(entities, int) else len(entities)
+    return task.evaluate(**{side: partial(flat, columns)}).ranks
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ((KNOWN, 20), (KNOWN, 50)),
+        ((KNOWN, 20), (KNOWN[:2], 20)),
+        ((KNOWN, 20), ([*KNOWN[:2], (1, 0, 8)], 20)),
+        ((KNOWN, NAMES), (KNOWN, NAMES[::-1])),
+        ((KNOWN, NAMES), (KNOWN, [*NAMES, "more"])),
+    ],
+)
+def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: Path) -> None:
+    first = half(slice(0, 8), *one)
+    second = half(slice(8, 16), *two)
+    words = "parts: the same facts are ranked, but of .* as task"
+    for repeats in (None, "refuse", "keep"):
+        refusal(tr.InputValueError, words, tr.concatenate, [first, second], repeats=repeats)
+    first.save(tmp_path / "first.npz")
+    again = tr.load(tmp_path / "first.npz")
+    refusal(tr.InputValueError, words, tr.concatenate, [again, second])
+    # These were made alike: the order of known facts is no matter, nor the side.
+    known, entities = two
+    alike = [half(slice(0, 8), known[::-1], entities), second]
+    alike.append(half(slice(8, 16), known, entities, "head"))
+    assert len(tr.concatenate(alike)) == 24
 
 
 def labelled_freely(ranks: tr.Ranks) -> tr.Ranks:

@@ -283,6 +283,7 @@ def test_no_tasks_make_an_empty_report() -> None:
         names=names,
         protocol=tr.Protocol(),
         facts=[],
+        known="",
         test_rows=nothing,
         height=0,
         findings=(),

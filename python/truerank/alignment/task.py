@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import distinct, without
+from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import TileCount, open_in_turn
 from ..counting.job import prepare_job
 from ..embeddings.scoring import rank_open_embeddings
@@ -221,6 +221,7 @@ class Task(tasks.Task):
                 filter=tuple(filtered_by), candidates=name_of_candidates, split=split
             ),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
+            known=digest_of_rows(list(splits.rows.T)),
             test_rows=ranked,
             height=splits.sizes[split],
             findings=findings,

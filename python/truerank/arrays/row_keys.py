@@ -435,6 +435,32 @@ def blocks_of(number: int) -> list[slice]:
     return [slice(start, min(start + _BLOCK, number)) for start in starts]
 
 
+def digest_of_rows(columns: Sequence[IntArray]) -> str:
+    """Return 16 hex digits that say which rows these are, and how often, in whatever order.
+
+    Examples
+    --------
+    >>> one, two = np.array([5, 7, 7]), np.array([1, 2, 3])
+    >>> digest_of_rows([one, two]) == digest_of_rows([one[::-1], two[::-1]])
+    True
+    >>> digest_of_rows([one, two]) == digest_of_rows([one[::-1], two])
+    False
+    """
+    total = 0
+    factors = np.random.default_rng(0).integers(1 << 63, size=len(columns), dtype=np.uint64)
+    buffers = np.empty((2, min(len(columns[0]), _BLOCK)), np.uint64)
+    for block in blocks_of(len(columns[0])):
+        mixed, product = buffers[:, : block.stop - block.start]
+        mixed.fill(0)
+        for column, factor in zip(columns, factors | np.uint64(1), strict=True):
+            mixed += np.multiply(column[block].view(np.uint64), factor, out=product)
+        for factor in factors[:2]:
+            mixed ^= np.right_shift(mixed, 32, out=product)
+            mixed *= factor | np.uint64(1)
+        total += int(mixed.sum())
+    return f"{total % (1 << 64):016x}"
+
+
 def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
     """Return how many of ascending values are below each of many others, in any order.
 

@@ -335,19 +335,20 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
 @option(
     "--repeats",
     tuple(REPEAT_RULES),
-    "What to do with tasks that several files of ranks have: refuse them (the default), drop all "
-    "but the first, if the counts agree, or keep them.",
+    "What to do with facts that several files of ranks have: refuse them (the default), drop all "
+    "but the first, if the counts agree, or keep them. Files of tasks that were made apart, as of "
+    "folds, are joined only where it is given.",
 )
 def merge(values: Values) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
 
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
     Where each is a --part of one task, they are joined in the order of the whole, and have its
-    units (test triples, aligned pairs, queries); files of tasks of their own keep their units
-    apart, whatever their names. Or they are counters over parts of the candidates, which
-    `RankCounter.save` wrote. All are of one kind. The joined counts are those of one job that
-    counts all, and --save stores them for `truerank evaluate`, which adds labels to them, and for
-    `compare`.
+    units (test triples, aligned pairs, queries); files of tasks that were made apart, as of folds,
+    need --repeats, and keep their units apart, whatever their names. Or they are counters over
+    parts of the candidates, which `RankCounter.save` wrote. All are of one kind. The joined counts
+    are those of one job that counts all, and --save stores them for `truerank evaluate`, which adds
+    labels to them, and for `compare`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
@@ -365,7 +366,7 @@ def merge(values: Values) -> None:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
     if kinds[0] == KIND:
-        ranks = joined_ranks(paths, values.pop("repeats", "refuse"))
+        ranks = joined_ranks(paths, values.pop("repeats", None))
     else:
         options.refuse(take(values, "repeats"), "counters")
         ranks = merged_counter(paths).ranks()
@@ -383,24 +384,19 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
             error.argument = paths[int(number)]
         raise
     if ranks.origins and ranks.unit is not None:
-        check_units(ranks, ranks.unit.codes, parts)
+        check_units(ranks, ranks.unit.codes)
         check_sides(ranks, ranks.unit.codes, parts)
     return ranks
 
 
-def check_units(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
-    """Refuse ranks that lack units of a whole, and say which, or which part is of another."""
+def check_units(ranks: tr.Ranks, unit: IntArray) -> None:
+    """Refuse ranks that lack units of a whole, and say which."""
     units = sum(origin.units for origin in ranks.origins)
     present = distinct(unit)
     if len(present) == units:
         return
-    first, *others = parts
-    wholes = {path: {origin.fingerprint for origin in parts[path].origins} for path in parts}
-    apart = [path for path in others if wholes[path].isdisjoint(wholes[first])]
     got = f"{len(present):,} of them"
-    if apart:
-        got += f"; {apart[0]} is of another test than {first}"
-    elif len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
+    if len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
         is_missing = np.ones(units, np.bool_)
         is_missing[present] = False
         got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
@@ -442,12 +438,14 @@ def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) 
     for side in map(str, ranks.side.counts()):
         has_side = np.zeros(sum(origin.rows for origin in ranks.origins), np.bool_)
         has_side[unit[ranks.side.values == side]] = True
+        is_left = np.zeros_like(has_side)  # A fold may have lost a unit that another has, too.
+        is_left[unit] = True
         for path, part in parts.items():
             if not len(part):
                 continue
             # Units of a part have other numbers where parts are of several tests.
             of_part = numbered_apart(part._labels, part.origins, ranks.origins)["unit"].codes
-            lacks = ~has_side[of_part]
+            lacks = is_left[of_part] & ~has_side[of_part]
             if lacks.any():
                 other = next(path for path, each in sides_of.items() if side in each)
                 sides = " and ".join(dict.fromkeys(sides_of[path][lacks].tolist()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
-from ..records.splits import audit_split, count_in_words
+from ..records.splits import audit_split, count_in_words, warn_of_unused
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
     ALL,
@@ -59,6 +60,7 @@ SIDES: dict[str, tuple[str, ...]] = {
 TRIPLES = "triples"  # Messages call the facts so.
 TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
+MOST_QUERIES = 1 << 62
 ROWS = "rows of the test"  # They may have lists of candidates.
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
@@ -121,8 +123,8 @@ def make_sides(
     test_rows: IntArray,
     filter: str,
     candidates: Mapping[str, CandidateSet],
-) -> tuple[dict[str, Side], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Make the tasks of some sides; say which of all triples share a query, and which are filtered.
+) -> tuple[dict[str, Side], npt.NDArray[np.bool_]]:
+    """Make the tasks of some sides, and say which triples of all splits share a query with them.
 
     Parameters
     ----------
@@ -138,9 +140,7 @@ def make_sides(
         By side.
     """
     is_asked = np.zeros(len(splits.rows), dtype=bool)
-    is_filtering = is_asked
-    if filter not in (QUERY, NONE):
-        is_filtering = np.zeros(len(splits.rows), dtype=bool)
+    is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
     relations = facts["relation"][test_rows]
@@ -155,9 +155,8 @@ def make_sides(
     by_name = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
-        side = make_side(
-            name, facts, test_rows, query=query, answer=answer, n_candidates=size, is_asked=is_asked
-        )
+        make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
+        side = make(query=query, is_asked=is_asked)
         known_answers: TaskLists | None = side.filter
         if filter == NONE:
             known_answers = None
@@ -165,23 +164,16 @@ def make_sides(
             agreeing = SIDES[name]
             if filter == FACT:
                 agreeing = tuple(role for role in facts if role != name)
-            known_answers = make_side(
-                name,
-                facts,
-                test_rows,
-                query=agreeing,
-                answer=answer,
-                n_candidates=size,
-                is_asked=is_filtering,
-            ).filter
+            known_answers = make(query=agreeing, is_asked=is_filtering).filter
         if name == "relation":
             degrees = of_relations.of(side.targets)
         else:
             degrees = labels_of_triples[f"{name}_degree"].codes
+        numbers = _numbers_of_queries(side, query, splits.vocabularies["head"].size)
         labels = {
             "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
             "relation": relation_labels,
-            "queries": labels_of_codes(side.rows),
+            "queries": labels_of_codes(numbers),
             "targets": labels_of_codes(side.targets),
             "unit": units,
             **labels_of_triples,
@@ -189,7 +181,28 @@ def make_sides(
         }
         among = candidates_of_side(candidates[name], side, splits)
         by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
-    return by_name, is_asked, is_filtering
+    if filter != NONE:
+        pools = [each.pool for each in candidates.values() if isinstance(each.pool, str)]
+        warn_of_unused(splits, is_filtering, pools)
+    return by_name, is_asked
+
+
+def _numbers_of_queries(side: Side, query: Sequence[str], size: int) -> IntArray:
+    """Number the query of each task by its ids, as every task of as many entities does."""
+    first, second, *keys = side.query_ids.T
+    if query[1] == "relation":
+        first, second = second, first
+    most = (1 + int(first.max())) * size
+    for column in keys:  # A time; of several columns numbers might be the same.
+        if len(keys) > 1 or column.min() < 0:
+            return side.rows
+        most = max(most, int(column.max())) << 31
+    if most >= MOST_QUERIES:
+        return side.rows  # These are numbers in this task.
+    numbers: IntArray = first * size + second
+    for column in keys:
+        numbers += column << 31
+    return numbers[side.rows]
 
 
 def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:

@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from ..arrays.row_keys import digest_of_rows
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
-from ..records.splits import (
-    check_rules,
-    findings_of_reading,
-    name_splits,
-    read_tables,
-    warn_of_unused,
-)
+from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
 from ..tasks.candidates import Sampled
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
@@ -312,11 +307,7 @@ class Task(SidedTask):
         labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
         self._unread_orders = {name for name, order in orders.items() if order is None}
         roles = roles_by_side(chosen_sides, key_columns)
-        sides_of_task, is_asked, is_filtering = make_sides(
-            roles, splits, test_rows, filter_name, candidate_sets
-        )
-        if filter_name != NONE:
-            warn_of_unused(splits, is_filtering, name_of_candidates)
+        sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
@@ -332,6 +323,7 @@ class Task(SidedTask):
             names=splits.vocabularies,
             protocol=protocol,
             facts=zip(self.test.T, labels, strict=True),
+            known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
             findings=findings + more_findings,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import distinct, first_equals, row_keys
+from ..arrays.row_keys import distinct, first_equals, row_keys, without
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.selection import indptr_of
@@ -33,8 +33,8 @@ DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
 
 
 @public("truerank")
-def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ranks:
-    """Join ranks over tasks, in the given order; those of tasks by task, side and unit.
+def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) -> Ranks:
+    """Join ranks over tasks, in the given order; those of a `Task` by side and unit.
 
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
     parts differ becomes "mixed".
@@ -42,9 +42,10 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
     equal those of the whole once all are there. Tails and heads of one test share their units.
-    Ranks of tasks that were made of other facts have units of their own. Queries of retrieval and
-    of alignment are one query where they have one name. Where ranks are of no task, equal units are
-    one unit, in whichever part they stand.
+    Tasks that were made apart, as of folds or of several data sets, are joined only where `repeats`
+    is said, and have units of their own. Their queries are one query where they have one name, or
+    one number among the same entities. Where ranks are of no task, equal units are one unit, in
+    whichever part they stand.
 
     Parameters
     ----------
@@ -52,12 +53,14 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
         At least one. Either all parts or none have weights, an audit, and labels of each name.
         Where only some are from lists, the others have no misses; where only some have gains of
         retrieval, those of the others are 1.
-    repeats : {"refuse", "drop", "keep"}
-        What to do where the same fact comes twice in one unit: the same side, relation,
-        query and target, if the ranks have labels of side, query and target (those of
-        retrieval have no side). A sampler that fills its last batch hands some rows out again, and
-        every mean would count them twice. "drop" keeps the first of each, and requires that all
-        have the same counts; "keep" keeps all in the given order, as for several runs of one model.
+    repeats : {"refuse", "drop", "keep"}, optional
+        What to do where a fact comes twice: in parts of one task, the same row of it; in tasks that
+        were made apart, the same side, relation, query and target, if the ranks have labels of
+        side, query and target (those of retrieval have no side). A sampler that fills its last
+        batch hands some rows out again, folds may share facts, and every mean would count them
+        twice. "drop" keeps the first of each, and requires that all have the same counts; "keep"
+        keeps all in the given order, as for several runs of one model. Default: they are refused,
+        and so are tasks that were made apart.
 
     Returns
     -------
@@ -68,8 +71,9 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     ValueError
         If there are no parts, if parts were counted under different protocols (the error lists the
         differences), and if only some have weights, labels of a name, an audit, or units that are
-        rows of a task. For repeats, unless they are kept or dropped, and for dropped ones whose
-        counts differ.
+        rows of a task. For tasks that were made apart where `repeats` is not said, and for those
+        that rank the same facts among other entities or with other known facts. For repeats, unless
+        they are kept or dropped, and for dropped ones whose counts differ.
     TypeError
         If a part is not Ranks.
 
@@ -83,11 +87,15 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     >>> concatenate(ranks).targets.values
     array([1, 2, 0])
     """
-    choice("repeats", repeats, REPEAT_RULES)
+    if repeats is not None:
+        choice("repeats", repeats, REPEAT_RULES)
+    parts = several("parts", parts, "Ranks")
     ranks = join_ranks(parts)
+    if repeats is None:
+        _refuse_tasks_apart(parts)
     if repeats == "keep":
         return ranks
-    ranks = _without_repeats(ranks, repeats)
+    ranks = _without_repeats(ranks, repeats or "refuse")
     if not ranks.origins or not len(ranks):
         return ranks
     # Ranks of tasks come in the order of their whole: by task, side and unit.
@@ -138,6 +146,19 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     return Ranks._of(arrays, labels, protocol, origins)
 
 
+def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
+    """Refuse parts of several tasks: some of their facts may be the same."""
+    first: set[str] = set()
+    for i, part in enumerate(parts):
+        fingerprints = {origin.fingerprint for origin in part.origins}
+        first = first or fingerprints
+        if fingerprints and fingerprints != first:
+            problem = "it is of another test than those before it"
+            advice = "tasks that were made apart, as of folds or several data sets, are joined "
+            advice += 'with repeats="refuse" ("drop", "keep"), for a fact may come twice'
+            raise InputValueError(f"parts: number {i}", f"{problem}: {advice}")
+
+
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
     """Join protocols; of where ranks come from, those of no tasks say nothing."""
     protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
@@ -161,12 +182,11 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         identity.pop("unit", None)
     if not needed <= identity.keys() or len(ranks) < 2:
         return ranks
-    keys = row_keys([each.codes for each in identity.values()])
-    if len(distinct(keys)) == len(keys):  # This is the usual case, at the least cost.
-        return ranks
-    first = first_equals(keys)  # Each task has the position at which it stands first.
+    first = _first_positions(ranks, identity)
     is_again = first != np.arange(len(ranks))
     again = np.flatnonzero(is_again)
+    if not len(again):  # This is the usual case.
+        return ranks
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
@@ -185,7 +205,33 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
             problem = f'repeats="drop" needs equal counts, but {name} of one task ({task}) is {got}'
             raise InputValueError("parts", problem)
-    return ranks[~is_again]
+    kept = ranks[~is_again]
+    if len(ranks.origins) < 2:
+        return kept
+    # A whole lacks the units of which no task is left.
+    lost = without(distinct(ranks._labels["unit"].codes), kept._labels["unit"].codes)
+    numbers = np.bincount(origin_of(lost, ranks.origins), minlength=len(ranks.origins)).tolist()
+    pairs = zip(ranks.origins, numbers, strict=True)
+    return kept._with(origins=tuple(one._replace(units=one.units - n) for one, n in pairs))
+
+
+def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
+    """Return the position at which each task stands first: its row, or its fact in another task."""
+    columns = {name: labels.codes for name, labels in identity.items()}
+    keys = row_keys(list(columns.values()))
+    first = np.arange(len(keys))
+    if len(distinct(keys)) < len(keys):
+        first = first_equals(keys)
+    if len(ranks.origins) < 2:
+        return first
+    origin = origin_of(ranks._labels["unit"].codes, ranks.origins)
+    columns.pop("unit", None)
+    if any(identity[name].vocabulary is None for name in ("queries", "targets")):
+        # Numbers say nothing beside those of other entities.
+        entities = [each.digests[0] for each in ranks.origins]
+        columns["entities"] = np.array(list(map(entities.index, entities)))[origin]
+    first_of_fact = first_equals(row_keys(list(columns.values())))
+    return np.where(origin[first_of_fact] == origin, first, first_of_fact)
 
 
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -203,15 +249,25 @@ def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:
     """Return the tasks of several ranks, each once; of one fingerprint the larger numbers count.
 
+    Raises
+    ------
+    InputValueError
+        For the same facts among other entities, or with other known facts.
+
     Examples
     --------
-    >>> list(map(tuple, join_origins([[Origin("a", 3, 2, 5)], [Origin("a", 3, 3, 2)]])))
-    [('a', 3, 3, 5)]
+    >>> join_origins([[Origin("a", 3, 2, 5)], [Origin("a", 3, 3, 2)]])[0][:4]
+    ('a', 3, 3, 5)
     """
     by_fingerprint: dict[str, Origin] = {}
     for origins in parts:
         for origin in origins:
             other = by_fingerprint.get(origin.fingerprint, origin)
+            for one, two in zip(other.digests, origin.digests, strict=True):
+                if one != two:
+                    problem = f"the same facts are ranked, but of {one} and of {two}"
+                    advice = "parts of a task have all its entities and known facts, as task[p::n]"
+                    raise InputValueError("parts", f"{problem}: {advice}")
             by_fingerprint[origin.fingerprint] = Origin._make(map(max, other, origin))
     return tuple(by_fingerprint.values())
 
@@ -244,10 +300,24 @@ def numbered_apart(
     fingerprints = [origin.fingerprint for origin in joined]
     places = [fingerprints.index(origin.fingerprint) for origin in origins]
     origin_of_task = origin_of(labels["unit"].codes, origins)
-    for name, field in (("unit", "rows"), ("queries", "queries")):
-        before = indptr_of([getattr(origin, field) for origin in origins])[:-1]
-        after = indptr_of([getattr(origin, field) for origin in joined])[places]
+    for name in ("unit", "queries"):
+        before = _first_numbers(origins, name)
+        after = _first_numbers(joined, name)[places]
         if (before != after).any():
             codes = labels[name].codes + (after - before)[origin_of_task]
             new_labels[name] = Labels._trusted(codes, labels[name].vocabulary)
     return new_labels
+
+
+def _first_numbers(origins: Sequence[Origin], name: str) -> IntArray:
+    """Return the first number of each task's units, or queries: one where entities are the same."""
+    sizes: dict[str, int] = {}
+    keys = []
+    for origin in origins:
+        key, size = origin.fingerprint, origin.rows
+        if name == "queries":
+            key, size = origin.digests[0], origin.queries
+        sizes[key] = max(sizes.get(key, 0), size)
+        keys.append(key)
+    starts = dict(zip(sizes, indptr_of(list(sizes.values())).tolist(), strict=False))
+    return np.array([starts[key] for key in keys], np.int64)

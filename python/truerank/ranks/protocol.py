@@ -258,9 +258,12 @@ class Origin(NamedTuple):
     queries : int
         The queries of its ranks are numbers below it, which say nothing beside those of another
         task. 0: they are what queries are called.
+    digests : (str, str)
+        Of the entities: how many there are, and their names in order; and of the known facts.
     """
 
     fingerprint: str
     rows: int
     units: int
     queries: int = 0
+    digests: tuple[str, str] = ("", "")

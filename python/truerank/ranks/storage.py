@@ -125,10 +125,13 @@ def _protocol(saved: Any) -> Protocol:
 def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
     """Read the tasks of a header, whose rows the units are."""
     origins = []
-    types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,)}
+    types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,), "digests": (list,)}
     for values in saved:
         fields = dict(zip(Origin._fields, values, strict=True))
-        origins.append(Origin(**checked_fields("origins", fields, types)))
+        origin = Origin(**checked_fields("origins", fields, types))
+        entities, known = origin.digests
+        checked_fields("digests", {"0": entities, "1": known}, {"0": (str,), "1": (str,)})
+        origins.append(origin._replace(digests=(entities, known)))
     if not origins:
         return ()
     if ranks.unit is None:

@@ -553,21 +553,15 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
     return findings
 
 
-def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: str = "") -> None:
-    """Warn of known splits that filter nothing, but for one that is used otherwise."""
+def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
+    """Warn of known splits that filter nothing, but for those that are used otherwise."""
     for name in splits.known:
-        if name != used:
+        if name not in used:
             warn_of_strangers(name, splits.sizes[name], is_filtering[splits.bounds[name]].any())
 
 
 def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
-    """Warn of a known split of many facts, unless some of their queries are asked.
-
-    Examples
-    --------
-    >>> warn_of_strangers("train", 99, False)
-    >>> warn_of_strangers("train", 100, True)
-    """
+    """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
         problem = f"no fact of {name} has a query of the test: nothing is filtered by it"
         warn_user(f"{problem}; leave it out of known= if that is right")

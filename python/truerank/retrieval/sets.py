@@ -188,18 +188,12 @@ def read_answer_sets(
     }
     findings: list[FindingParts] = []
     for name, table in judged.items():
-        number = len(known_tables[name])
-        warn_of_strangers(name, len(table), number > 0)
-        findings += _count_strangers(name, len(table), number)
+        warn_of_strangers(name, len(table), len(known_tables[name]) > 0)
+        findings += _count_strangers(name, len(table), len(known_tables[name]))
         findings += _count_low_grades(name, table)
     if exclude is not None:
-        themselves = _queries_themselves(query_ids, entity_ids)
-        number = len(themselves[0])
-        if not number:
-            problem = "no query is an entity of the task; their names may be written unlike"
-            raise InputValueError("exclude", problem)
-        findings += _count_strangers(exclude, query_ids.size, number)
-        known_pairs[exclude] = themselves
+        known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
+        findings += _count_strangers(exclude, query_ids.size, len(known_pairs[exclude][0]))
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
@@ -296,6 +290,9 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
         elements = queries.words
     ids = entities.find("exclude", elements)
     (queries_with_entity,) = np.nonzero(ids >= 0)
+    if not len(queries_with_entity):
+        problem = "no query is an entity of the task; their names may be written unlike"
+        raise InputValueError("exclude", problem)
     return queries_with_entity, ids[queries_with_entity]
 
 

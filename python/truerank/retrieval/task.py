@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import are_among, distinct
+from ..arrays.row_keys import are_among, digest_of_rows, distinct
 from ..counting.lists import CandidateLists, TopK, as_lists
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import Axis, choice
@@ -209,8 +209,7 @@ class Task(SidedTask):
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
         side = make_answers(sets, groups, candidate_set)
-        entity_names = None if sets.names_alone else sets.entities.names
-        self.entities = entity_names
+        self.entities = None if sets.names_alone else sets.entities.names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
         self._report_options = {"by": None if groups is None else "group", "unit": "query"}
         protocol = Protocol(
@@ -227,10 +226,11 @@ class Task(SidedTask):
             roles={SIDE: ("query", "entity")},
             names={
                 "query": Vocabulary(sets.queries.size, self.queries, "queries"),
-                "entity": Vocabulary(sets.entities.size, entity_names),
+                "entity": Vocabulary(sets.entities.size, self.entities),
             },
             protocol=protocol,
             facts=zip(sets.pairs.T, (self.queries, sets.entities.names), strict=True),
+            known=", ".join(map(digest_of_rows, sets.known.values())) or "none",
             test_rows=side.query_ids[:, 0],
             height=sets.queries.size,
             findings=sets.findings,

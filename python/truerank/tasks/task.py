@@ -45,6 +45,8 @@ class Task:
     facts : iterable of (ndarray of int64, names)
         The columns of the facts that are ranked, whatever the sides are, as `fingerprint_of` takes
         them.
+    known : str
+        The digest of all facts, by `digest_of_rows`.
     test_rows : ndarray of int64, shape (k,)
         The rows of the test that are ranked, which are its units; those of a part in its own order.
     height : int
@@ -74,6 +76,7 @@ class Task:
         names: Mapping[str, Vocabulary],
         protocol: Protocol,
         facts: Iterable[tuple[IntArray, Any]],
+        known: str,
         test_rows: IntArray,
         height: int,
         findings: Iterable[FindingParts],
@@ -86,6 +89,7 @@ class Task:
         self.height = height
         self._is_part = False
         self._facts = tuple(facts)
+        self._known = f"known facts {known}"
         self._findings = tuple(findings)
         vars(self).update(self.sides)
 
@@ -98,7 +102,10 @@ class Task:
                 queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
         rows = 1 + int(self.test_rows.max(initial=-1))
         fingerprint = fingerprint_of([(self.test_rows, None), *self._facts])
-        return Origin(fingerprint, rows, len(self.test_rows), queries)
+        # What is called by name, and how many entities there are: numbers of others mean others.
+        order = {id(names): names for role, names in self.names.items() if role != "query"}
+        digests = digest_of_names(order.values()), self._known
+        return Origin(fingerprint, rows, len(self.test_rows), queries, digests)
 
     def _vocabulary(self, side: str) -> Vocabulary:
         """Return what elements name in the columns of a side."""
@@ -286,3 +293,18 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
         sha.update(f"{len(numbers)}".encode())
         sha.update(np.ascontiguousarray(numbers, np.int64).data)
     return sha.hexdigest()[:16]
+
+
+def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
+    """Return how many entities there are, and a digest of all names in their order.
+
+    Examples
+    --------
+    >>> from truerank.records.vocabularies import Vocabulary
+    >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
+    '3 entities'
+    """
+    named = [(np.arange(each.size), each.names) for each in vocabularies if each.names]
+    of_entities = [each for each in vocabularies if each.of in ("entities", "left", "right")]
+    text = ", ".join(f"{each.size:,} {each.of}" for each in of_entities)
+    return f"{text} by name ({fingerprint_of(named)})" if named else text
