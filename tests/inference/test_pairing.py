@@ -215,3 +215,36 @@ def test_relations_by_names_and_by_ids_are_no_difference() -> None:
     found = compare(a, b)
     assert found.pairing == "query and target ids"
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
+
+
+# -- entities in another order ---------------------------------------------------------------------
+
+
+def by_names(order: list[str], first: int = 0) -> tr.Ranks:
+    """The ranks that a model gives, whose entities are in some order."""
+    names = [f"n{i}" for i in range(20)]
+    test = [(names[i], "r", names[i if i % 2 else 7 * i % 20]) for i in range(16)]
+    task = tr.link_prediction.Task([*test[first:], *test[:first]], {}, entities=order)
+    scores = np.random.default_rng(0).random((20, 20))
+    places = [names.index(name) for name in order]
+    scores = scores[places][:, places]
+    return task.evaluate(tail=lambda q: scores[q[:, 0]], head=lambda q: scores.T[q[:, 1]]).ranks
+
+
+@pytest.mark.parametrize("shuffled", [slice(None, None, -1), slice(None, None, 3)])
+def test_a_model_whose_entities_are_in_another_order(shuffled: slice) -> None:
+    names = [f"n{i}" for i in range(20)]
+    order = [*names[shuffled], *(name for name in names if name not in names[shuffled])]
+    ranks, other = by_names(names), by_names(order)
+    found = tr.compare(ranks, other, metric="mrr")
+    assert (found.estimate, found.wins, found.losses) == (0, 0, 0)
+    assert found.pairing == "query and target names"
+    assert "entities are in another order: tasks are paired by their names" in found.notes
+    turned = tr.compare(ranks, other[::-1], metric="mrr", unit="query")
+    assert (turned.estimate, turned.wins, turned.losses) == (0, 0, 0)
+    # One order is what it was, whatever the order of the test.
+    found = tr.compare(ranks, by_names(names, 5), metric="mrr")
+    assert (found.estimate, found.pairing, found.wins) == (0, "query and target ids", 0)
+    # The facts themselves in another order have numbers alone, which are of other names.
+    words = "entities: 20 entities by name .* against 20 entities by name"
+    refusal(ValueError, words, tr.compare, ranks, by_names(order, 5), metric="mrr")

@@ -73,7 +73,8 @@ class Comparison:
     unit : str
         The name of a unit, as that of an interval: "triple", "pair", "query", "task", ...
     pairing : str
-        How the tasks were matched: "query and target ids", "query ids", "target ids" or
+        How the tasks were matched: "query and target names" (where entities have names, in another
+        order), "query and target ids", "query ids", "target ids" or
         "position".
     effect : str
         "difference", or "ratio" for gmr.
@@ -319,7 +320,9 @@ def compare(
         mapping all pairs are compared, and p-values are corrected by Holm's rule.
     b : Ranks, Report, or a list of those
         The same tasks. They are paired by the labels that both models have (side, relation,
-        query, target), repeats in the order in which they occur; without labels, by position.
+        query, target), repeats in the order in which they occur; without labels, by position. Of
+        Tasks of the same facts whose entities are in another order, they are paired by names, and a
+        note says so.
         Several runs where a has several; if the runs of a have unlike tasks, they are folds, and b
         has the same. Not given with a mapping.
     metric : str or Key, or several of them

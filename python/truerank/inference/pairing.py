@@ -31,6 +31,8 @@ Model: TypeAlias = Run | Sequence[Ranks] | Sequence[Mapping[str, float]]
 Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, Mapping[str, float]]
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
+BY_NAMES = "query and target names"
+BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
@@ -197,6 +199,15 @@ def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, Labels], dict[str, Lab
     of_a: dict[str, Labels] = {}
     of_b: dict[str, Labels] = {}
     differences = []
+    orders = []  # Of the entities whose numbers queries and targets are, and which have names.
+    for ranks in (a, b):
+        digests = [one.digests[0] for one in ranks.origins if one.queries]
+        orders.append([digest for digest in digests if "by name" in digest])
+    if orders[0] and orders[1] and orders[0] != orders[1]:  # Their numbers are of other names.
+        if [one.fingerprint for one in a.origins] == [one.fingerprint for one in b.origins]:
+            sides = [{"side": ranks.side} if ranks.side is not None else {} for ranks in (a, b)]
+            return sides[0] | {"unit": a.labels["unit"]}, sides[1] | {"unit": b.labels["unit"]}, []
+        differences.append(f"entities: {orders[0][0]} against {orders[1][0]}")
     labels_of_a = a.labels
     labels_of_b = b.labels
     for name in IDENTIFYING_LABELS:
@@ -282,6 +293,8 @@ def _weigh_alike(a: Ranks, b: Ranks) -> bool:
 
 def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
     """Say by which labels tasks were matched, and what that cannot tell."""
+    if "unit" in labels:
+        return BY_NAMES, [BY_NAMES_ONLY]
     words = [word for name, word in BY_IDS.items() if name in labels]
     if not words:
         return BY_POSITION, [BY_POSITION_ONLY]
@@ -421,6 +434,8 @@ def align(a: Ranks, b: Ranks, order: IntArray, labels: Sequence[str]) -> Ranks:
     if (np.diff(order) != 1).any():
         b = b[order]
     equal: dict[str, Any] = {}
+    if "unit" in labels:
+        equal = {name: a.labels[name] for name in BY_IDS}
     for name in labels:
         one = a.labels[name]
         two = b.labels[name]
