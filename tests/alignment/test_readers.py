@@ -50,15 +50,15 @@ DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
     (
         {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t6\n", "ref_pairs": "9\t5\n7\t8\n"},
-        "sup_ent_ids: expected the pairs of .*sup_pairs; .* got 2 pairs that one of them lacks",
+        "sup_ent_ids: expected the lines of .*sup_pairs; remove one of the files, got others",
     ),
     (
         {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t11\n", "ref_pairs": "9\t5\n"},
-        "ref_ent_ids: expected the pairs of .*ref_pairs; .* got 1 pair that one",
+        "ref_ent_ids: expected the lines of .*ref_pairs; remove one of the files, got others",
     ),
-    ({"ref_ent_ids.gz": "9\t5\n"}, "ref_ent_ids.gz: expected the content of the plain file beside"),
-    ({"ent_ids_1.gz": f"{DBP15K['ent_ids_1']}4\tEnns\n"}, "ent_ids_1.gz: expected the content of"),
-    ({"triples_1.gz": ""}, "triples_1.gz: expected the content of"),
+    ({"ref_ent_ids.gz": "9\t5\n"}, "ref_ent_ids.gz: expected the lines of .*ref_ent_ids;"),
+    ({"ent_ids_1.gz": f"{DBP15K['ent_ids_1']}4\tEnns\n"}, "ent_ids_1.gz: expected the lines of"),
+    ({"triples_1.gz": ""}, "triples_1.gz: expected the lines of"),
     ({"rel_ids_1": "30\ta\n2\tb\n", "rel_ids_1.gz": "2\tb\n30\ta\n"}, "rel_ids_1.gz: expected the"),
 ]
 
@@ -157,17 +157,17 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
         "ent_links: expected a name of graph 1, .* got 'Vienna' and 'Wien', which only the other",
     ),
     ({"721_5fold/1/test_links": "Graz\tGraz\nStyria\tSteiermark\n"}, "test_links: .* 'Styria'"),
-    ({"ent_links.gz": "Wien\tVienna\n"}, "ent_links.gz: expected the content of the plain file"),
+    ({"ent_links.gz": "Wien\tVienna\n"}, "ent_links.gz: expected the lines of .*ent_links;"),
 ]
 
 
 def test_files_that_agree_are_read(tmp_path: Path) -> None:
-    """Pairs in another order, a packed copy, names of both graphs, entities without triples."""
+    """Pairs in another order, packed copies, names of both graphs, entities without triples."""
     folders = [tmp_path / name for name in ("one", "both", "links")]
     splits = {"sup_pairs": "3\t11\n3\t6\n", "ref_pairs": DBP15K["ref_ent_ids"]}
     one = DBP15K | splits
     both = one | {"sup_ent_ids": "3\t6\n3\t11\n"}
-    both |= {f"{name}.gz": text for name, text in one.items()}
+    both |= {f"{name}.gz": text.replace("\n", "\r\n") for name, text in one.items()}
     first, second = (
         read_dbp15k(fill_folder(folder, files))
         for folder, files in zip(folders, (one, both), strict=False)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.input_files import open_input, path_name, report_damage
+from ..arrays.input_files import path_name
 from ..arrays.row_keys import codes_of, distinct, row_keys
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import integer
-from ..naming import format_count, printable, public
+from ..naming import printable, public
 from ..records.columns import FACTS, PAIRS, Door
 from ..records.id_tables import IdTable, distinct_labels, encode_columns, read_table
 from ..records.splits import SplitTables, read_tables
-from ..records.text import is_id, is_integer_text
+from ..records.text import is_id, is_integer_text, text_lines
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -160,7 +160,7 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
         For a line with another number of columns, an id that occurs twice or is no number, an
         entity in a triple or a pair that is not in ent_ids, text that is not UTF-8, a file without
         lines, sup_pairs beside sup_ent_ids with other pairs, and a file beside a .gz of other
-        content; the message names the file.
+        lines; the message names the file.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     for split, path in first.items():
         for other in others:
             if os.path.exists(other.get(split, "")):
-                _refuse_unlike(path, other[split])
+                _refuse_unlike(path, other[split], set)
     return _read_folder(root, first, by_id=True)
 
 
@@ -237,7 +237,7 @@ def read_openea(folder: str | os.PathLike[str], fold: int | None = None) -> Alig
         For a line with another number of columns, a name that is not in ent_ids or rel_ids or that
         these list twice, text that is not UTF-8, a file without lines (except valid_links), a pair
         whose names occur in triples, but only in those of the other graph, and a file beside a .gz
-        of other content; the message names the file.
+        of other lines; the message names the file.
 
     Examples
     --------
@@ -275,23 +275,12 @@ def read_openea(folder: str | os.PathLike[str], fold: int | None = None) -> Alig
 def find_file(folder: str, name: str) -> str | None:
     """Return the path of a file in a folder, plain or gzipped, or None if there is none.
 
-    If there are both, the one must be what the other unpacks to.
+    If there are both, they must have the same lines.
     """
     path = os.path.join(folder, name)
     paths = [each for each in (path, f"{path}.gz") if os.path.exists(each)]
     if len(paths) == 2:
-        import gzip
-
-        with (
-            open_input("folder", path) as plain,
-            open_input("folder", f"{path}.gz") as packed,
-            report_damage("folder", f"{path}.gz"),
-            gzip.GzipFile(fileobj=packed) as unpacked,
-        ):
-            content = plain.read()
-            if unpacked.read(len(content) + 1) != content:
-                expected = "the content of the plain file beside it; remove one of them"
-                raise InputValueError("folder", expected=expected, got="another", place=packed.name)
+        _refuse_unlike(path, paths[1], list)
     return next(iter(paths), None)
 
 
@@ -300,15 +289,12 @@ def _path(folder: str, name: str) -> str:
     return find_file(folder, name) or os.path.join(folder, name)
 
 
-def _refuse_unlike(path: str, other: str) -> None:
-    """Refuse two files of one split that have other pairs."""
-    first, second = (
-        set(zip(*_columns(_read_lines(each, _PAIR)), strict=True)) for each in (path, other)
-    )
+def _refuse_unlike(path: str, other: str, kind: type[list[str]] | type[set[str]]) -> None:
+    """Refuse two files of one thing whose lines differ, as lists or as sets."""
+    first, second = (kind(line for _, line in text_lines("folder", each)) for each in (path, other))
     if first != second:
-        got = f"{format_count(len(first ^ second), 'pair')} that one of them lacks"
-        expected = f"the pairs of {path}; remove one of the files"
-        raise InputValueError("folder", expected=expected, got=got, place=other)
+        expected = f"the lines of {path}; remove one of the files"
+        raise InputValueError("folder", expected=expected, got="others", place=other)
 
 
 def _refuse_swapped(title: str, fields: Mapping[str, Any], pairs: IntArray) -> None:
@@ -396,14 +382,6 @@ def _read_lines(path: str, fields: Sequence[str], may_be_empty: bool = False) ->
     return replace(table, ids={name: np.zeros(0, np.int64) for name in fields})
 
 
-def _columns(table: IdTable) -> list[list[str]]:
-    """Return the columns of a file as its text has them."""
-    return [
-        list(map(table.names[role].listed().__getitem__, codes.tolist()))
-        for role, codes in table.ids.items()
-    ]
-
-
 class _Labels(NamedTuple):
     """The entities of a graph, or its relations, in order."""
 
@@ -418,7 +396,10 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     if path is None:
         return None
     table = _read_lines(path, ("id", "name"))
-    ids, names = _columns(table)
+    ids, names = (
+        list(map(table.names[role].listed().__getitem__, codes.tolist()))
+        for role, codes in table.ids.items()
+    )
     order = ids if by_id else names
     return _Labels(table.title, order, tuple(names), _parse_ids(table.title, ids))
 
