@@ -183,7 +183,10 @@ def test_bfloat16_is_what_dtype_says() -> None:
     ("call", "message"),
     [
         (dict(ids=[3, 1]), r"ids: expected a matrix \(lists, width\) .*, got shape \(\)"),
-        (dict(ids=np.zeros((1, 2))), "ids: expected integers, got dtype float64"),
+        (
+            dict(ids=np.zeros((1, 2))),
+            "ids: expected integers, and the scores behind .* got dtype float64",
+        ),
         (dict(ids=[[1], 2]), r"ids: expected .*, got shape \(\)"),
         (dict(ids=([0, 1], [1, 2])), "ids: expected an indptr .* from 0 to 2"),
         (dict(ids=([0, 2, 1, 2], [1, 2])), "ids: expected an indptr that never falls"),

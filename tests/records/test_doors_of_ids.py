@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -555,3 +557,81 @@ def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
     assert task.evaluate_scores([[0.1, 0.9, 0.5]])["mrr"] == 1.0
     (tmp_path / "train.txt").write_text("12 \t0 \tx  \t1\n")
     assert Task(*files, **options).entities == ("12", "8", "x")
+
+
+# -- what users came with, and the line to write ---------------------------------------------------
+
+UUID = uuid.UUID(int=7)
+WITH_NONE = pd.DataFrame({"h": ["a", "b"], "r": ["r", "r"], "t": ["b", None]})
+NUMBERED = pd.DataFrame({"h": [0, 1], "r": [0, 0], "t": [1, None]}).astype("Int64")
+BY_QUERY = pd.DataFrame({"query": list("uuv"), "document": list("abb")}).groupby("query").agg(list)
+DATED = pd.DataFrame({"h": ["a"], "r": ["r"], "t": ["b"], "at": pd.to_datetime(["2001-01-01"])})
+TRUTH = np.array([[1], [0, 2]], dtype=object)
+TOP = np.array([[0.9, 0.5], [0.8, 0.1]]), np.array([[0, 2], [1, 0]])  # values, indices
+
+
+def task_of_facts(facts: Any, **options: Any) -> Task:
+    return Task(facts, {}, entities=["a", "b"], **options)
+
+
+def evaluate_two(lists: Any) -> tr.Report:
+    return tr.retrieval.Task({0: [0], 1: [1]}, entities=3).evaluate_lists(lists)
+
+
+def rank_zeros(targets: Any) -> tr.Ranks:
+    return tr.rank(np.zeros((2, 3)), targets)
+
+
+def qrels_of(qrels: Any) -> tr.retrieval.Task:
+    return tr.retrieval.Task(qrels, entities=3)
+
+
+WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
+    (task_of_facts, [("a", "r", None)], "test", "(a missing value: df.dropna() leaves its row out"),
+    (task_of_facts, WITH_NONE, "test", "in row 1 (a missing value: df.dropna()"),
+    (evaluate_two, {0: [0, None]}, "ids", "got None for 0 (a missing value: df.dropna()"),
+    (
+        read_triples,
+        NUMBERED,
+        "triples",
+        "(pandas makes floats of ints where values are missing: df.dro",
+    ),
+    (rank_zeros, NUMBERED["t"], "targets", "of ints with missing values: .dropna().astype(int)"),
+    (task_of_facts, [(UUID, "r", "b")], "test", "in row 0 (str(...) makes a label of it)"),
+    (qrels_of, {UUID: ["a"]}, "qrels", "(str(...) makes a label of it)"),
+    (evaluate_two, {"0": [0]}, "ids", "int(...) makes one of digits, as of keys of JSON"),
+    (evaluate_two, {"0": [0], 1: [1]}, "ids", "(str(...) of each makes labels of all)"),
+    (qrels_of, {("a", "r"): ["b"]}, "qrels", "got ('a', 'r') in row 0 (str(...) makes a label"),
+    (evaluate_two, BY_QUERY["document"], "ids", "whose .to_dict() is one"),
+    (evaluate_two, BY_QUERY.reset_index(), "ids", "(df.explode(...) makes a row of each)"),
+    (qrels_of, BY_QUERY["document"], "qrels", "whose .to_dict() is one"),
+    (evaluate_two, TOP, "ids", "or TopK(ids, scores)"),
+    (evaluate_two, tr.TopK(*TOP), "ids", "TopK(top.indices, top.values); distances"),
+    (qrels_of, TRUTH, "qrels", "dict(zip(queries, documents)) makes lists a mapping"),
+    (rank_zeros, TRUTH, "targets", "np.concatenate(targets) with rows=np.repeat("),
+    (rank_zeros, TRUTH.tolist(), "targets", "np.concatenate(targets) with rows=np.repeat("),
+    (task_of_facts, [("a", "r", "b", "2001", None)], "test", "'' is none in a further column"),
+    (task_of_facts, DATED, "test", "(str(...) makes a label of it)"),
+]
+
+
+@pytest.mark.parametrize(("call", "value", "argument", "line"), WAYS_OUT)
+def test_what_names_nothing_is_refused_with_the_line_to_write(
+    call: Callable[..., Any], value: Any, argument: str, line: str
+) -> None:
+    options: dict[str, Any] = {}
+    if call is task_of_facts and np.shape(value)[1] > 3:
+        options["keys"] = range(3, np.shape(value)[1])
+    message = refusal(TypeError, re.escape(line), call, value, **options)
+    assert message.startswith(f"{argument}: ")
+
+
+def test_the_lines_to_write_are_taken() -> None:
+    assert len(task_of_facts(WITH_NONE.dropna()).test) == 1
+    assert len(read_triples(NUMBERED.dropna().astype(int)).ids) == 1
+    assert len(task_of_facts([("a", "r", "b", "2001", "")], keys=[3, 4]).test) == 1
+    assert len(task_of_facts(DATED.astype(str), keys=[3]).test) == 1
+    assert qrels_of(BY_QUERY["document"].to_dict()).answers.targets.tolist() == [0, 1, 1]
+    assert evaluate_two(tr.TopK(*TOP[::-1]))["mrr"] == 1.0
+    rows = np.repeat(np.arange(2), list(map(len, TRUTH)))
+    assert len(tr.rank(np.zeros((2, 3)), np.concatenate(TRUTH), rows=rows)) == 3

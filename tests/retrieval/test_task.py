@@ -507,7 +507,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         (
             {"u": [["a"]] * 999},
             TypeError,
-            r"ids: expected a list of ids, or .*, got \['a'\] for 'u'$",
+            r"ids: expected a list of ids, or .*, got \['a'\] for 'u' \(",
         ),
         ({"u": ["a"], "v": {"a": 1}}, TypeError, r"ids: expected .*, got 'u': \['a'\]"),
         ({"u": ["a", "a"]}, ValueError, "'u' has 'a' twice; duplicates=.first. counts"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .. import _core
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
@@ -240,8 +240,16 @@ def prepare_job(
     return Job(task_rows, task_targets, filter, candidates, rules)
 
 
+_OBJECTS = np.dtype(object)
+
+
 def _read_targets(targets: Any, tasks: int, owner: str | None, columns: int) -> IntArray:
     """Check the targets of tasks, one for each `owner`, or one for all."""
+    is_listed = isinstance(targets, (list, tuple)) or getattr(targets, "dtype", None) is _OBJECTS
+    if is_listed and isinstance(next(iter(targets), None), (list, tuple, np.ndarray)):
+        expected = "integers; where a row has several, np.concatenate(targets) with "
+        expected += "rows=np.repeat(np.arange(n), lengths)"
+        raise InputTypeError("targets", expected=expected, got="a list of each row")
     array = index_array("targets", targets)
     if array.ndim == 0:
         # This comes before memory is taken: scores without columns can have any number of rows.

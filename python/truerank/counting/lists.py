@@ -158,6 +158,12 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     values, indptr = _joined("ids", ids)
     if indptr[-1] == 0:
         values = []  # Without ids, their dtype says nothing.
+    dtype_of_ids = getattr(values, "dtype", None)
+    is_float = getattr(dtype_of_ids, "is_floating_point", False)  # torch has it.
+    if is_float or getattr(dtype_of_ids, "kind", "") == "f":
+        expected = "integers, and the scores behind them, TopK(top.indices, top.values); distances "
+        expected += "are scores with order='ascending'"
+        raise InputTypeError("ids", expected=expected, got=f"dtype {dtype_of_ids}")
     ids = native_indices("ids", values)
     entries = None
     if scores is not None:

@@ -391,6 +391,8 @@ def checked_weights(
 def _type_of(array: npt.NDArray[Any], value: object) -> str:
     if array.ndim == 0:
         return type(value).__name__
+    if array.dtype.kind == "f" and hasattr(value, "dropna"):
+        return f"dtype {array.dtype}, as of ints with missing values: .dropna().astype(int)"
     return f"dtype {array.dtype}"
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1000  # No table of facts has as many columns.
 NUMBERS = ("score", "rank", "relevance")  # The roles of numbers: the first that text has is read.
-_MISSING = "pandas makes floats of ints where values are missing"
+_NONES = ("NoneType", "NAType", "NaTType")  # types of missing values
 
 at_position: Callable[[int], str] = "at position {}".format  # Messages name an element so.
 
@@ -163,7 +163,8 @@ JUDGEMENTS = Door(
     },
     needed=2,
     forms="a path, a table with named columns, {query: {document: grade}}, {query: [documents]}, a "
-    "tuple of columns (queries, documents, grades), or a sparse matrix of grades",
+    "tuple of columns (queries, documents, grades), or a sparse matrix of grades; "
+    "dict(zip(queries, documents)) makes lists a mapping",
     mappings="{query: {document: grade}}, or {query: [documents]}",
 )
 LISTS = Door(
@@ -508,11 +509,12 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     """
     got = f"a {type(value).__name__}"
     shape = getattr(value, "shape", None)
-    if hasattr(value, "to_pandas"):  # A data set of Hugging Face has it.
-        got += ", whose .to_pandas() is one"
-    elif isinstance(shape, tuple):
+    has_frame = hasattr(value, "to_pandas")  # as a data set of Hugging Face
+    if isinstance(shape, tuple) and not has_frame:
         got = f"{type(value).__name__} of shape {shape}"
-    elif hasattr(value, "to_dict"):  # So have the qrels and runs of ranx.
+    if has_frame:
+        got += ", whose .to_pandas() is one"
+    elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
         got += ", whose .to_dict() is one"
     return InputTypeError(argument, expected=forms, got=got)
 
@@ -633,7 +635,7 @@ def read_elements(
     >>> read_elements("candidates", ["b", 1], "labels")
     Traceback (most recent call last):
     truerank.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
-position 1
+position 1 (str(...) of each makes labels of all)
     """
     elements = _as_list(name, values, expected)
     if isinstance(elements, np.ndarray) or not elements:
@@ -647,15 +649,38 @@ position 1
     first_is_label = isinstance(elements[0], str)
     for i, value in enumerate(elements):
         is_label = isinstance(value, str)
-        if is_label != first_is_label:
-            got = f"{value!r} {where(i)}"
-            raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
-        if not is_label and not is_integer_type(type(value)):
-            got = f"{value!r} {where(i)}"
-            if isinstance(value, (float, np.floating)):
-                got += f" ({_MISSING})"
-            raise InputTypeError(name, expected=expected, got=got)
+        is_other = is_label != first_is_label
+        if is_other or not (is_label or is_integer_type(type(value))):
+            all_of_them = f"{expected}, all of one type" if is_other else expected
+            got = f"{value!r} {where(i)}{_way_out(value)}"
+            raise InputTypeError(name, expected=all_of_them, got=got)
     raise AssertionError  # One of them was refused above.
+
+
+def _way_out(value: Any) -> str:
+    """Say, in brackets, what to write where an element names nothing, or not what others do.
+
+    Examples
+    --------
+    >>> _way_out(("a", "b")), _way_out(b"a")
+    (' (str(...) makes a label of it)', '')
+    """
+    words = "str(...) makes a label of it"
+    is_float = isinstance(value, (float, np.floating))
+    is_nan = (is_float or isinstance(value, np.datetime64)) and value != value
+    if isinstance(value, (bool, np.bool_, bytes)):
+        return ""
+    if isinstance(value, str) or is_integer(value):
+        words = "str(...) of each makes labels of all"
+    elif isinstance(value, (list, np.ndarray)):
+        words = "df.explode(...) makes a row of each"
+    elif type(value).__name__ in _NONES or is_nan:
+        words = "a missing value: df.dropna() leaves its row out; '' is none in a further column"
+    elif is_float and not float(value).is_integer():
+        return ""
+    elif is_float:
+        words = "pandas makes floats of ints where values are missing: df.dropna().astype(int)"
+    return f" ({words})"
 
 
 def _as_list(name: str, values: Any, expected: str) -> Any:

@@ -169,7 +169,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     Traceback (most recent call last):
     truerank.errors.InputTypeError: qrels: expected a path, a table with named columns, \
 {query: {document: grade}}, {query: [documents]}, a tuple of columns (queries, documents, grades), \
-or a sparse matrix of grades, got a list
+or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mapping, got a list
     """
     columns = check_columns(columns, JUDGEMENTS)
     if isinstance(value, Judgements):

@@ -286,6 +286,8 @@ class Vocabulary:
         expected = f"{self.expected}, each an int"
         if not self.holds_ints:
             expected += f", as {self.of}={self.size} gives no labels"
+        if is_integer_text(elements[0]):
+            expected += "; int(...) makes one of digits, as of keys of JSON"
         raise InputTypeError(name, expected=expected, got=f"{elements[0]!r} {where(0)}")
 
     def _find_ints(self, ints: IntArray) -> IntArray:
