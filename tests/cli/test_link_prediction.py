@@ -25,10 +25,15 @@ RING = {(i, i % 3, (i + 1) % ENTITIES) for i in range(ENTITIES)}  # all of these
 TEST, VALID, REST = np.split(RNG.permutation(sorted(DRAWN - RING)), [10, 18])
 SPLITS = {"train": np.concatenate([REST, sorted(RING)]), "valid": VALID, "test": TEST}
 VECTORS_OF = RNG.integers(-3, 4, (3, ENTITIES, 6)).astype(np.float32)
-MODEL = {"E": VECTORS_OF[0], "tails": VECTORS_OF[1, :10], "heads": VECTORS_OF[2, :10]}
-QUERIES = {"head": MODEL["heads"], "tail": MODEL["tails"]}
-BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
+QUERIES = {}
+for i, side in enumerate(GIVEN):  # equal queries have equal vectors
+    _, first, places = np.unique(
+        TEST[:, GIVEN[side]], axis=0, return_index=True, return_inverse=True
+    )
+    QUERIES[side] = VECTORS_OF[1 + i, first[places]]
+MODEL = {"E": VECTORS_OF[0], "tails": QUERIES["tail"], "heads": QUERIES["head"]}
+BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 NO_KNOWN = (
     "Warning: no --known: only the answers in --test are left out, so that "
     "other true answers count as wrong ones\n"
@@ -165,8 +170,8 @@ def test_queries_of_the_wrong_side_are_said(predict: Callable[..., Outcome]) -> 
     right = predict(given + "--queries tail=of_heads.npy --queries head=of_tails.npy")
     assert (right.code, right.err) == (0, "")
     wrong = predict(given + "--queries tail=of_tails.npy --queries head=of_heads.npy")
-    said = "in 12 of 16 rows a query has other scores than in its first row: are they rows of this "
-    said += "side, in the order of the test?"
+    said = "in 12 of 16 rows a query has other scores than in its first row; row i belongs to "
+    said += "test[i], or row_queries= says whose it is"
     assert (wrong.code, wrong.err) == (0, f"Warning: head: {said}\nWarning: tail: {said}\n")
 
 

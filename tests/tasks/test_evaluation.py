@@ -162,6 +162,35 @@ def test_keys_that_do_not_fit_are_refused(row_queries: Any, kind: Any, words: st
     refusal(kind, words, two().evaluate_scores, scores, row_queries=row_queries)
 
 
+INF = np.inf
+ANSWERS = [(0, 0, 1), (0, 0, 2)]
+
+
+@pytest.mark.parametrize("mask", [-INF, -1e9, np.nan])
+@pytest.mark.parametrize("as_store", [np.array, tr.open_scores])
+def test_known_answers_may_be_masked_in_each_row(mask: float, as_store: Any) -> None:
+    task = Task(ANSWERS, {}, entities=3, sides=["tail"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = as_store(np.array([[0, 2, mask], [0, mask, 2]]))
+        assert task.evaluate_scores(scores)["mrr"] == 1
+
+
+@pytest.mark.parametrize("candidates", [None, [0, 1, 2, 3], {0: [0, 1, 2, 3]}])
+def test_rows_of_a_query_that_differ_elsewhere_are_warned_of(candidates: Any) -> None:
+    task = Task(ANSWERS, {}, entities=9, sides=["tail"], candidates=candidates)
+    scores = np.zeros((2, 9))
+    scores[:, 1:3] = 2
+    scores[1, 0] = 1
+    with pytest.warns(UserWarning, match=r"^tail: in 1 of 1 rows that were compared a query has"):
+        task.evaluate_scores(scores)
+    scores[1] = scores[0]
+    scores[1, 5] = -INF  # own negatives
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert task.evaluate_scores(scores)["mrr"] == 1
+
+
 def test_positions_are_no_keys_where_ints_are_labels() -> None:
     scores = [[1, 9], [9, 1]]
     keys = {"tail": PERMUTED.tail.queries}

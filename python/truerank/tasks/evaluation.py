@@ -65,6 +65,7 @@ _TILE_BYTES = 64 << 20
 _ROUNDING = 0.01
 # So many pairs of rows of a store are looked at: each takes a page of a file, or two.
 LOOKED_AT = 100
+LOOKED_AT_COLUMNS = 8
 # What the task knows of the protocol of its ranks; counting knows the rest.
 _FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain")
 
@@ -299,7 +300,7 @@ def _rank_scores(
         ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
         ranks = job.mark_masked(ranks, store)
         first_rows = rows[first_equals(side.rows)]
-        look_at_stored_rows(argument, store, rows, first_rows, side.targets)
+        look_at_stored_rows(argument, store, rows, side)
         if rules.audit:
             mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
             ranks = with_mismatched(ranks, mismatched)
@@ -624,8 +625,6 @@ def mismatched_vectors(
 ) -> Flags:
     """Return the same for vectors of queries, and warn if rounding cannot be why they differ.
 
-    Then they may be those of another side, or in another order than the test.
-
     Parameters
     ----------
     name : str
@@ -653,20 +652,34 @@ def warn_of_other_scores(
     with np.errstate(all="ignore"):
         are_odd = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
     if are_odd:
-        text = f"in {number} a query has other scores than in its first row: are they rows of "
-        warn_user(f"{name}: {text}this side, in the order of the test?")
+        text = f"in {number} a query has other scores than in its first row"
+        warn_user(f"{name}: {text}; row i belongs to test[i], or row_queries= says whose it is")
 
 
-def look_at_stored_rows(
-    name: str, store: Store, rows: IntArray, others: IntArray, targets: IntArray
-) -> None:
-    """Warn as `mismatched_vectors` does, by few scores of a store that is read in place."""
-    pairs = np.flatnonzero(rows != others)[:LOOKED_AT]
-    if len(pairs) and store.in_place and store.carrier.kind == "f":
-        one = store.take(rows[pairs], targets[pairs])
-        other = store.take(others[pairs], targets[pairs])
-        number = f"{np.count_nonzero(one != other):,} of {len(pairs):,} rows that were compared"
-        warn_of_other_scores(name, number, one, other)
+def look_at_stored_rows(name: str, store: Store, rows: IntArray, side: Side) -> None:
+    """Warn as `mismatched_vectors` does, by few scores of a store that is read in place.
+
+    Rows of one query may differ in what their tasks leave out, as where known answers are masked:
+    they are compared in some columns where both are finite, and that are candidates of both tasks.
+    """
+    first_tasks = first_equals(side.rows)
+    tasks = np.flatnonzero(rows != rows[first_tasks])[:LOOKED_AT]
+    if not len(tasks) or not store.in_place or store.carrier.kind != "f":
+        return
+    firsts = first_tasks[tasks]
+    columns = np.array([side.some_candidates(task, LOOKED_AT_COLUMNS) for task in firsts.tolist()])
+    one, other = (
+        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel()).reshape(columns.shape)
+        for some in (tasks, firsts)
+    )
+    is_compared = np.isfinite(one) & np.isfinite(other)
+    is_compared &= (is_compared & (one != other)).any(axis=1)[:, None]
+    for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
+        for task in (tasks[i], firsts[i]):
+            is_compared[i] &= side.are_candidates(int(task), columns[i])
+    number = np.count_nonzero((is_compared & (one != other)).any(axis=1))
+    words = f"{number:,} of {len(tasks):,} rows that were compared"
+    warn_of_other_scores(name, words, one[is_compared], other[is_compared])
 
 
 def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:

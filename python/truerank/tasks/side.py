@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import IntegerTable, Selection
-from ..arrays.row_keys import RowKeys, blocks_of, codes_of, distinct_in_place
+from ..arrays.row_keys import RowKeys, are_among, blocks_of, codes_of, distinct_in_place
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import public
 
@@ -138,6 +138,40 @@ class Side:
         """The number of tasks."""
         return len(self.targets)
 
+    def some_candidates(self, task: int, number: int) -> IntArray:
+        """Return candidates of a task by even steps, filtered ones and repeats among them.
+
+        Examples
+        --------
+        >>> one = np.zeros(1, np.int64)
+        >>> Side("tail", 9, one[:, None], one, one, one).some_candidates(0, 3)
+        array([0, 4, 8])
+        """
+        pool = _list_of(self.candidates, task)
+        size = self.n_candidates if pool is None else len(pool)
+        places = np.linspace(0, size - 1, number).astype(np.int64)
+        return places if pool is None else pool[places]
+
+    def are_candidates(self, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
+        """Return whether columns are candidates of a task.
+
+        Examples
+        --------
+        >>> one = np.zeros(1, np.int64)
+        >>> lists = TaskLists(np.array([0, 2]), np.array([0, 5]), one)
+        >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
+        >>> side.are_candidates(0, np.array([0, 4, 5]))
+        array([ True,  True, False])
+        """
+        among = _list_of(self.candidates, task)
+        filtered = _list_of(self.filter, task)
+        is_one = np.full(len(columns), True)
+        if among is not None:
+            is_one &= are_among(columns, among)
+        if filtered is not None:
+            is_one &= ~are_among(columns, filtered) | (columns == self.targets[task])
+        return is_one
+
     def part(self, units: IntArray) -> Side:
         """Return the tasks of some units, each given once, unit after unit, and their queries.
 
@@ -168,6 +202,14 @@ class Side:
             labels={name: labels[tasks] for name, labels in self.labels.items()},
             without_answers=_entries(self.without_answers, tasks),
         )
+
+
+def _list_of(selection: Any, task: int) -> Any:
+    """Return the columns that a selection has for a task."""
+    if not isinstance(selection, TaskLists):
+        return selection
+    i = selection.lists[task]
+    return selection.indices[selection.indptr[i] : selection.indptr[i + 1]]
 
 
 def selection_of_tasks(selection: Any, tasks: IntArray) -> Any:
