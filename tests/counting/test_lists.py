@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import signal
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     """Return what the package counts, or the error that it raises."""
     ids = ids_in_form(problem)
     scores = scores_in_form(problem)
-    keywords = problem.keywords | more
+    keywords = {"order": "descending", **problem.keywords, **more}
     if problem.form in ("ragged", "padded") and "filter" in keywords:
         keywords["filter"] = shared_lists(keywords["filter"])
     ranks = attempt(tr.rank_lists, ids, scores, problem.targets, **keywords)
@@ -218,6 +219,53 @@ def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
     full |= call
     positional = [full.pop(name) for name in ("ids", "scores", "targets")]
     refusal(tr.InputError, message, tr.rank_lists, *positional, **full)
+
+
+RISING: list[list[float]] = [[0.1, 0.5, 0.9]] * 4
+
+
+@pytest.mark.parametrize(
+    ("scores", "number"),
+    [
+        (RISING, 4),
+        ([[0.1, 0.5, 0.5], *RISING[1:]], 4),
+        ([*RISING, [1, 2]], 4),  # Two entries are no list by themselves.
+        ([*RISING, [0.5, 0.5], [7], []], 4),
+        ([list(range(12))], 1),
+        ([np.arange(6, dtype=np.uint8)] * 1000, 1000),
+        ([np.array([0x3F80, 0x4000, 0x4040], np.uint16)] * 4, 4),
+    ],
+)
+def test_lists_whose_best_may_be_last_are_refused(scores: list[Any], number: int) -> None:
+    """Both orders say which it is; what is named is taken."""
+    ids = [list(range(len(each))) for each in scores]
+    dtype = "bfloat16" if getattr(scores[0], "dtype", None) == np.uint16 else None
+    arguments = ids, scores, [0] * len(ids)
+    words = f"^scores: scores rise in {number:,} list.*: order='ascending' .* order='descending'"
+    refusal(ValueError, words, tr.rank_lists, *arguments, candidates=20, dtype=dtype)
+    for order, best in (("ascending", 0), ("descending", len(ids[0]) - 1)):
+        ranks = tr.rank_lists(*arguments, candidates=20, dtype=dtype, order=order)
+        assert ranks.above[0] == best
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        RISING[1:],  # nine entries
+        [[1, 2]] * 9,
+        [*RISING, [2, 1]],
+        [*RISING, [0.5, 0.5, 0.5]],
+        [*RISING, [0.1, 0.9, 0.5]],
+        [list(range(12)) * 500, [2, 1]],
+        [[0.5] * 3] * 4,
+        None,
+    ],
+)
+def test_lists_that_say_nothing_of_their_order_are_taken(scores: Any) -> None:
+    ids = [list(range(3))] * 4 if scores is None else [list(range(len(s))) for s in scores]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tr.rank_lists(ids, scores, [0] * len(ids), candidates=9999)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")

@@ -50,7 +50,8 @@ def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> 
 def test_the_options_are_those_of_the_rules() -> None:
     named = set(rules.RuleOptions.__annotations__) | set(rules.EmbeddingOptions.__annotations__)
     assert named == set(DEFAULTS)
-    assert vars(rules.Rules()) == DEFAULTS
+    assert vars(rules.Rules()) == {**DEFAULTS, "is_order_named": False}
+    assert rules.read_rules({"order": "descending"}).is_order_named
 
 
 ONE_OF = {"order": "descending, ascending", "nan": "raise, worst, omit"}

@@ -141,7 +141,7 @@ def test_entities_may_be_given(tmp_path: Path) -> None:
 
 def test_names_that_are_ids(tmp_path: Path) -> None:
     predictions = read_predictions(written(tmp_path, "3 0 1\nHeads: 4\t1\t3\t0.5\nTails:\n"))
-    ranks = predictions.evaluate({}, entities=6).ranks
+    ranks = predictions.evaluate({}, entities=6, order="descending").ranks
     assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1, 0], [1, 6])
     refusal(tr.InputValueError, "expected .* got '4' at .* 2", predictions.evaluate, {}, entities=4)
 

@@ -315,7 +315,7 @@ def test_ranks_by_name(
         with pytest.raises(tr.InputValueError, match=r"^ids: .*: no query in common"):
             task.evaluate_lists(lists)
         return
-    ranks = quietly(task.evaluate_lists, lists, misses="bounds").ranks
+    ranks = quietly(task.evaluate_lists, lists, misses="bounds", order="descending").ranks
     counts = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
     found = dict(zip(zip(ranks.queries, ranks.targets, strict=True), counts, strict=True))
     left_out = {

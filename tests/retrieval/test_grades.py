@@ -79,7 +79,7 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 ) -> None:
     """By their definition, as a task has them, saved and read, sliced and joined in any order."""
     qrels, run = judged_run
-    found = quietly(Task(qrels, entities=DOCUMENTS).evaluate_lists, run)
+    found = quietly(Task(qrels, entities=DOCUMENTS).evaluate_lists, run, order="descending")
     ranks = found.ranks
     asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
     expected = {query: expected_value(key, qrels[query], run[query]) for query in asked}
@@ -152,14 +152,14 @@ def test_what_misses_count_for_stays_with_ranks(problem: Any, misses: str) -> No
     grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
     entities = [f"d{i}" for i in range(7)]
     task = Task(grades, entities=entities)
-    found = quietly(task.evaluate_lists, run, misses=misses)
+    found = quietly(task.evaluate_lists, run, misses=misses, order="descending")
     keys = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "index.map"]
     assert (report(found.ranks).protocol.misses or "zero") == misses
     assert report(found.ranks).to_dict(keys) == found.to_dict(keys)
     # another rule may be named, and is theirs from then on
     for other in ("zero", "bounds", "expected"):
         again = report(found.ranks, misses=other)
-        direct = quietly(task.evaluate_lists, run, misses=other)
+        direct = quietly(task.evaluate_lists, run, misses=other, order="descending")
         assert again.to_dict(keys) == direct.to_dict(keys)
         assert again.ranks == direct.ranks
 

@@ -64,7 +64,7 @@ def text_of_run(lists: dict[Any, list[Any]], path: Path) -> Path:
 
 def values_of(task: Task, lists: Any) -> Any:
     """Return values and the sizes of candidate sets, up to the rounding of sums in any order."""
-    report = quietly(task.evaluate_lists, lists)
+    report = quietly(task.evaluate_lists, lists, order="descending")
     sizes = sorted(report.ranks.candidates.tolist())
     return [round(report[key], 9) for key in KEYS], sizes
 

@@ -49,10 +49,14 @@ def test_binary_metrics_count_from_a_level_on_and_gains_keep_all(
 ) -> None:
     qrels, run = problem
     of_level = Task(qrels, entities=DOCUMENTS, relevance_level=2)
-    found = of_level.evaluate_lists(run, misses=misses)
-    all_gains = Task(qrels, entities=DOCUMENTS).evaluate_lists(run, misses=misses)
+    found = of_level.evaluate_lists(run, misses=misses, order="descending")
+    all_gains = Task(qrels, entities=DOCUMENTS).evaluate_lists(
+        run, misses=misses, order="descending"
+    )
     of_right = {name: {d: g for d, g in each.items() if g >= 2} for name, each in qrels.items()}
-    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(run, misses=misses)
+    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(
+        run, misses=misses, order="descending"
+    )
     for kind in ("", "optimistic.", "pessimistic.", "chance.", "optimum.", "index."):
         for metric in BINARY:
             key = f"{kind}{metric}"
@@ -81,7 +85,11 @@ def test_queries_without_right_answers_count_as_0(
 ) -> None:
     qrels, run = problem
     qrels["q5"] = {"d3": 0}
-    ranks = Task(qrels, entities=DOCUMENTS, relevance_level=2).evaluate_lists(run).ranks
+    ranks = (
+        Task(qrels, entities=DOCUMENTS, relevance_level=2)
+        .evaluate_lists(run, order="descending")
+        .ranks
+    )
     left_out = report(ranks)
     found = report(ranks, answerless="zero")
     assert found.tasks() == len(qrels)
@@ -121,9 +129,11 @@ def test_units_of_a_level() -> None:
     rng = np.random.default_rng(0)
     qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1} for i in range(60)}
     run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
-    found = Task(qrels, entities=DOCUMENTS, relevance_level=2).evaluate_lists(run)
+    found = Task(qrels, entities=DOCUMENTS, relevance_level=2).evaluate_lists(
+        run, order="descending"
+    )
     of_right = {query: {"d1": 1 + i % 3} for i, query in enumerate(qrels) if i % 3}
-    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(run)
+    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(run, order="descending")
     for bound in ("value", "low", "high"):
         expected = getattr(alone.interval("map"), bound)
         assert getattr(found.interval("map"), bound) == pytest.approx(expected)
@@ -132,7 +142,7 @@ def test_units_of_a_level() -> None:
     groups = ["x", "y"] * 30
     by_group = Task(
         qrels, entities=DOCUMENTS, relevance_level=2, groups=dict(zip(qrels, groups, strict=True))
-    ).evaluate_lists(run)
+    ).evaluate_lists(run, order="descending")
     macro = np.mean([part["map"] for part in by_group.groups.values()])
     assert by_group["macro.map"] == pytest.approx(macro)
     with pytest.raises(ValueError, match="mean over fixed groups, which has no interval"):
@@ -155,7 +165,7 @@ def test_relevance_levels_of_trec_eval(
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()), relevance_level=level)
     theirs = evaluator.evaluate(run)
     task = Task(qrels, entities=DOCUMENTS, relevance_level=level)
-    found = report(task.evaluate_lists(run).ranks, answerless="zero")
+    found = report(task.evaluate_lists(run, order="descending").ranks, answerless="zero")
     for key, name in names.items():
         values = [each[name.replace(".", "_")] for each in theirs.values()]
         assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key
@@ -177,10 +187,12 @@ def test_queries_in_the_corpus_are_left_out(
     task = Task(renamed, entities=DOCUMENTS, exclude="self")
     themselves = {name: [name] for name in renamed if name in DOCUMENTS}
     given_by_hand = Task(renamed, entities=DOCUMENTS, known={"self": themselves})
-    found = task.evaluate_lists(lists)
-    assert found.ranks == given_by_hand.evaluate_lists(lists).ranks
+    found = task.evaluate_lists(lists, order="descending")
+    assert found.ranks == given_by_hand.evaluate_lists(lists, order="descending").ranks
     assert task.protocol == given_by_hand.protocol
-    alone = quietly(Task(renamed, entities=40, exclude="self").evaluate_lists, lists)
+    alone = quietly(
+        Task(renamed, entities=40, exclude="self").evaluate_lists, lists, order="descending"
+    )
     assert alone["map"] == found["map"]
 
 
@@ -231,8 +243,8 @@ def test_parts_of_a_task_join_with_their_level() -> None:
     qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1, "d3": 0} for i in range(9)}
     run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
     task = Task(qrels, entities=DOCUMENTS, relevance_level=2)
-    whole = task.evaluate_lists(run)
-    parts = [task[i::3].evaluate_lists(run) for i in range(3)]
+    whole = task.evaluate_lists(run, order="descending")
+    parts = [task[i::3].evaluate_lists(run, order="descending") for i in range(3)]
     joined = tr.concatenate([part.ranks for part in parts])
     assert joined == whole.ranks
     for key in ("map", "ndcg"):

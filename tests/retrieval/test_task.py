@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -438,7 +438,7 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     top = tr.TopK(np.tile(np.arange(min(k, m)), (n, 1)), scores[:, :k])
     reports = [task.evaluate_scores(scores, nan="worst")]
     for misses in MISSES:
-        reports.append(task.evaluate_lists(top, nan="worst", misses=misses))
+        reports.append(task.evaluate_lists(top, nan="worst", misses=misses, order="descending"))
     for found in reports:
         for metric in ("map", "mrr@2", "ndcg", "recall@1"):
             kinds = ("pessimistic", "expected", "optimistic")
@@ -558,63 +558,117 @@ def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
     assert report["pessimistic.mrr"] == 1
 
 
-@pytest.mark.python_only
-def test_ranks_that_rise_with_scores_warn(tmp_path: Path) -> None:
-    """Distances in place of scores put the best last; ranks of nothing say nothing."""
-    task = Task({f"q{i}": ["d0"] for i in range(3)}, entities=9)
-    file = tmp_path / "run.txt"
-
-    def run_of(score: Callable[[int], int], rank: Callable[[int], Any] = lambda j: j + 1) -> Path:
-        lines = [f"q{i} Q0 d{j} {rank(j)} {score(j)} t\n" for i in range(3) for j in range(4)]
-        file.write_text("".join(lines))
-        return file
-
-    words = (
-        "ids: .*: ranks rise with the scores in 3 of 3 queries: order='ascending' says that lower"
+# In each list the best, of the lowest distance, comes first; ranks say so, too.
+ROWS = [(f"q{i}", f"d{i + j}", j + 1, (j + 1) / 8) for i in range(4) for j in range(3)]
+DISTANCES = {
+    name: list(column)
+    for name, column in zip(
+        ("query", "document", "rank", "score"), zip(*ROWS, strict=True), strict=True
     )
-    with pytest.warns(UserWarning, match=words):
-        assert task.evaluate_lists(run_of(lambda j: j))["mrr"] == 0.25
-    with pytest.warns(UserWarning, match=words):
-        task.evaluate_lists(tr.read_run(file))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert task.evaluate_lists(file, order="ascending")["mrr"] == 1
-        assert task.evaluate_lists(run_of(lambda j: -j))["mrr"] == 1
-        task.evaluate_lists(run_of(lambda j: 5))
-        task.evaluate_lists(run_of(lambda j: j, rank=lambda j: 4 - j))
-        task.evaluate_lists(run_of(lambda j: j, rank=lambda j: "x"))
+}
+
+
+def lists_of(form: str, folder: Path, **columns: Any) -> Any:
+    """Return lists in a form; columns take the place of theirs, None: there is none."""
+    named = {
+        name: column for name, column in {**DISTANCES, **columns}.items() if column is not None
+    }
+    rows = list(zip(*named.values(), strict=True))
+    path = folder / "run"
+    if form == "mapping":
+        lists: dict[str, dict[str, float]] = {}
+        for query, document, score in rows:
+            lists.setdefault(query, {})[document] = score
+        return lists
+    if form in ("run", "read_run"):
+        path.write_text("".join(f"{q} Q0 {d} {rank} {score} tag\n" for q, d, rank, score in rows))
+        return tr.read_run(path) if form == "read_run" else path
+    if form == "header":
+        lines = ["\t".join(map(str, row)) for row in (tuple(named), *rows)]
+        path.write_text("\n".join(lines))
+        return path
+    frame = pytest.importorskip(form).DataFrame(named)
+    return frame.to_records(index=False) if form == "records" else frame
 
 
 @pytest.mark.python_only
-def test_ranks_that_rise_with_scores_warn_in_columns_of_any_door(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    task = Task({f"q{i}": ["d0"] for i in range(3)}, entities=9)
-    rows = [(f"q{i}", f"d{j}", j + 1, j / 8) for i in range(3) for j in (2, 0, 1)]
-    queries, documents, ranks, scores = map(list, zip(*rows, strict=True))
-
-    def of(ranks: Sequence[Any], scores: Sequence[float]) -> dict[str, Any]:
-        return {"query": queries, "document": documents, "rank": ranks, "score": scores}
-
-    named = of(ranks, scores)
-    frame = pandas.DataFrame(named)
-    header = tmp_path / "run.tsv"
-    frame.sort_values(["query", "rank"]).to_csv(header, sep="\t", index=False)
-    forms = [frame, polars.DataFrame(named), frame.to_records(index=False), header]
-    forms += [pandas.DataFrame(of(np.array(ranks, object), scores))]
-    for form in forms:
-        with pytest.warns(
-            UserWarning, match="^ids.*: ranks rise with the scores in 3 of 3 queries"
-        ):
-            assert task.evaluate_lists(form)["mrr"] == pytest.approx(1 / 3)
+@pytest.mark.parametrize(
+    ("form", "columns", "words"),
+    [
+        ("mapping", {"rank": None}, "scores rise in 4 lists, 12 entries"),
+        ("pandas", {"rank": None}, "scores rise in 4 lists"),
+        ("polars", {"rank": None}, "scores rise in 4 lists"),
+        ("header", {"rank": None}, "scores rise in 4 lists"),
+        ("run", {"rank": [1] * 12}, "scores rise in 4 lists"),
+        ("run", {}, "ranks rise with the scores in 4 of 4 queries"),
+        ("read_run", {}, "ranks rise with the scores in 4 of 4 queries"),
+        ("header", {}, "ranks rise with the scores in 4 of 4 queries"),
+        ("pandas", {}, "ranks rise with the scores in 4 of 4 queries"),
+        ("polars", {}, "ranks rise with the scores in 4 of 4 queries"),
+        ("pandas", {"rank": np.array(DISTANCES["rank"], object)}, "ranks rise with the scores"),
+    ],
+)
+def test_two_orders_that_contradict_each_other(
+    tmp_path: Path, form: str, columns: dict[str, Any], words: str
+) -> None:
+    """Distances are no scores, unless the order is named; each order is taken in silence."""
+    task = Task({f"q{i}": [f"d{i}"] for i in range(4)}, entities=9)
+    lists = lists_of(form, tmp_path, **columns)
+    both = "order='ascending' says that lower .* order='descending' that the best is last"
+    refusal(ValueError, f"^ids: .*{words}.*: {both}", task.evaluate_lists, lists)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert task.evaluate_lists(frame, order="ascending")["mrr"] == 1
-        falling = [-score for score in scores]
-        for columns in (of(ranks, falling), of([1] * 9, scores), of(["x"] * 9, scores)):
-            task.evaluate_lists(pandas.DataFrame(columns))
-        pandas.DataFrame(of(ranks, falling)).to_csv(header, sep="\t", index=False)
-        assert task.evaluate_lists(header)["mrr"] == 1
+        assert task.evaluate_lists(lists, order="ascending")["mrr"] == 1
+        assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("size", [1, 2])
+def test_ranks_that_rise_with_scores_are_refused_at_any_size(tmp_path: Path, size: int) -> None:
+    few = {name: column[: size * 3 : 2] for name, column in DISTANCES.items()}
+    lists = lists_of("pandas", tmp_path, **few)
+    task = Task({"q0": ["d0"], "q1": ["d1"]}, entities=9)
+    refusal(ValueError, "ranks rise with the scores", quietly, task.evaluate_lists, lists)
+
+
+FALLING = [-score for score in DISTANCES["score"]]
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize(
+    ("form", "columns"),
+    [
+        ("mapping", {"rank": None, "score": FALLING}),
+        ("mapping", {"rank": None, "score": [*DISTANCES["score"][:-1], 0]}),
+        ("pandas", {"score": FALLING}),
+        ("pandas", {"rank": [1] * 12, "score": FALLING}),
+        ("pandas", {"rank": ["x"] * 12, "score": FALLING}),
+        ("header", {"score": FALLING}),
+        ("run", {"score": FALLING}),
+        ("run", {"rank": ["x"] * 12, "score": FALLING}),
+        ("run", {"score": [5] * 12}),
+    ],
+)
+def test_orders_that_agree_or_say_nothing_are_taken(
+    tmp_path: Path, form: str, columns: dict[str, Any]
+) -> None:
+    task = Task({f"q{i}": [f"d{i}"] for i in range(4)}, entities=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert task.evaluate_lists(lists_of(form, tmp_path, **columns))["mrr"] > 1 / 3
+
+
+def test_vectors_of_the_best_that_is_last() -> None:
+    """The k best by np.argsort(s)[-k:] are taken with the order, and without scores as they are."""
+    scores = np.arange(40.0).reshape(4, 10)
+    ids = np.argsort(scores, axis=1)[:, -3:]
+    best_last = tr.TopK(ids, np.take_along_axis(scores, ids, 1))
+    task = Task({i: [9] for i in range(4)}, entities=10)
+    refusal(ValueError, "^ids: scores rise in 4 lists", task.evaluate_lists, best_last)
+    assert task.evaluate_lists(best_last, order="descending")["mrr"] == 1
+    facts = tr.link_prediction.Task([(i, 0, 9) for i in range(4)], entities=10, sides=["tail"])
+    refusal(ValueError, "^tail: scores rise in 4 lists", facts.evaluate_lists, best_last)
+    assert facts.evaluate_lists(best_last, order="descending")["mrr"] == 1
 
 
 def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:

@@ -438,7 +438,7 @@ def _read_lists(lists: Any) -> Any:
     answers = {query: list(lists[query])[:1] for query in lists.queries}
     if len(lists.ids):
         task = tr.retrieval.Task(answers, entities=len(lists.names) + 1)
-        found = task.evaluate_lists(lists, nan="worst")
+        found = task.evaluate_lists(lists, nan="worst", order="descending")
         assert len(found.ranks) == len(answers) - found.without_answers
     return [(query, repr(lists[query])) for query in lists.queries]
 

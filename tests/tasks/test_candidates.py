@@ -215,7 +215,7 @@ def test_lists_count_by_the_definition(
     if wrong:
         refusal(ValueError, "candidates of the query", problem.task.evaluate_lists, **lists)
         return
-    found = problem.task.evaluate_lists(lists["tail"], head=lists["head"]).ranks
+    found = problem.task.evaluate_lists(**lists, order="descending").ranks
     assert counts_of(found) == expected
 
 
@@ -327,7 +327,7 @@ def test_lists_of_retrieval(qrels: dict[int, set[int]], data: st.DataObject) -> 
     for candidates in (among, "listed"):
         options = {**listed_task, "candidates": candidates}
         task = quietly(retrieval.Task, {q: list(right) for q, right in qrels.items()}, **options)
-        ranks = quietly(task.evaluate_lists, runs).ranks
+        ranks = quietly(task.evaluate_lists, runs, order="descending").ranks
         expected = []
         for query in sorted(qrels):
             for target in sorted(qrels[query]):
@@ -350,8 +350,9 @@ def test_lists_of_retrieval(qrels: dict[int, set[int]], data: st.DataObject) -> 
         {q: list(right) for q, right in qrels.items()},
         **listed_task | {"candidates": among},
     )
-    found = quietly(named.evaluate_lists, runs_by_name).ranks
-    assert counts_of(found) == counts_of(quietly(by_id.evaluate_lists, runs).ranks)
+    found = quietly(named.evaluate_lists, runs_by_name, order="descending").ranks
+    of_ids = quietly(by_id.evaluate_lists, runs, order="descending").ranks
+    assert counts_of(found) == counts_of(of_ids)
 
 
 def test_listed_candidates_and_what_they_miss() -> None:

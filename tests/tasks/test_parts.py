@@ -205,7 +205,9 @@ def retrieval(rng: np.random.Generator) -> Case:
         rows[part._rows_of(part.answers)] = scores[part.answers.units]
         return part.evaluate_scores(rows)
 
-    ways: dict[str, Callable[[Any], Any]] = {"lists": lambda part: part.evaluate_lists(runs)}
+    ways: dict[str, Callable[[Any], Any]] = {
+        "lists": lambda part: part.evaluate_lists(runs, order="descending")
+    }
     if chosen < 2:  # the candidates are no matter of the lists alone
         ways |= {
             "callable": lambda part: part.evaluate(lambda q: scores[q[:, 0]]),

@@ -160,7 +160,7 @@ class RankedRuns(base.Evaluator):
         gain = GAINS[measure["dcg"]] if measure.NAME == "nDCG" else "binary"
         task = Task(answers, entities=documents, gain=gain)
         with argument_names(ids="run"):
-            return task.evaluate_lists(lists)
+            return task.evaluate_lists(lists, order="descending")
 
 
 def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:

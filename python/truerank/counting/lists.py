@@ -15,7 +15,7 @@ from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of, indptr_of_pair
-from ..naming import public
+from ..naming import format_count, public
 from ..ranks.container import Ranks
 from ..stores import Store, read_scores, shape_of
 from .driver import count_scores
@@ -39,6 +39,10 @@ _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a lis
 # A list for all tasks that is not in memory is read in tiles of so many bytes.
 TILE_BYTES = 64 << 20
 _SHOWN = 5
+# The least of lists that have an order, each and together; the first entries are looked at first.
+_LEAST_LENGTH = 3
+_LEAST_ENTRIES = 12
+_FIRST_ENTRIES = 1 << 12
 
 # What the core finds of each task in its list. Places are those in the ids of all lists.
 # "place": that of the target; -1 for a miss.
@@ -93,12 +97,14 @@ class CandidateLists(NamedTuple):
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
     here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Of lists
     by name, whose scores are in the same argument, `score_at` says whose score is at a position.
+    `contradiction` is what ranks beside the scores say against them.
     """
 
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: _core.Scores | None
     score_at: Callable[[int], str] | None = None
+    contradiction: str = ""
 
     def without_pads(self) -> CandidateLists:
         """Leave out the pads, -1, which stand at the ends of lists alone.
@@ -123,6 +129,34 @@ class CandidateLists(NamedTuple):
         is_id = ~is_pad
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
         return CandidateLists(indptr, self.ids[is_id], scores)
+
+    def refuse_worst_first(self) -> None:
+        """Refuse scores that rise in all lists, or with the ranks beside them."""
+        problem = self.contradiction or self._rises()
+        if problem:
+            problem += ": order='ascending' says that lower scores are better, as of distances, "
+            problem += "order='descending' that the best is last, as in np.argsort(s)[-k:]"
+            raise InputValueError("ids" if self.score_at else "scores", problem)
+
+    def _rises(self) -> str:
+        """Say in how many lists the scores rise, if in all long ones, and fall in none; else ""."""
+        lengths = np.diff(self.indptr)
+        is_long = lengths >= _LEAST_LENGTH
+        entries = int(lengths[is_long].sum())
+        if self.scores is None or entries < _LEAST_ENTRIES:
+            return ""
+        list_of_entry = np.repeat(np.arange(len(lengths)), lengths)
+        for end in (_FIRST_ENTRIES, len(self.ids)):
+            keys, *_ = self.scores.with_array(self.scores.array[:end]).keys()
+            is_same = list_of_entry[1 : len(keys)] == list_of_entry[: len(keys) - 1]
+            if (is_same & (keys[1:] < keys[:-1])).any():
+                return ""
+        is_rise = is_same & (keys[1:] > keys[:-1])
+        rises = np.bincount(list_of_entry[1:][is_rise], minlength=len(lengths)) > 0
+        if not rises[is_long].all():
+            return ""
+        lists = format_count(int(is_long.sum()), "list")
+        return f"scores rise in {lists}, {entries:,} entries, and fall in none"
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -245,8 +279,9 @@ def rank_lists(
         ``values[indptr[i]:indptr[i + 1]]``.
     scores : array_like, (indptr, values), list of lists, or None
         Their scores, of the same form and shape and of a dtype that `rank` takes, in any order: the
-        scores decide, not the positions. None: the positions decide, the best first, and no two
-        that are listed are tied.
+        scores decide, not the positions. Those that rise in all lists are refused unless `order` is
+        named (see Raises). None: the positions decide, the best first, and no two that are listed
+        are tied.
     targets : array_like of int, shape (tasks,), or int
         The true candidate of each task.
     candidates : int
@@ -276,7 +311,9 @@ def rank_lists(
     ValueError
         For an id that a list has twice or that is out of range, a list that is longer than
         `candidates`, a pad that is not at the end, unlike shapes of ids and scores, and a NaN that
-        the rule forbids; the error names the list and the position. Also as `rank` does.
+        the rule forbids; the error names the list and the position. Also as `rank` does. Without
+        `order`, for scores that fall in no list and rise in each of three entries and more, 12 in
+        all: "ascending" says that they are distances, "descending" that the best is last.
 
     Notes
     -----
@@ -360,6 +397,8 @@ def rank_open_lists(
     )
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
+    if score_bytes and not rules.is_order_named:
+        lists.refuse_worst_first()
     if score_bytes:
         report_progress(lists.ids.nbytes)
     are_listed = listing["place"] >= 0

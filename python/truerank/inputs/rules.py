@@ -110,6 +110,8 @@ class Rules:
     ----------
     order : {"descending", "ascending"}
         Whether higher or lower scores are better.
+    is_order_named : bool
+        Whether the call says so; else scores that contradict the default are refused.
     nan : {"raise", "worst", "omit"}
         The rule for NaN.
     dtype : str or dtype, optional
@@ -136,6 +138,7 @@ class Rules:
     audit: bool = False
     progress: bool | Callable[[Progress], object] | None = None
     layout: Layout | None = None
+    is_order_named: bool = False
 
     def __post_init__(self) -> None:
         # They are kept as plain words and numbers of Python, which files can hold.
@@ -224,7 +227,8 @@ def read_rules(
                 known = list(inspect.signature(function).parameters)
                 known = [each for each in known if each != "self"]
             raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
-    return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
+    checked = {name: value for name, value in options.items() if name in vars(PLAIN)}
+    return Rules(**checked, is_order_named="order" in options)
 
 
 def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:

@@ -412,15 +412,16 @@ class Task(SidedTask):
         ------
         TypeError, ValueError
             As `truerank.rank_lists` does, for another number of lists, for unknown labels, and
-            where no query with right answers has a list.
+            where no query with right answers has a list. Without `order`, for scores that rise in
+            all lists (the entries of a mapping are in the order of their insertion), or, in nearly
+            every query, with the ranks beside them.
 
         Warns
         -----
         UserWarning
             If queries with right answers have no list: it names the first three, and lists of other
-            queries whose names differ from theirs only in blanks or case. If lists have ranks that
-            rise with their scores in nearly every query, unless ``order="ascending"``. If no list
-            has any right answer, where `entities` are a number beside names.
+            queries whose names differ from theirs only in blanks or case. If no list has any right
+            answer, where `entities` are a number beside names.
 
         Examples
         --------
@@ -449,7 +450,7 @@ class Task(SidedTask):
             lists, missing, unused = self._lists_by_query(named, title, options.get("dtype"))
             if named.source:
                 fields["files"] = (named.source,)
-            self._warn_of_names(named, title, lists, options.get("order"))
+            self._warn_of_names(named, title, lists)
         report = self._evaluate("lists", lists, options, title, **fields)
         warn_of_missing(title, len(self.answers.query_ids), missing, unused)
         report._of_lists = self._findings_of_lists(report, lists, missing, unused)
@@ -552,19 +553,14 @@ class Task(SidedTask):
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
         return entities.ids_of(title, names, is_text=bool(named.path))
 
-    def _warn_of_names(
-        self, named: Lists, title: str, lists: CandidateLists, order: str | None
-    ) -> None:
-        """Warn where no list has a right answer, and where ranks contradict the scores."""
+    def _warn_of_names(self, named: Lists, title: str, lists: CandidateLists) -> None:
+        """Warn where no list has a right answer."""
         names = self._names_alone
         targets = self.answers.targets
         if names is not None and len(lists.ids) and not are_among(targets, lists.ids).any():
             right = names.label_of(int(targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
             warn_user(f"{title}: no right answer is in any list: {two}")
-        if named.contradiction and order != "ascending":
-            advice = "order='ascending' says that lower scores are better"
-            warn_user(f"{title}: {named.contradiction}: {advice}")
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._queries_of_whole is None:

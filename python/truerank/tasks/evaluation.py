@@ -336,7 +336,7 @@ def _rank_lists(
             expected = f"{height} lists, one for each {noun}"
             raise InputValueError(argument, expected=expected, got=number)
         tasks: dict[str, Any] = {"rows": rows, "filter": side._selections["filter"]}
-        with argument_names(ids=argument):
+        with argument_names(ids=argument, scores=argument):
             if task.protocol.candidates == LISTED:
                 tasks["sizes"] = LISTED
             elif side.candidates is not None:
@@ -400,7 +400,8 @@ def lists_of_rows(
         indptr_of(lengths),
         id_of_number[numbers],
         scores,
-        score_at=lambda i: named.score_at(entries[i]),
+        lambda i: named.score_at(entries[i]),
+        named.contradiction,
     )
 
 
