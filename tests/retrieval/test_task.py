@@ -659,7 +659,7 @@ def test_orders_that_agree_or_say_nothing_are_taken(
 
 
 def test_vectors_of_the_best_that_is_last() -> None:
-    """The k best by np.argsort(s)[-k:] are taken with the order, and without scores as they are."""
+    """The k best by np.argsort(s)[-k:] are taken with the order, also in link prediction."""
     scores = np.arange(40.0).reshape(4, 10)
     ids = np.argsort(scores, axis=1)[:, -3:]
     best_last = tr.TopK(ids, np.take_along_axis(scores, ids, 1))
@@ -669,6 +669,9 @@ def test_vectors_of_the_best_that_is_last() -> None:
     facts = tr.link_prediction.Task([(i, 0, 9) for i in range(4)], entities=10, sides=["tail"])
     refusal(ValueError, "^tail: scores rise in 4 lists", facts.evaluate_lists, best_last)
     assert facts.evaluate_lists(best_last, order="descending")["mrr"] == 1
+    by_key = {(i, 0): dict(zip(range(7, 10), range(3), strict=True)) for i in range(4)}
+    refusal(ValueError, "^tail: scores rise in 4 lists", facts.evaluate_lists, by_key)
+    assert facts.evaluate_lists(by_key, order="descending")["mrr"] == 1
 
 
 def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,84 @@ def test_a_list_of_matrices_has_shards_wherever_scores_are_read() -> None:
     assert tr.rank(shards[:1], targets[:2]) == tr.rank(matrix[:2], targets[:2])
     refusal(ValueError, "^scores: .* expected 4 columns", tr.rank, [matrix, matrix.T], targets)
     refusal(ValueError, "^scores: expected a matrix", tr.rank, (matrix, matrix), targets)
+
+
+# -- integers that are ids or ranks ----------------------------------------------------------------
+
+POINTS = np.argsort(np.random.default_rng(0).normal(size=(4, 12)), axis=1)
+SMALL = [(0, 0, 1), (1, 0, 0), (2, 0, 2), (3, 0, 3)]
+
+
+FACTS = tr.link_prediction.Task(SMALL, {}, entities=12, sides=["tail"])
+ALIGNED = tr.alignment.Task([(0, 1), (1, 0)], left=4, right=12)
+ANSWERS = tr.retrieval.Task({0: [1], 1: [0], 2: [2], 3: [3]}, entities=12)
+DOORS: dict[str, Any] = {
+    "rank": lambda scores, **options: tr.rank(scores, [1, 0, 2, 3], **options),
+    "progress": lambda scores, **options: tr.rank(scores, 0, progress=lambda _: None, **options),
+    "evaluate": lambda scores, **options: tr.evaluate(scores, [1, 0, 2, 3], **options).ranks,
+    "link prediction": lambda scores, **options: FACTS.evaluate_scores(scores, **options).ranks,
+    "callable": lambda scores, **options: (
+        FACTS.evaluate(lambda queries: scores[queries[:, 0]], **options).ranks
+    ),
+    "alignment": lambda scores, **options: ALIGNED.evaluate_scores(scores, **options).ranks,
+    "retrieval": lambda scores, **options: ANSWERS.evaluate_scores(scores, **options).ranks,
+}
+
+
+@pytest.mark.parametrize("door", list(DOORS))
+@pytest.mark.parametrize("scores", [POINTS, POINTS.astype(np.uint8) + 1, POINTS.astype(">i4")])
+def test_integers_that_are_ids_or_ranks_are_refused(door: str, scores: Any) -> None:
+    """They are taken with the order: Borda's points, or ranks; and as floats."""
+    argument = "tail" if door in ("link prediction", "callable") else "scores"
+    words = (
+        f"^{argument}: .*4 rows, each a permutation of .* order='ascending' .* order='descending'"
+    )
+    refusal(ValueError, words, DOORS[door], scores)
+    points = DOORS[door](scores, order="descending")
+    assert points.above.tolist() == DOORS[door](scores.astype(float)).above.tolist()
+    ranks = DOORS[door](scores, order="ascending")
+    assert ranks.above.tolist() != points.above.tolist()
+
+
+@pytest.mark.parametrize("form", ["file", "by columns", "shards of rows", "single row", "matrices"])
+def test_ranks_in_files_are_refused(tmp_path: Path, form: str) -> None:
+    forms: dict[str, Any] = {
+        "file": write_npy(tmp_path / "a.npy", POINTS),
+        "by columns": write_npy(tmp_path / "b.npy", np.asfortranarray(POINTS)),
+        "shards of rows": [write_npy(tmp_path / f"c{i}.npy", POINTS[i : i + 2]) for i in (0, 2)],
+        "single row": POINTS[0],
+        "matrices": [POINTS[:1], POINTS[1:]],
+    }
+    words = "1 row, " if form == "single row" else "4 rows, "
+    for io in ("map", "read"):
+        refusal(ValueError, f"^scores: {words}", tr.rank, forms[form], 0, io=io)
+        tr.rank(forms[form], 0, io=io, order="descending")
+
+
+TAKEN: dict[str, Any] = {
+    "few columns": np.argsort(POINTS[:, :9], axis=1),
+    "another row": np.vstack([POINTS, np.zeros(12, int)]),
+    "the first row": np.vstack([np.zeros(12, int), POINTS]),
+    "repeats": np.vstack([POINTS, [0, 0, *range(1, 10), 11]]),
+    "from 2": POINTS + 2,
+    "negative": -POINTS,
+    "large": POINTS * np.int64(2**40),
+    "no rows": POINTS[:0],
+    "some columns": POINTS[:, :11],
+    "shards of columns": open_scores([POINTS, POINTS], axis=1),
+    "float": POINTS / 1,
+}
+
+
+@pytest.mark.parametrize("name", list(TAKEN))
+def test_integers_that_are_scores_are_taken(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tr.rank(TAKEN[name], 0)
+
+
+def test_blocks_of_columns_are_not_looked_at() -> None:
+    counter = tr.RankCounter(POINTS[:, 0], 0, candidates=24)
+    counter.update(POINTS, start=0)
+    counter.update(POINTS, start=12)
+    assert len(counter.ranks()) == 4

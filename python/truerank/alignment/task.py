@@ -38,7 +38,7 @@ from ..records.splits import (
     warn_of_unused,
 )
 from ..reporting import Report
-from ..stores import read_scores, shape_of
+from ..stores import read_scores, refuse_permutations, shape_of
 from ..stores.store import Store, Tile
 from ..tasks import task as tasks
 from ..tasks.candidates import name_of_sets
@@ -376,6 +376,8 @@ class Task(tasks.Task):
         matrix = by_position("scores", scores, *self._axes)
         store: Any = read_scores(matrix, rules.dtype, tiled=True)
         check_score_shape(shape_of(store), self._sizes, "left entity")
+        if not rules.is_order_named:
+            refuse_permutations(store)
         with watching(rules.progress, store.nbytes) as watch:
             if watch is not None:
                 watch(0, store.nbytes)

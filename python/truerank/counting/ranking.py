@@ -9,7 +9,7 @@ from ..inputs.checks import choice
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import IO, RuleOptions, read_rules, with_options
 from ..naming import public
-from ..stores import read_scores
+from ..stores import read_scores, refuse_permutations
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def rank(
         The only columns to let in: a selection as in `filter`, or one index array, set, or mask of
         shape (columns,) for all tasks. The target must be among them.
     order : {"descending", "ascending"}
-        "descending": higher scores are better. "ascending": lower ones, as for distances.
+        "descending": higher scores are better. "ascending": lower ones, as for distances. Integers
+        of ten columns and more, each of whose rows has 0 to n - 1, or 1 to n, are refused unless
+        one of both is named: ids (argsort) and ranks look so, and Borda's points.
     nan : {"raise", "worst", "omit"}
         The rule for a NaN in S; any other NaN is ignored. "raise": an error. "worst": a candidate
         that is never above and never tied; a true score that is NaN has above = candidates - 1 and
@@ -147,6 +149,8 @@ def rank(
     listener = as_listener(rules.progress)
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
+    if "int" in matrix.dtype and not rules.is_order_named:
+        refuse_permutations(matrix)
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)

@@ -29,13 +29,15 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
-from ..naming import public
+from ..naming import format_count, public
 from .on_device import counts_as_on_device, device_store
 from .store import ArrayStore, BinaryFile, FileStore, ShardStore, Store, Tile
 
 BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 PATHS = (str, bytes, os.PathLike)
 _WILDCARDS = "*?["
+_LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
+_LOOK_BYTES = 4 << 20
 
 
 @public("truerank")
@@ -190,6 +192,39 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
     if scores.single_row:
         return scores.shape[1:]
     return scores.shape
+
+
+def refuse_permutations(scores: Scores | Store) -> None:
+    """Refuse integers of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
+
+    The first row that is none ends it. Rows that no tile has whole are not looked at.
+
+    Examples
+    --------
+    >>> refuse_permutations(read_scores([[*range(10)], [0] * 10]))
+    """
+    store = ArrayStore(scores) if isinstance(scores, Scores) else scores
+    rows, columns = store.shape
+    if "int" not in store.dtype or columns < _LEAST_COLUMNS or not rows:
+        return
+    for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
+        if tile.width < columns:
+            return
+        with store.block(tile, store.io) as block:
+            for row in block:
+                first = int(row.min())
+                has_number = np.zeros(columns, np.bool_)
+                if first in (0, 1) and int(row.max()) == first + columns - 1:
+                    has_number[row.astype(np.intp) - first] = True
+                if not has_number.all():
+                    return
+    numbers = f"{first} to {first + columns - 1}"
+    raise InputValueError(
+        "scores",
+        f"{format_count(rows, 'row')}, each a permutation of {numbers}, as ids (argsort) or ranks"
+        " are: give the scores that they are of; of ranks order='ascending' says that the lowest is"
+        " the best, of points, as Borda's, order='descending' that the highest is",
+    )
 
 
 def in_one_array(scores: Scores | Store) -> Scores:

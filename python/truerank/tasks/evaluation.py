@@ -34,7 +34,7 @@ from ..ranks.joining import join_ranks
 from ..records.columns import columns_of_keys, first_names
 from ..records.lists import Lists, read_lists
 from ..reporting import Finding, Report
-from ..stores import Store, read_scores, shape_of
+from ..stores import Store, read_scores, refuse_permutations, shape_of
 from ..stores.on_device import copy_to_device
 from .candidates import candidates_of_lists
 from .side import selection_of_tasks
@@ -289,6 +289,8 @@ def _rank_scores(
             table = by_position("scores", scores[name], axis, _column_axis(task, name))
             store = cast("Store", read_scores(table, rules.dtype, tiled=True))
             check_score_shape(shape_of(store), (height, side.n_candidates), noun)
+            if not rules.is_order_named:
+                refuse_permutations(store)
         opened.append((argument, side, rows, store))
     sizes = [store.nbytes for *_, store in opened]
     reporters = split_progress(reporter(listener, sum(sizes)), sizes)
