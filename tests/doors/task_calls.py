@@ -106,6 +106,11 @@ def alignment_calls(folder: Path) -> list[Call]:
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
         Call(f"{name}.Task.evaluate", made.evaluate, matrices),
         Call(f"{name}.Task.evaluate_embeddings", made.evaluate_embeddings, vectors),
+        Call(
+            f"{name}.Task.evaluate_lists",
+            made.evaluate_lists,
+            {side: {0: [0, 1], 1: [1], 2: [2]} for side in matrices},
+        ),
         Call(f"{name}.Task.evaluate_scores", made.evaluate_scores, {"scores": MATRIX}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
         Call(f"{name}.infer", alignment.infer, vectors),

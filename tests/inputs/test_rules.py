@@ -22,7 +22,7 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.BatchOptions: [task.evaluate for task in TASKS],
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],
     rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
-    rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
+    rules.ListOptions: [task.evaluate_lists for task in TASKS],
     rules.SimilarityOptions: [alignment.infer, alignment.csls_means],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_against, tr.RankCounter, tr.evaluate]

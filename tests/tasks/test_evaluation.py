@@ -106,6 +106,43 @@ def test_heads_given_as_tails_are_no_lists_of_heads() -> None:
         assert task.evaluate_lists(lists, head=lists)["tail.mrr"] == 1
 
 
+def alignment() -> tr.alignment.Task:
+    return tr.alignment.Task([("b", "x"), ("a", "y")], left=["a", "b"], right=["x", "y", "z"])
+
+
+@pytest.mark.parametrize(
+    ("right", "left"),
+    [
+        ({"b": ["x"], "a": ["y", "z"]}, {"y": {"a": 0.5, "b": 0.25}, "x": {"b": 1.0}}),
+        (pd.DataFrame({"right": ["y", "x"], "left": ["a", "b"]}), {"x": ["b"], "y": ["a"]}),
+        (tr.TopK(np.array([[1, 2], [0, -1]]), None), tr.TopK(np.array([[1], [0], [0]]), None)),
+    ],
+)
+def test_lists_of_an_alignment(right: Any, left: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = alignment().evaluate_lists(right, left)
+        part = alignment()[1:].evaluate_lists(right, left)
+    assert report["mrr"] == part["mrr"] == 1
+    assert report.ranks.listed.all()
+
+
+ALIGNMENT_REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
+    ([["x"], ["y"]], {}, TypeError, r"left_to_right: expected \{left: \{right: score\}\}, or "),
+    ({"a": ["y"], "b": ["x"]}, None, TypeError, "right_to_left: expected lists for the side"),
+    ({"x": ["b"]}, {"x": ["b"], "y": ["a"]}, ValueError, "left_to_right: no query in common"),
+    (tr.TopK(np.array([[1]]), None), {}, ValueError, "expected 2 lists, one for each left entity"),
+]
+
+
+@pytest.mark.parametrize(("right", "left", "kind", "words"), ALIGNMENT_REFUSED)
+@pytest.mark.filterwarnings("ignore:right_to_left")
+def test_lists_of_an_alignment_that_are_refused(
+    right: Any, left: Any, kind: Any, words: str
+) -> None:
+    refusal(kind, words, alignment().evaluate_lists, right, left)
+
+
 def test_missing_lists_are_warned_of_and_others_counted() -> None:
     lists = {("a", "r"): ["b"], ("c", "r"): ["nobody"]}
     words = r"^tail: 1 of 2 queries with right answers have no list \(\('b', 'r'\)\)"

@@ -1,4 +1,4 @@
-"""The task of entity alignment, made from pairs, and three ways to evaluate both directions."""
+"""The task of entity alignment, made from pairs, and four ways to evaluate both directions."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
+    ListOptions,
     RuleOptions,
     Rules,
     read_rules,
@@ -237,6 +238,11 @@ class Task(tasks.Task):
         """How many left and how many right entities there are."""
         return self.right_to_left.n_candidates, self.left_to_right.n_candidates
 
+    def _rows_by_place(self, side: str) -> tuple[IntArray, int, str, Axis]:
+        queries = self.sides[side].query_ids[self.sides[side].rows, 0]
+        place = GRAPHS.index(SIDES[side][0])
+        return queries, self._sizes[place], f"{GRAPHS[place]} entity", self._axes[place]
+
     def _become_part(self, source: Self, positions: IntArray) -> None:
         self.pairs = read_only(source.pairs[positions])
 
@@ -424,6 +430,63 @@ class Task(tasks.Task):
         """
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
         return evaluate(self, "a callable", scorers, options)
+
+    @with_options(ListOptions)
+    def evaluate_lists(
+        self,
+        left_to_right: Any = None,
+        right_to_left: Any = None,
+        *,
+        columns: Mapping[str, str | int] | None = None,
+        duplicates: str = "raise",
+        **options: Unpack[ListOptions],
+    ) -> Report:
+        """Evaluate lists of the top candidates of both directions, which may miss the right ones.
+
+        A right answer that its list misses is tied with all candidates that the list does not have
+        and that are not known: the optimistic and the pessimistic rank are its bounds.
+
+        Parameters
+        ----------
+        left_to_right, right_to_left : mapping, table, path, or TopK
+            By key: ``{left: {right: score}}``, or ``{left: [right, ...]}``, the best first; the
+            other way round from right to left. Or a table or a text file with the columns left,
+            right and, perhaps, score. A query without a list has an empty one. Or what
+            `truerank.topk_embeddings` returns, a row for each entity of the graph.
+        columns : dict of str to (str or int), optional
+            The name or the number of the column of each role, as "left" and "score", in tables.
+        duplicates : {"raise", "first"}
+            What a list has twice, as in `retrieval.Task.evaluate_lists`.
+        order, nan, dtype, threads, progress : optional
+            As in `truerank.rank_lists`.
+
+        Returns
+        -------
+        Report
+            With the sides "left_to_right" and "right_to_left".
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank_lists` does, for a side without its lists, lists that do not say whose
+            they are, and what is listed and no candidate, unless it is known or a right answer.
+
+        Warns
+        -----
+        UserWarning
+            If queries have no list.
+
+        Examples
+        --------
+        >>> from truerank.alignment import Task
+        >>> task = Task([("a", "x"), ("b", "y")], left=["a", "b"], right=["x", "y", "z"])
+        >>> backwards = {"x": ["a"], "y": ["b"]}
+        >>> task.evaluate_lists({"b": ["z", "y"], "a": ["x"]}, backwards)["left_to_right.mr"]
+        1.5
+        """
+        lists = {"left_to_right": left_to_right, "right_to_left": right_to_left}
+        reading = {"columns": columns, "duplicates": duplicates}
+        return evaluate(self, "lists", lists, options, reading=reading)
 
     def __repr__(self) -> str:
         left_count, right_count = self._sizes

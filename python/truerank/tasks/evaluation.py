@@ -508,7 +508,7 @@ def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[s
     for name, side in task.sides.items():
         keys = keys_of_sides.get(name)
         if keys is None:
-            rows[name] = task._rows_of(side), task.height, task._row_noun, task._row_axis
+            rows[name] = task._rows_by_place(name)
             continue
         argument = "row_queries" if title else f"row_queries: {name}"
         columns = columns_of_keys(argument, keys, task.roles[name][:-1])

@@ -130,6 +130,10 @@ class Task:
         key = tuple(self.names[role].label_of(i) for role, i in zip(roles, ids, strict=True))
         return key if len(key) > 1 else key[0]
 
+    def _rows_by_place(self, side: str) -> tuple[IntArray, int, str, Axis]:
+        """Return the row of each task, the number of rows, what a row is for, and their labels."""
+        return self._rows_of(self.sides[side]), self.height, self._row_noun, self._row_axis
+
     def _rows_of(self, side: Side) -> IntArray:
         """Return the row of each task of a side, where a user hands over a row for each unit."""
         if not self._is_part:
