@@ -140,6 +140,9 @@ def test_ranks_alone_say_that_ties_are_unknown(tmp_path: Path) -> None:
     for ranks in (alone, alone[:1], load(tmp_path / "ranks.npz"), concatenate([alone, alone])):
         assert ranks.protocol.ties == "unknown"
         assert "unfiltered, ties unknown." in report(ranks).to_text()
+        assert "ties unknown" in repr(report(ranks))
+        of_queries = ranks.with_labels(queries=range(len(ranks)))
+        assert "ties unknown" in report(of_queries, unit="query").to_text()
         assert "One rank of each task is known" in str(report(ranks).audit())
     known = Ranks.from_ranks([1, 4], [1, 4], candidates=9)
     assert "no ties." in report(known).to_text()

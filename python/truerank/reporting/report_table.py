@@ -598,6 +598,8 @@ def _lines_of_queries(report: Report) -> list[str]:
     if not summary.tasks:
         return [sizes]
     tied = f"{summary.tied_tasks:,} of them tied"
+    if protocol.ties:
+        tied = f"ties {protocol.ties}"
     lines = [f"{sizes}, {tied}, among {_range_of_candidates(summary)} candidates"]
     missed = share_missed(report)
     if missed is not None:
@@ -636,6 +638,8 @@ def words_of_repr(report: Report) -> list[str]:
     else:
         summary = report.summary
         words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
+        if report.protocol.ties:
+            words[1] = f"ties {report.protocol.ties}"
         if report.by is not None:
             words.append(format_count(len(report._labels), "group"))
         keys = [
