@@ -145,15 +145,15 @@ class CandidateLists(NamedTuple):
         entries = int(lengths[is_long].sum())
         if self.scores is None or entries < _LEAST_ENTRIES:
             return ""
-        list_of_entry = np.repeat(np.arange(len(lengths)), lengths)
         for end in (_FIRST_ENTRIES, len(self.ids)):
             keys, *_ = self.scores.with_array(self.scores.array[:end]).keys()
-            is_same = list_of_entry[1 : len(keys)] == list_of_entry[: len(keys) - 1]
+            is_same = np.ones(len(keys) - 1, np.bool_)
+            is_same[self.indptr[(self.indptr > 0) & (self.indptr < len(keys))] - 1] = False
             if (is_same & (keys[1:] < keys[:-1])).any():
                 return ""
-        is_rise = is_same & (keys[1:] > keys[:-1])
-        rises = np.bincount(list_of_entry[1:][is_rise], minlength=len(lengths)) > 0
-        if not rises[is_long].all():
+        rises = indptr_of(is_same & (keys[1:] > keys[:-1]))
+        last = self.indptr[1:][is_long] - 1
+        if (rises[last] == rises[self.indptr[:-1][is_long]]).any():
             return ""
         lists = format_count(int(is_long.sum()), "list")
         return f"scores rise in {lists}, {entries:,} entries, and fall in none"

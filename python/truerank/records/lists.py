@@ -387,8 +387,9 @@ def read_run(
     """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
-    of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
-    lines of a query need not follow each other. Other files begin with a header, which names the
+    of its lines change nothing, as in trec_eval (which breaks ties by the names of documents), but
+    `evaluate_lists` asks for `order` where the scores rise with them. The lines of a query need not
+    follow each other. Other files begin with a header, which names the
     columns query (query-id, user), document (corpus-id, item) and, perhaps, score or rank, in any
     order: a rank without a score makes lists in order alone, and so does the order of the lines
     where neither is there. Or `columns` says which are meant.
