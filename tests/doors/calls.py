@@ -13,7 +13,7 @@ import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
 RESULTS = """AlignmentData CSLS Comparison
-Interval Intervals Predictions
+Interval Intervals
 Triples Adjusted Metric Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK Preset Comparisons CompatReport
 CompatTable"""
@@ -21,7 +21,6 @@ NOT_ASKED = frozenset(RESULTS.split())
 # Of results: what is asked of them, too.
 METHODS_OF_RESULTS = {
     "CompatReport": ("bounds", "corrected", "printed"),
-    "Predictions": ("evaluate",),
 }
 TABLES = ["table", "save", "to_text"]
 TABLES += [f"to_{form}" for form in ("csv", "html", "json", "latex", "markdown", "pandas")]

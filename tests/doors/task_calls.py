@@ -40,7 +40,6 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     name = "link_prediction"
     (folder / "train.txt").write_text("a\tlikes\tb\nb\tlikes\tc\n")
     (folder / "answers.tsv").write_text("a\tlikes\tb\tc\n")
-    (folder / "predictions.txt").write_text("a likes b\nHeads: a\t0.5\tc\t0.25\nTails: b\t0.5\n")
     task = lp.Task(TRIPLES, KNOWN, entities=ENTITIES)
     scores = {side: LIKES for side in BOTH_SIDES}
     lists = {
@@ -48,7 +47,6 @@ def link_prediction_calls(folder: Path) -> list[Call]:
         "head": {("likes", "b"): ["a", "b"], ("likes", "c"): ["b"]},
     }
     vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
-    predictions = lp.read_predictions(folder / "predictions.txt")
     return [
         Call(f"{name}.Task", lp.Task, {"test": TRIPLES, "known": KNOWN}),
         Call(f"{name}.Task.evaluate", task.evaluate, {side: two_rows for side in BOTH_SIDES}),
@@ -56,9 +54,7 @@ def link_prediction_calls(folder: Path) -> list[Call]:
         Call(f"{name}.Task.evaluate_lists", task.evaluate_lists, lists),
         Call(f"{name}.Task.evaluate_scores", task.evaluate_scores, scores),
         Call(f"{name}.Sampled", lp.Sampled, {"negatives": 2}),
-        Call(f"{name}.read_predictions", lp.read_predictions, {"path": folder / "predictions.txt"}),
         Call(f"{name}.read_triples", lp.read_triples, {"triples": TRIPLES}),
-        Call(f"{name}.Predictions.evaluate", predictions.evaluate, {}),
     ]
 
 

@@ -12,7 +12,6 @@ import truerank as tr
 from support.refusals import refusal
 from truerank import alignment
 from truerank.inputs import rules
-from truerank.link_prediction import Predictions
 from truerank.link_prediction import Task as LinkTask
 from truerank.retrieval import Task as RetrievalTask
 
@@ -27,7 +26,7 @@ TAKERS: dict[type[Any], list[Any]] = {
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
-TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
+TAKERS[rules.ListOptions].append(tr.rank_lists)
 TAKERS[rules.SimilarityOptions].append(tr.topk_embeddings)
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None, "layout": None}

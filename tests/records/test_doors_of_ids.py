@@ -20,7 +20,6 @@ from support.refusals import refusal
 from truerank import alignment
 from truerank.link_prediction import (
     Task,
-    read_predictions,
     read_triples,
 )
 
@@ -296,11 +295,6 @@ def lines(fields: list[str], form: str, first_field: str) -> str:
     return "".join(form.format(field, first_field) + "\n" for field in fields)
 
 
-def predicted(order: Any, path: Path) -> list[int]:
-    predictions = read_predictions(path)
-    return counted(predictions.evaluate({}, entities=order, relations=["r"], sides=["tail"]).ranks)
-
-
 TEXT_DOORS: dict[str, tuple[str, Door]] = {
     "text: heads": (
         "{0}\tr\t{0}",
@@ -433,15 +427,6 @@ def test_fields_of_text(
     path = in_file(tmp_path_factory.mktemp("text"), lines(fields, form, str(first(order))))
     right = expected(lambda: places_in_text(order, fields), expect)
     assert outcome(lambda: read(order, path)) == right
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", VOCABULARIES)
-def test_fields_of_predictions(kind: str, tmp_path: Path) -> None:
-    order = VOCABULARIES[kind]
-    name = first(order)
-    text = f"{name} r {name}\nHeads:\nTails: {name}\t0.5\n"
-    assert predicted(order, in_file(tmp_path, text)) == [0, 1]
 
 
 # -- containers, vocabularies and positions --------------------------------------------------------

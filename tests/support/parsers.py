@@ -29,7 +29,6 @@ import truerank as tr
 from support.environment import ROOT, SANITIZED
 from truerank.link_prediction import (
     Task,
-    read_predictions,
 )
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
@@ -452,22 +451,6 @@ def _read_qrels(path: Path) -> Any:
     return rows
 
 
-def _read_predictions(path: Path) -> Any:
-    found = read_predictions(path)
-    assert int(found.ids.max(initial=-1)) < len(found.entities)
-    assert found.indptr[-1] == len(found.ids)
-    assert len(found.indptr) == 2 * len(found) + 1
-    return (
-        found.triples.tolist(),
-        found.entities,
-        found.relations,
-        found.lists.tolist(),
-        found.indptr.tolist(),
-        found.ids.tolist(),
-        repr(found.scores.tolist()),
-    )
-
-
 # --------------------------------------------------------------------------------------------------
 
 _TEXT_ERRORS = (tr.InputError, OSError)  # A damaged gzip file is an OSError.
@@ -489,5 +472,4 @@ PARSERS: Mapping[str, Parser] = {
     "openea": Parser(".txt", _read_openea),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
     "qrels": Parser(".txt", _read_qrels),
-    "predictions": Parser(".txt", _read_predictions),
 }

@@ -1,4 +1,4 @@
-"""`truerank link-prediction`: a report from triples and from vectors, scores or predictions."""
+"""`truerank link-prediction`: a report from triples and from vectors, scores or lists."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def parse_candidates(option: str, text: str) -> Any:
 @option(
     "--lists",
     options.Value(lambda _, path: options.note_file(path), "side=file", SIDES),
-    "Lists of the top candidates, in place of vectors: tail=lists.tsv, with the columns head, "
+    "Lists of the top candidates, in place of vectors: tail=tails.tsv, with the columns head, "
     "relation, tail and score, by a header or in this order.",
 )
 @option(
@@ -122,7 +122,7 @@ def predict_links(values: Values) -> None:
         --entities E.npy --queries tail=T.npy --queries head=H.npy --similarity l1 --by relation
     truerank link-prediction --known train=train.txt --test test.txt
         --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
-    truerank link-prediction --known train=train.txt --test test.txt --lists tail=predictions.tsv
+    truerank link-prediction --known train=train.txt --test test.txt --lists tail=tails.tsv
     """
     known = values.pop("known", {})
     labels = values.pop("labels", {})

@@ -2,7 +2,6 @@
 
 `Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
 candidates and the labels of the tasks; its methods evaluate scores of any kind.
-`read_predictions` reads what AnyBURL and PyClause predict.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..tasks.candidates import Sampled as Sampled
-    from .listed_predictions import Predictions as Predictions
-    from .listed_predictions import read_predictions as read_predictions
     from .task import Task as Task
     from .task import Triples as Triples
     from .task import read_triples as read_triples
@@ -23,7 +20,6 @@ else:  # A type checker that read this would accept any name.
         __name__,
         {
             "..tasks.candidates": ("Sampled",),
-            ".listed_predictions": ("Predictions", "read_predictions"),
             ".task": ("Task", "Triples", "read_triples"),
         },
     )

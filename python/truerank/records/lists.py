@@ -510,7 +510,7 @@ def read_lists(
     elif table.path and "rank" in values:
         values["rank"] = read_grades(argument, values["rank"])
     elif table.path:
-        if _have_ranks(table):
+        if _have_ranks(table, roles[:-1]):
             contradiction = rising_ranks(table, np.arange(len(table)))
     elif "score" in values:
         values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
@@ -643,20 +643,20 @@ def group_by_query(
     )
 
 
-def _have_ranks(table: IdTable) -> bool:
+def _have_ranks(table: IdTable, of_query: Sequence[str]) -> bool:
     """Return whether ranks beside scores rise with the lines of each query, if the first ones do.
 
     The lines stand for the ranks then: to read all of these would take long.
     """
     form = table.form
     rank = form.places.get("rank")
-    if rank is None or form.number_role != "score" or "query" not in form.places:
+    if rank is None or form.number_role != "score":
         return False
-    query = form.places["query"]
-    lines = text_lines(table.path, table.path, has_comments=True)
+    places = [form.places[role] for role in of_query]
+    lines = text_lines(table.path, table.path, has_comments=form.has_comments)
     first_lines = islice(lines, form.header > 0, 1000)
     rows = [fields_of(line, form.between) for _, line in first_lines]
-    ranks = [(a[rank], b[rank]) for a, b in pairwise(rows) if a[query] == b[query]]
+    ranks = [(a[rank], b[rank]) for a, b in pairwise(rows) if all(a[i] == b[i] for i in places)]
     # Python makes no int of thousands of digits.
     are_integers = all(rank.isdecimal() and len(rank) < 20 for pair in ranks for rank in pair)
     return bool(ranks) and are_integers and all(int(a) < int(b) for a, b in ranks)
