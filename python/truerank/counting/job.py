@@ -173,7 +173,8 @@ class Job:
 
         Only the true scores are read that no candidate is below. Those on a device stay there.
         """
-        if len(ranks) <= MOST_UNLOOKED:
+        is_on_device = not isinstance(scores, _core.Scores) and bool(scores.device)
+        if is_on_device or len(ranks) <= MOST_UNLOOKED:
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)
@@ -183,8 +184,6 @@ class Job:
         if isinstance(scores, _core.Scores):
             true = np.atleast_2d(scores.array)[pairs]
             true = true.astype(true.dtype.newbyteorder("="), copy=False)
-        elif scores.device:
-            return ranks
         else:
             true = np.ascontiguousarray(scores.take(*pairs))
         keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()

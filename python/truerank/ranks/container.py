@@ -710,7 +710,7 @@ def checked_flags(name: str, value: object, length: int) -> npt.NDArray[np.bool_
 
 
 def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
-    """Check what queries say of their tasks: gains, right answers, and queries without any.
+    """Check what saved ranks say of their tasks: gains, right answers, masked true scores, ...
 
     Examples
     --------
@@ -721,6 +721,8 @@ def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDA
     for name, values in arrays.items():
         if name == "gains":
             checked[name] = checked_weights(values, length=length, name=name)
+        elif name == "masked":
+            checked[name] = checked_flags(name, values, length)
         else:
             checked[name] = _counts(name, values, length, int(name == "answers"))
     return checked

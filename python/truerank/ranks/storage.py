@@ -41,13 +41,13 @@ from ..arrays.saved_files import checked_fields, open_archive
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import check_range
 from ..naming import public
-from .container import COUNTS, KIND, Ranks, checked_answers, checked_flags
+from .container import COUNTS, KIND, Ranks, checked_answers
 from .protocol import COMPARABLE, PROVENANCE, Origin, Protocol
 
-# Ranks of retrieval and of lists may have these arrays.
-FIELDS = ("gains", "answers", "without_answers", "lengths")
+# Ranks may have these arrays, most of them those of retrieval and of lists.
+FIELDS = ("gains", "answers", "without_answers", "lengths", "masked")
 # Saved ranks have these members, and others whose names begin with one of these and a dot.
-MEMBERS = {"weights", "listed", "masked", "audit", "labels"}.union(COUNTS, FIELDS)
+MEMBERS = {"weights", "listed", "audit", "labels"}.union(COUNTS, FIELDS)
 
 
 @public("truerank")
@@ -94,14 +94,11 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         for name in ("listed", "audit"):
             arguments[name] = members.pop(name, None)
         weights = members.pop("weights", None)
-        masked = members.pop("masked", None)
         fields = {name: members.pop(name) for name in FIELDS if name in members}
         if members:
             raise ValueError(f"expected no member {min(members)[:80]!r}")
         ranks = Ranks(**arguments)
         arrays = checked_answers(fields, len(ranks))
-        if masked is not None:
-            arrays["masked"] = checked_flags("masked", masked, len(ranks))
         if weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(weights, length=len(ranks))
