@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
 NO_COLUMN = -1  # It stands for the target's column where there is none.
-MOST_UNLOOKED = 12  # The mean rank of so few tasks is never far above that of chance.
 
 
 @dataclass  # To freeze it would take a tenth of a small call.
@@ -174,7 +173,7 @@ class Job:
         Only the true scores are read that no candidate is below. Those on a device stay there.
         """
         is_on_device = not isinstance(scores, _core.Scores) and bool(scores.device)
-        if is_on_device or len(ranks) <= MOST_UNLOOKED:
+        if is_on_device:
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)
