@@ -118,7 +118,7 @@ TESTED_BY = {
     "tasks/test_candidates.py": """
     """,
     "tasks/test_task.py": """
-        tasks/score_evaluation
+        tasks/list_evaluation tasks/score_evaluation
         tasks/side
     """,
     "test_errors.py": """

@@ -498,3 +498,28 @@ def without(values: IntArray, others: IntArray) -> IntArray:
     array([3, 9])
     """
     return values[~are_among(values, others)]
+
+
+def match_rows(
+    rows: IntArray, others: IntArray
+) -> tuple[IntArray, npt.NDArray[np.bool_], int | None]:
+    """Return the place of each row among others, which others are rows, and a row that is repeated.
+
+    The rows are distinct; the place of one that is not there is -1.
+
+    Examples
+    --------
+    >>> match_rows(np.array([[0, 5], [3, 1]]), np.array([[3, 1], [7, 7]]))
+    (array([-1,  0]), array([ True, False]), None)
+    """
+    number = len(rows)
+    both = row_keys([np.concatenate(pair) for pair in zip(rows.T, others.T, strict=True)])
+    where, rows_there = look_up(both[:number], both[number:])
+    places = np.full(number, -1)
+    places[rows_there] = where
+    is_used = np.zeros(len(others), np.bool_)
+    is_used[where] = True
+    repeated = None
+    if len(where) > np.count_nonzero(places >= 0):
+        repeated = int(np.bincount(rows_there).argmax())
+    return places, is_used, repeated

@@ -23,14 +23,8 @@ from ..records.lists import read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import ALL
-from ..tasks.evaluation import (
-    ScoreOptions,
-    VectorOptions,
-    evaluate,
-    findings_of_keys,
-    lists_of_rows,
-    warn_of_missing,
-)
+from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
+from ..tasks.list_evaluation import findings_of_keys, lists_of_rows, warn_of_missing
 from ..tasks.task import Task as SidedTask
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import SIDE, make_answers, read_candidates

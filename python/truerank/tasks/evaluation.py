@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from .. import counting, devices, embeddings
-from ..arrays.row_keys import distinct, first_equals, look_up, row_keys, search_sorted
+from .. import counting, devices, embeddings, reporting, tasks
+from ..arrays.row_keys import distinct, first_equals, match_rows, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
-from ..counting.lists import CandidateLists, TopK
 from ..counting.ranking import rank
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
-from ..inputs.array_likes import as_scores
 from ..inputs.checks import Axis, by_position, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
-    LISTED,
     BatchOptions,
     EmbeddingOptions,
     ListOptions,
     RuleOptions,
     read_rules,
 )
-from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count, import_extra
 from ..ranks.joining import join_ranks
-from ..records.columns import columns_of_keys, first_names
-from ..records.lists import Lists, read_lists
-from ..reporting import Finding, Report
+from ..records.columns import columns_of_keys
+from ..reporting import Report
 from ..stores import Store, read_scores, refuse_permutations, shape_of
 from ..stores.on_device import copy_to_device
-from .candidates import candidates_of_lists
 from .side import selection_of_tasks
 
 if TYPE_CHECKING:
@@ -143,7 +137,7 @@ def evaluate(
     findings = []
     if strangers:
         words = f"{format_count(strangers, 'row')} of queries that the task does not have"
-        findings.append(Finding("unused rows", strangers, words))
+        findings.append(reporting.Finding("unused rows", strangers, words))
     if what == "a callable":
         ranks = _rank_callables(task, values, arguments, rules, options)
     elif what == "vectors":
@@ -153,15 +147,10 @@ def evaluate(
     elif what == "scores":
         ranks = _rank_scores(task, values, arguments, rows, rules, options.get("io"))
     else:
-        lists = {}
-        for name, value in values.items():
-            lists[name] = value
-            if name in task.sides and not isinstance(value, (TopK, CandidateLists)):
-                if name in (row_queries or ()):
-                    expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
-                    raise InputTypeError("row_queries", expected=expected)
-                lists[name] = read_lists(name, value, roles=task.roles[name], **reading)
-        ranks = _rank_lists(task, lists, arguments, rows, rules, findings)
+        lists = tasks.list_evaluation.read_lists_by_side(task, values, row_queries or (), reading)
+        ranks = tasks.list_evaluation.rank_lists_by_side(
+            task, lists, arguments, rows, rules, findings
+        )
     report = Report(join_sides(task, ranks, **fields), **task._report_options)
     report._of_lists = findings
     return report
@@ -310,137 +299,6 @@ def _rank_scores(
     return ranks_of_sides
 
 
-def _rank_lists(
-    task: Task,
-    lists: BySide,
-    arguments: Mapping[str, str],
-    rows_of_sides: Mapping[str, Rows],
-    rules: Rules,
-    findings: list[Finding],
-) -> list[Ranks]:
-    """Rank by lists of the top candidates, and add what is worth knowing of their queries."""
-    ranks_of_sides = []
-    for name, side in task.sides.items():
-        value = lists[name]
-        argument = arguments[name]
-        if isinstance(value, TopK):  # The ids of a TopK are positions.
-            with argument_names(ids=argument):
-                value = counting.lists.as_lists(value.ids, value.scores, rules.dtype)
-        rows, height, noun, _ = rows_of_sides[name]
-        files: tuple[str, ...] = ()
-        if isinstance(value, Lists):
-            files = (value.source,) if value.source else ()
-            value = _lists_by_key(task, name, value, rules.dtype, findings)
-            rows = side.rows
-            height = len(side.query_ids)
-        number = len(value.indptr) - 1
-        if number != height:
-            expected = f"{height} lists, one for each {noun}"
-            raise InputValueError(argument, expected=expected, got=number)
-        tasks: dict[str, Any] = {"rows": rows, "filter": side._selections["filter"]}
-        with argument_names(ids=argument, scores=argument):
-            if task.protocol.candidates == LISTED:
-                tasks["sizes"] = LISTED
-            elif side.candidates is not None:
-                vocabulary = task._vocabulary(name)
-                selections = candidates_of_lists(value, rows, side, vocabulary)
-                tasks["filter"], tasks["sizes"] = selections
-            ranks = counting.lists.rank_open_lists(
-                value, side.targets, side.n_candidates, rules, **tasks
-            )
-        ranks_of_sides.append(ranks.with_protocol(files=files))
-    return ranks_of_sides
-
-
-def _lists_by_key(
-    task: Task, name: str, named: Lists, dtype: Any, findings: list[Finding]
-) -> CandidateLists:
-    """Return the list of each query of a side by its key, empty where it has none.
-
-    Queries without a list are warned of; these, and lists of other queries, are findings.
-    """
-    side = task.sides[name]
-    roles = task.roles[name]
-    title = f"{name}: {named.path}" if named.path else name
-    columns: Any = [named.queries]
-    if len(roles) > 2:
-        columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
-    keys = task._ids_of_keys(name, title, columns, is_text=bool(named.path))
-    list_of_query, is_used, _ = match_keys(side.query_ids, keys)
-    missing = np.flatnonzero(list_of_query < 0)
-    if len(missing) == len(list_of_query) and len(keys):
-        two = f"those of the task are {task._key_of(name, 0)!r}, ..., of lists {named.queries[0]!r}"
-        raise InputValueError(title, f"no query in common: {two}, ...")
-    queries = tuple(task._key_of(name, query) for query in missing.tolist())
-    others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
-    unused = tuple(named.queries[i] for i in others)
-    warn_of_missing(title, len(list_of_query), queries, unused)
-    findings += findings_of_keys(queries, unused)
-    list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
-    ids_of = partial(task._vocabulary(name).ids_of, title, is_text=bool(named.path))
-    return lists_of_rows(named, list_of_query, ids_of, dtype)
-
-
-def lists_of_rows(
-    named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
-) -> CandidateLists:
-    """Return the lists at some rows, of which the one behind the last is empty, with ids for names.
-
-    Only the names that these lists have need an id.
-    """
-    lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
-    entries = join_ranges(named.indptr[rows], lengths)
-    numbers = named.ids[entries]
-    used = np.flatnonzero(np.bincount(numbers))
-    names = named.names
-    if len(used) < len(names):
-        names = tuple(map(named.names.__getitem__, used.tolist()))
-    id_of_number: IntArray = np.zeros(len(named.names), np.int64)
-    id_of_number[used] = ids_of(names)
-    scores = None if named.scores is None else as_scores(named.scores[entries], dtype)
-    return CandidateLists(
-        indptr_of(lengths),
-        id_of_number[numbers],
-        scores,
-        lambda i: named.score_at(entries[i]),
-        named.contradiction,
-    )
-
-
-def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> Iterator[Finding]:
-    """Yield what is worth knowing of queries without a list, and of lists of other queries."""
-    if missing:
-        number = format_count(len(missing), "query", "queries")
-        words = f"{number} with right answers without a list, as {first_names(missing)}"
-        yield Finding("missing lists", len(missing), words)
-    if unused:
-        number = format_count(len(unused), "list")
-        words = f"{number} of queries without right answers, as {first_names(unused)}"
-        yield Finding("unused lists", len(unused), words)
-
-
-def warn_of_missing(
-    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
-) -> None:
-    """Warn of queries without a list, and of unused lists whose names look like theirs."""
-    if not missing:
-        return
-    text = (
-        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-        f"({first_names(missing)}), and count as if theirs were empty"
-    )
-    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
-    pairs = []
-    for name in missing:
-        other = unused_of_bare.get(str(name).strip().casefold())
-        if other is not None:
-            pairs.append(f"{other!r} for {name!r}")
-    if pairs:
-        text += "; there are lists of names that differ only in blanks or case: "
-        text += ", ".join(pairs[:3])
-    warn_user(f"{argument}: {text}")
-
-
 def check_sides(
     task: Task,
     values: BySide,
@@ -520,7 +378,7 @@ def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[s
         ):
             problem = f"these are positions, as task.{name}.queries has them, where ints are labels"
             raise InputValueError(argument, f"{problem}; give keys by labels")
-        row_of_query, is_used, repeated = match_keys(side.query_ids, ids)
+        row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
         if repeated is not None:
             got = f"{task._key_of(name, repeated)!r} in several rows"
             raise InputValueError(argument, expected="each query once", got=got)
@@ -534,27 +392,6 @@ def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[s
         rows[name] = row_of_query[side.rows], len(ids), f"key of {argument}", axis
         strangers += int(np.count_nonzero(~is_used))
     return rows, strangers
-
-
-def match_keys(query_ids: IntArray, keys: IntArray) -> tuple[IntArray, Flags, int | None]:
-    """Return the place of each query among keys, which keys are queries, and one that is repeated.
-
-    Examples
-    --------
-    >>> match_keys(np.array([[0, 5], [3, 1]]), np.array([[3, 1], [7, 7]]))
-    (array([-1,  0]), array([ True, False]), None)
-    """
-    number = len(query_ids)
-    both = row_keys([np.concatenate(pair) for pair in zip(query_ids.T, keys.T, strict=True)])
-    where, queries = look_up(both[:number], both[number:])
-    places = np.full(number, -1)
-    places[queries] = where
-    is_used = np.zeros(len(keys), np.bool_)
-    is_used[where] = True
-    repeated = None
-    if len(where) > np.count_nonzero(places >= 0):
-        repeated = int(np.bincount(queries).argmax())
-    return places, is_used, repeated
 
 
 def _column_axis(task: Task, name: str) -> Axis:
