@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     # The core takes scores, or vectors whose scores it makes.
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
+_TASKS_AT_A_TIME = 1 << 16
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
@@ -177,16 +178,16 @@ class Job:
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)
-        if not len(tasks):
-            return ranks
-        pairs = self.all_rows[tasks], self.targets[tasks]
-        if isinstance(scores, _core.Scores):
-            true = np.atleast_2d(scores.array)[pairs]
-            true = true.astype(true.dtype.newbyteorder("="), copy=False)
-        else:
-            true = np.ascontiguousarray(scores.take(*pairs))
-        keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()
-        is_last[tasks] = floating & (keys == (top if self.rules.is_ascending else bottom))
+        for begin in range(0, len(tasks), _TASKS_AT_A_TIME):
+            some = tasks[begin : begin + _TASKS_AT_A_TIME]
+            rows = some if self.rows is None else self.rows[some]
+            if isinstance(scores, _core.Scores):
+                true = np.atleast_2d(scores.array)[rows, self.targets[some]]
+                true = true.astype(true.dtype.newbyteorder("="), copy=False)
+            else:
+                true = np.ascontiguousarray(scores.take(rows, self.targets[some]))
+            keys, bottom, top, floating = _core.Scores(true, scores.dtype, False).keys()
+            is_last[some] = floating & (keys == (top if self.rules.is_ascending else bottom))
         return ranks._with({"masked": is_last}) if is_last.any() else ranks
 
 

@@ -272,7 +272,8 @@ class Ranks(Immutable):
             got = f"{last[i]} for rank {first[i]} at position {i}"
             raise InputValueError("pessimistic", expected="at least the optimistic rank", got=got)
         labels: Any = {"side": side, "queries": query, "targets": target}
-        with argument_names(queries="query", targets="target"):
+        of_vocabularies = {"queries vocabulary": "query", "targets vocabulary": "target"}
+        with argument_names(queries="query", targets="target", **of_vocabularies):
             counts = cls(
                 first - 1, last - first + 1, candidates, unit=unit, relation=relation, **labels
             )
