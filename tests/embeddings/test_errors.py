@@ -117,7 +117,11 @@ INDICES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (V, "targets: .* got -1 for task 6", {"targets": [0] * 6 + [-1]}),
     (V, r"targets: .* \(19 candidates\), got 19 for task 0", {"targets": 19}),
     (V, r"targets: expected 7 integers, .* got shape \(1, 1\)", {"targets": np.array([[0]])}),
-    (T, r"targets: expected integers; where a row has several, .* got a list of", {"targets": [[0]]}),
+    (
+        T,
+        r"targets: expected integers; where a row has several, .* got a list of",
+        {"targets": [[0]]},
+    ),
     (T, "targets: expected integers, got .* float64", {"targets": [0.0] * 7}),
     (V, "targets: .* for each entry of rows", {"targets": [0, 1], "rows": [0]}),
     (V, r"rows: expected integers from 0 to 6 \(7 rows\)", {"rows": [0, 7]}),
