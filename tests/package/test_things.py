@@ -21,12 +21,12 @@ pytestmark = [
 ]
 
 MOST = {
-    "public names": 68,  # of functions and classes, which @public decorates
+    "public names": 66,  # of functions and classes, which @public decorates
     "options": 91,  # names of parameters with a default, of what public modules offer
     "options of the command line": 65,
-    "classes": 134,
-    "named tuples": 26,
-    "modules": 125,
+    "classes": 132,
+    "named tuples": 25,
+    "modules": 124,
 }
 PUBLIC_MODULES = (
     "link_prediction",
