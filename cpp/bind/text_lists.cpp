@@ -14,19 +14,7 @@
 
 #include "bind/names.hpp"
 
-namespace truerank::bind {
-
-// Reads predictions, and goes on from block to block.
-struct PredictionReader {
-    SharedNames& entities;
-    SharedNames& relations;
-    PredictionState state;
-};
-
-}  // namespace truerank::bind
-
 TRUERANK_BOUND(truerank::RowForm);
-TRUERANK_BOUND(truerank::bind::PredictionReader);
 
 namespace truerank::bind {
 namespace {
@@ -78,16 +66,6 @@ py::tuple rows(std::string_view text, const RowForm& form, const std::vector<Sha
     return py::make_tuple(fault_or_none(fault), codes, array_of(read.values));
 }
 
-py::tuple prediction_rows(PredictionReader& reader, std::string_view text, bool scored) {
-    PredictionRows rows;
-    std::vector<std::unique_lock<std::mutex>> locks = lock_all({&reader.entities, &reader.relations});
-    const LineFault fault = read_predictions(text, scored, reader.state, reader.entities.table, reader.relations.table,
-                                             &parse_by_python, rows);
-    locks.clear();
-    return py::make_tuple(fault_or_none(fault), array_of(rows.triples), array_of(rows.sides), array_of(rows.lengths),
-                          array_of(rows.candidates), array_of(rows.scores));
-}
-
 }  // namespace
 
 void register_text_lists(py::module_& m) {
@@ -97,18 +75,6 @@ void register_text_lists(py::module_& m) {
     m.def("read_rows", &rows, py::arg("text"), py::arg("form"), py::arg("tables"),
           "The first wrong line of the text (its number and what is wrong) or None; for each field of names, which are "
           "added to its table, their numbers; and the values.");
-    py::class_<PredictionReader>(m, "PredictionReader", py::is_final(),
-                                 "Reads predictions of rules, block by block, and adds their names to tables.")
-        .def(py::init([](SharedNames& entities, SharedNames& relations) {
-                 return new PredictionReader{entities, relations, {}};
-             }),
-             py::arg("entities"), py::arg("relations"), py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
-        .def("rows", &prediction_rows, py::arg("text"), py::arg("scored"),
-             "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
-             "candidates and scores.")
-        .def_property_readonly(
-            "pending", [](PredictionReader& reader) { return reader.state.line; },
-            "How many lines of a block of predictions have been read.");
 }
 
 }  // namespace truerank::bind

@@ -13,12 +13,6 @@ constexpr int kExactDigits = 15;  // every integer of so many digits is a double
 
 constexpr const char* kWidth = "expected another number of fields";
 constexpr const char* kNoScore = "expected a number as the score";
-constexpr const char* kTriple = "expected a triple: head, relation and tail";
-constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
-constexpr const char* kSecondHeads = "expected the list of tails, got a second one of heads";
-constexpr const char* kSecondTails = "expected the list of heads, got a second one of tails";
-constexpr const char* kPairs = "expected names and scores in turn, with tabs between them, got a name without a score";
-constexpr const char* kEmptyName = "expected names between tabs, got an empty one";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -70,53 +64,6 @@ std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fie
         if (tab == std::string_view::npos) return count;
         line.remove_prefix(tab + 1);
     }
-}
-
-const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
-    std::array<std::string_view, 3> fields;
-    const std::string_view text = trim(line);
-    const std::size_t first = text.find('\t');
-    const std::size_t second = first == std::string_view::npos ? first : text.find('\t', first + 1);
-    if (second != std::string_view::npos && text.find('\t', second + 1) == std::string_view::npos) {
-        fields = {text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
-        if (fields[1].empty()) return kTriple;
-    } else if (split(text, fields) != 3) {
-        return kTriple;
-    }
-    if (!has_room(entities) || !has_room(relations)) return kTooManyNames;
-    rows.triples.push_back(static_cast<std::int32_t>(entities.code(fields[0])));
-    rows.triples.push_back(static_cast<std::int32_t>(relations.code(fields[1])));
-    rows.triples.push_back(static_cast<std::int32_t>(entities.code(fields[2])));
-    return nullptr;
-}
-
-const char* read_list(std::string_view rest, bool scored, NameTable& entities, ParseNumber otherwise,
-                      PredictionRows& rows) {
-    while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
-    std::int64_t length = 0;
-    while (!rest.empty()) {
-        const std::size_t tab = rest.find('\t');
-        const std::string_view name = rest.substr(0, tab);
-        rest = tab == std::string_view::npos ? std::string_view{} : rest.substr(tab + 1);
-        if (name.find_first_not_of(' ') == std::string_view::npos) {
-            if (rest.find_first_not_of(" \t") == std::string_view::npos) break;  // a tab at the end
-            return kEmptyName;
-        }
-        if (!has_room(entities)) return kTooManyNames;
-        if (scored) {
-            const std::size_t end = rest.find('\t');
-            const std::string_view number = trim(rest.substr(0, end));
-            rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-            double score;
-            if (number.empty()) return kPairs;
-            if (!parse_number(number, otherwise, score)) return kNoScore;
-            rows.scores.push_back(score);
-        }
-        rows.candidates.push_back(static_cast<std::int32_t>(entities.code(name)));
-        ++length;
-    }
-    rows.lengths.push_back(length);
-    return nullptr;
 }
 
 }  // namespace
@@ -196,25 +143,6 @@ LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTa
         tables[j]->add_codes(names[j], codes.data());
     }
     return fault;
-}
-
-LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,
-                           NameTable& relations, ParseNumber otherwise, PredictionRows& rows) {
-    return for_lines(text, " \t", [&](std::string_view line) -> const char* {
-        if (state.line == 0) {
-            const char* const problem = read_triple(line, entities, relations, rows);
-            state.line = 1;
-            return problem;
-        }
-        const bool heads = line.substr(0, 6) == "Heads:";
-        if (!heads && line.substr(0, 6) != "Tails:") return kHeadsOrTails;
-        const std::int8_t side = heads ? 0 : 1;
-        if (state.line == 2 && side == state.first) return heads ? kSecondHeads : kSecondTails;
-        state.first = side;
-        state.line = (state.line + 1) % 3;
-        rows.sides.push_back(side);
-        return read_list(line.substr(6), scored, entities, otherwise, rows);
-    });
 }
 
 }  // namespace truerank

@@ -1,4 +1,4 @@
-// Rows of text: facts, judgements, runs; and predictions of rules. Names become codes; numbers are exact.
+// Rows of text: facts, judgements, runs, lists. Names become codes; numbers are exact.
 #pragma once
 
 #include <cstdint>
@@ -42,25 +42,5 @@ struct NamedRows {
 // Reads whole lines. The names of each field are added to its table, which fields may share. Empty lines are skipped.
 LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTable* const> tables,
                     ParseNumber otherwise, NamedRows& rows);
-
-// Predictions in blocks of three lines: `head relation tail`, `Heads: name score name score ...`, `Tails: ...`. Tabs
-// stand between the names and scores of a list; tabs, or else blanks, between those of a triple. Of each list there is
-// whether it is of heads (0) or of tails (1), and its length.
-struct PredictionRows {
-    std::vector<std::int32_t> triples;  // head, relation, tail
-    std::vector<std::int8_t> sides;
-    std::vector<std::int64_t> lengths;
-    std::vector<std::int32_t> candidates;
-    std::vector<double> scores;
-};
-
-// Where in a block of three lines a reader is, which goes on from text to text.
-struct PredictionState {
-    int line = 0;            // 0: a triple comes next
-    std::int8_t first = -1;  // the side of the first list
-};
-
-LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,
-                           NameTable& relations, ParseNumber otherwise, PredictionRows& rows);
 
 }  // namespace truerank

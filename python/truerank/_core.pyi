@@ -155,24 +155,6 @@ def read_rows(
 ) -> tuple[tuple[int, str] | None, list[_Int32], npt.NDArray[np.float64]]: ...
 
 @final
-class PredictionReader:
-    """Reads predictions of rules, block by block, and adds their names to tables."""
-
-    def __init__(self, entities: Names, relations: Names) -> None: ...
-    def rows(
-        self, text: str, scored: bool
-    ) -> tuple[
-        tuple[int, str] | None,
-        _Int32,
-        npt.NDArray[np.int8],
-        _Int64,
-        _Int32,
-        npt.NDArray[np.float64],
-    ]: ...
-    @property
-    def pending(self) -> int: ...
-
-@final
 class Tasks:
     """The row of each task (None: task i reads row i), its target, and which columns count."""
 

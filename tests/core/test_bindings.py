@@ -28,7 +28,6 @@ PAIRS = _core.Tasks(ZEROS, ZEROS)
 SQUARE = np.zeros((3, 3), np.int64)
 CLASSES = [_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault]
 CLASSES += [_core.Counts, _core.Embeddings, _core.Grid, _core.Names, _core.RowForm]
-CLASSES += [_core.PredictionReader]
 
 
 RANGES = _core.Selection.of_ranges(INDPTR)

@@ -200,23 +200,6 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     assert [(groups[q], names[d], s) for q, d, s in found] == rows
 
 
-@given(st.lists(ANY_LINES.map("\n".join), max_size=4), st.booleans())
-def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) -> None:
-    entities = _core.Names()
-    reader = _core.PredictionReader(entities, _core.Names())
-    for text in texts:
-        headed = text.replace("q", "Heads:").replace("p", "Tails:")
-        fault, triples, sides, lengths, ids, scores = reader.rows(headed, scored)
-        assert len(triples) % 3 == 0
-        if fault is None:
-            assert len(sides) == len(lengths)
-            assert int(lengths.sum()) == len(ids)
-            assert len(scores) == len(ids) * scored
-        names = len(entities)
-        assert all(0 <= i < names for i in ids.tolist())
-        assert reader.pending in (0, 1, 2)
-
-
 WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected 6 fields, with a query"),
     ("\n\nq Q0 d 1 1 t\nq Q0 e 1 high t\n", "line 4: expected a number as the score"),
