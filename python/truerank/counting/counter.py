@@ -596,17 +596,6 @@ class RankCounter:
         self._settled = (saved_counts(members, like, most), seen)
 
 
-def _checked_rows(rows: Any, tasks: int) -> IntArray:
-    """Check the rows of some tasks; a block may turn out to have too few."""
-    array = index_array("rows", rows)
-    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
-    below_zero = np.flatnonzero(array < 0)
-    if below_zero.size:
-        got = f"{array[below_zero[0]]} for task {below_zero[0]}"
-        raise InputValueError("rows", expected="rows from 0 on", got=got)
-    return array
-
-
 def _number_columns(job: Job, ids: IntArray) -> Job:
     """Return the job with columns numbered by their positions in a block that has these."""
     order = np.argsort(ids, kind="stable")
