@@ -72,6 +72,19 @@ void check_brief_calls(Checks& checks) {
     check_chunks(checks, 0, 1000, Duration::brief);
 }
 
+// Brief calls whose teams are kept waiting have one thread after a while: what a team took is told to BriefTeams.
+void check_losing_teams(Checks& checks) {
+    bool lost = Team(0, 100, Duration::brief).size() == 1;  // of one processor, or after a loss
+    for (int call = 0; call < 100 && !lost; ++call) {
+        const Team team(0, 100, Duration::brief);
+        lost = team.size() == 1;
+        parallel_for(team, 100, not_interrupted, [](std::int64_t, int worker, Stop&) {
+            std::this_thread::sleep_for(worker == 0 ? std::chrono::microseconds(100) : std::chrono::milliseconds(20));
+        });
+    }
+    checks.expect(lost, "brief calls have one thread after teams that lost");
+}
+
 // The threads that were requested run at the same time.
 void check_simultaneous(Checks& checks, int size) {
     const Team team(size, size);
@@ -238,6 +251,7 @@ void check_threads(Checks& checks) {
     }
     check_brief_teams(checks);
     check_brief_calls(checks);
+    check_losing_teams(checks);
     for (const int size : {2, 5}) check_simultaneous(checks, size);
     for (const int threads : {1, 2, 4}) check_errors(checks, threads);
     check_idle_caller(checks);

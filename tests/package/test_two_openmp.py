@@ -64,28 +64,3 @@ if __name__ == "__main__":
             done.result()
 """
     run_python(f"import {imports}\n{WORK}{script}", env=THREADS)
-
-
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
-def test_waiting_threads_do_not_slow_down_others(run_python: Run) -> None:
-    """Threads spin before they sleep, but alternating costs little more than separate runs.
-
-    Each figure is the best of many short rounds, and the bound is loose, for busy machines.
-    """
-    script = """
-import time
-
-def seconds(*work):
-    start = time.perf_counter()
-    for _ in range(2):
-        for call in work:
-            call()
-    return time.perf_counter() - start
-
-seconds(count, multiply)
-rounds = [(seconds(count), seconds(multiply), seconds(count, multiply)) for _ in range(5)]
-counting, multiplying, in_turn = map(min, zip(*rounds))
-print(in_turn / (counting + multiplying))
-"""
-    ratio = float(run_python(f"import torch, truerank as tr\n{WORK}{script}", env=THREADS))
-    assert ratio < 4
