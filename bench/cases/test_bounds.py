@@ -1,7 +1,7 @@
 """Counts of vectors with bounds and without: clustered vectors, and hostile ones.
 
-Bounds pay where targets are among the most similar, as after training; `studies/bounds.py` measures
-trained vectors. On hostile ones they must cost next to nothing.
+Bounds pay where targets are among the most similar, as after training. On hostile vectors they must
+cost next to nothing.
 """
 
 from __future__ import annotations

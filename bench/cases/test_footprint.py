@@ -1,4 +1,4 @@
-"""The time to import; `studies/larger_than_memory.py` measures the memory of files."""
+"""The time to import."""
 
 from __future__ import annotations
 

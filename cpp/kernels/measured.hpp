@@ -102,7 +102,7 @@ inline constexpr std::int64_t kNarrowBytes = 1024;
 // process keeps a core busy.
 inline constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 // Less than this takes some ten milliseconds, as long as a thread may wait for its turn beside one that spins: whether
-// several threads are worth while is judged by the time of the calls before. (bench/studies/training_loop.py)
+// several threads are worth while is judged by the time of the calls before.
 inline constexpr std::int64_t kBriefBytes = std::int64_t{256} << 20;
 // The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
 // of handing it out.
@@ -139,8 +139,8 @@ inline constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;
 inline constexpr std::int64_t kScoresPerStep = 16;
 inline constexpr std::int64_t kScoresPerOffer = 64;
 
-// -- Bounds: bench/studies/bounds.py
-// -------------------------------------------------------------------------------------
+// -- Bounds: bench/cases/test_bounds.py
+// ----------------------------------------------------------------------------------
 
 // For fewer queries it takes longer to quantise a candidate than to score it.
 inline constexpr std::int64_t kLeastBoundedQueries = 24;
