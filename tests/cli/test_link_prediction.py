@@ -131,6 +131,26 @@ LINES += [
 ]
 
 
+@pytest.mark.parametrize("model", [VECTORS, SCORES])
+def test_a_part_reads_its_rows_of_the_whole(predict: Callable[..., Outcome], model: str) -> None:
+    parts = []
+    for p in range(2):
+        assert predict(f"{KNOWN} {model} --part {p}::2 --save part-{p}.npz")[::2] == (0, "")
+        parts.append(tr.load(f"part-{p}.npz"))
+    assert counts_of(tr.concatenate(parts)) == counts_of(expected_ranks())
+
+
+def test_shards_of_columns(predict: Callable[..., Outcome]) -> None:
+    for side in GIVEN:
+        for number, shard in enumerate(np.array_split(scores(side), 3, axis=1)):
+            np.save(f"{side}-{number}.npy", shard)
+    line = f"{KNOWN} {SCORES.replace('_scores', '-*')}"
+    code, _, err = predict(f"{line} --shards columns --save ranks.npz")
+    assert (code, err) == (0, "")
+    assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
+    predict(f"{KNOWN} {VECTORS} --shards columns").refuses(2, "--shards cannot apply to vectors")
+
+
 @pytest.mark.parametrize(("line", "facts"), LINES)
 def test_options_are_keywords_of_the_task(
     predict: Callable[..., Outcome], line: str, facts: dict[str, Any]
@@ -321,7 +341,11 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
             "--part: expected a slice, START:STOP or START:STOP:STEP",
         ),
         (f"{KNOWN} {VECTORS} --part 0:3:0", 2, "got '0:3:0'"),
-        (f"{KNOWN} {VECTORS} --part 0::2", 1, "vectors of shape (5, d), a row for each"),
+        (
+            f"{KNOWN} {VECTORS.replace('=tails.npy', '=E.npy')} --part 0::2",
+            1,
+            "(5, d), a row for each query of the part (or all 10 of the test), got (12, 6)",
+        ),
         (f"{KNOWN} {VECTORS} --save E.npy", 1, "--save: E.npy is one of the other files"),
         (f"{KNOWN} {VECTORS} --sides tail", 1, "--queries head: expected None, as the sides"),
         (f"{KNOWN} --scores tail=tails.npy", 1, "--scores head: expected scores for the side"),

@@ -46,17 +46,33 @@ def folder() -> Iterator[Path]:
 # -- one file --------------------------------------------------------------------------------------
 
 
-@given(matrices(), stored(), sizes, ios)
-@examples(200)
-def test_what_is_stored_is_read(array: Array, form: Stored, most: int, io: str) -> None:
-    """Files of every format, shards of them, and arrays of every layout."""
+rows_of_parts = st.builds(slice, st.integers(-9, 9), st.integers(-9, 99), st.integers(1, 4))
+
+
+@given(matrices(), stored(), sizes, ios, st.lists(rows_of_parts, max_size=2))
+@examples(300)
+def test_what_is_stored_is_read(
+    array: Array, form: Stored, most: int, io: str, parts: list[slice]
+) -> None:
+    """Files of every format, shards of them, and arrays of every layout; slices of their rows."""
     dtype = name_of(array.dtype).get("dtype")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         store = open_stored(form, Path(folder), array, dtype, stack)
         expected = array.view(store.carrier) if array.dtype.kind == "V" else array
         if not store.swapped:
             expected = expected.astype(expected.dtype.newbyteorder("="))
+        for rows in parts:
+            store = store[rows]
+            expected = np.atleast_2d(expected)[rows]
         assert_same(store, expected, most, io)
+
+
+def test_what_is_no_slice_of_rows(folder: Path) -> None:
+    store = open_scores(scores(3, 4, "f4"))
+    rows: Any
+    for rows in (1, [2, 0], None, (slice(2), 0)):
+        refusal(tr.InputTypeError, "rows: expected a slice, as store", store.__getitem__, rows)
+    refusal(tr.InputValueError, "rows: expected a step above 0", store.__getitem__, slice(2, 0, -1))
 
 
 @given(problems(nan=True, errors=True), stored(), TILE_BYTES, IO)

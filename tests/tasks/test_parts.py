@@ -374,6 +374,85 @@ def test_other_indices_are_refused(index: Any, error: Any, words: str) -> None:
         task[index]
 
 
+def by_row(number: int, **options: Any) -> Any:
+    """A task of link prediction, one of whose rows comes twice."""
+    rows = [(i, 0, 7 * i % 20) for i in range(number - 1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tr.link_prediction.Task([*rows, rows[0]], {}, entities=20, **options)
+
+
+def by_query(number: int) -> Any:
+    names = [f"q{i}" for i in range(number)]
+    qrels = {name: [i % 20, 3] for i, name in enumerate(names[:-1])}  # The last has no answer.
+    return tr.retrieval.Task(qrels, entities=range(20), queries=names)
+
+
+WHOLES = [
+    by_row(16),
+    by_row(16, duplicates="drop"),
+    by_row(16, duplicates="drop", sides=["tail"]),
+    by_query(17),
+]
+POSITIONS = [slice(1, None, 3), slice(0, 4), [9, 2, 5], []]
+
+
+def of_each_side(task: Any, rows: Any, name: str = "scores") -> dict[str, Any]:
+    return {name: rows} if "answers" in task.sides else dict.fromkeys(task.sides, rows)
+
+
+@pytest.mark.parametrize("task", WHOLES)
+@pytest.mark.parametrize("index", POSITIONS)
+def test_a_part_takes_its_own_rows_or_those_of_the_whole(
+    task: Any, index: Any, tmp_path: Path
+) -> None:
+    """For scores in memory, frames, files and shards, and for vectors of queries."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    scores = few_values(rng, task.height, 20)
+    entities = few_values(rng, 20, 3)
+    part = task[index]
+    own = scores[part.test_rows]
+    whole = task.evaluate_scores(**of_each_side(task, scores)).ranks
+    expected = whole[np.isin(whole.unit.codes, part.test_rows)]
+    path = tmp_path / "whole.npy"
+    np.save(path, scores)
+    frame = pandas.DataFrame(scores, task.row_labels, range(20))
+    forms: list[Any] = [scores, own, frame, frame.iloc[part.test_rows], path]
+    forms.append(tr.open_scores([scores[:5], tr.open_scores(path)[5:]]))
+    if isinstance(index, slice) and len(task) == task.height:
+        forms.append(tr.open_scores(path)[index])
+    for form in forms:
+        ranks = part.evaluate_scores(**of_each_side(task, form)).ranks
+        assert tr.concatenate([ranks]) == expected
+    both = [
+        part.evaluate_embeddings(
+            **of_each_side(task, rows[:, :3], "queries"), entities=entities
+        ).ranks
+        for rows in (scores, own)
+    ]
+    assert both[0] == both[1]
+    words = f"a row for each query of the part .or all {task.height} of the test."
+    for height in (task.height - 1, task.height + 1, len(part) + 1):
+        wrong = of_each_side(task, np.zeros((height, 20)))
+        refusal(tr.InputValueError, words, part.evaluate_scores, **wrong)
+    wrong = of_each_side(task, frame[::-1].set_axis(frame.index[::-1]))
+    refusal(
+        tr.InputValueError,
+        "expected rows (in the order of task|numbered)",
+        part.evaluate_scores,
+        **wrong,
+    )
+
+
+def test_a_part_as_long_as_the_whole_has_its_own_rows() -> None:
+    scores = few_values(np.random.default_rng(0), 16, 20)
+    task = tr.link_prediction.Task([(i, 0, i) for i in range(16)], {}, entities=20, sides=["tail"])
+    for order in (np.arange(16), np.arange(16)[::-1]):
+        ranks = task[order].evaluate_scores(scores[order]).ranks
+        assert tr.concatenate([ranks]) == task.evaluate_scores(scores).ranks
+
+
 # -- repeats ---------------------------------------------------------------------------------------
 
 

@@ -100,6 +100,7 @@ def csls_means(
 
     Examples
     --------
+    >>> import numpy as np
     >>> left, right = np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> csls_means(left, right, 1)
     CSLS(queries=array([1., 1.]), entities=array([1., 1., 1.]), k=1)

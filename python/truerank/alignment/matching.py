@@ -143,6 +143,7 @@ def infer(
 
     Examples
     --------
+    >>> import numpy as np
     >>> left = np.array([[1, 0], [0.8, 0.6]], np.float32)
     >>> right = np.array([[1, 0.2], [0, 1], [-1, 0]], np.float32)
     >>> pairs, scores = infer(left, right)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
 
-AXES = {"rows": 0, "columns": 1}
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 TEXT = "ranks in a file of text"
@@ -122,13 +121,12 @@ def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
 
 @command(
     "evaluate",
-    "filter rows candidates io split relevance_level",
+    "filter rows candidates io axis split relevance_level",
     options.COUNTING,
     options.REPORTING,
 )
 @click.argument("scores", type=options.WORD, required=False)
 @click.argument("targets", type=options.Value(read_targets, "number|file"), required=False)
-@option("--shards axis", tuple(AXES), "What files of a pattern hold: rows (default) or columns.")
 @option("--member", options.WORD, "Name of the array in an .npz file.")
 @option(
     "--labels",
@@ -200,10 +198,7 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
         ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = values.pop("targets")
-    reading = take(values, "member dtype io")
-    if "axis" in values:
-        reading["axis"] = AXES[values.pop("axis")]
-    store = open_store(path, **reading)
+    store = open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
     if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
         check_shards(store, len(targets))

@@ -238,6 +238,7 @@ CANDIDATES = Value(read_candidates, "number|file")
 COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
 POSITIVE = click.IntRange(min=1)
+AXES = {"rows": 0, "columns": 1}
 SUSPECT_ROWS = ("keep", "drop", "raise")
 
 # How a result may be written, and the ending of a file that chooses it.
@@ -262,6 +263,10 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "--dtype": (WORD, "Dtype of files that hold raw 2-byte numbers: bfloat16."),
     "--io": (("map", "read"), "Map files (default), or read them, which is safe if they shrink."),
+    "--shards axis": (
+        tuple(AXES),
+        "What files of a pattern of scores hold: rows (default) or columns.",
+    ),
     "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
     "--similarity": (
         get_args(Similarity),
@@ -302,7 +307,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--part": (
         Value(read_part, "start:stop:step"),
         "Rank a part of the test: those of its triples, pairs or queries that a slice of Python "
-        "has, as 2::8 or 500:1000. Scores, and vectors of queries, have the rows of the part. "
+        "has, as 2::8 or 500:1000. Scores, and vectors of queries, have the rows of the part, or "
+        "of the whole test. "
         "`truerank merge` joins what the parts --save.",
     ),
     "--duplicates": (SUSPECT_ROWS, "What to do with repeated test rows. Default: keep."),
@@ -352,7 +358,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
 PRINTING = "style json output force digits notes"
 MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
-OF_TASKS = f"known columns split part leaks similarity layout {COUNTING} io"
+OF_TASKS = f"known columns split part leaks similarity layout {COUNTING} io axis"
 REPORTED = f"interval audit save html kinds {MEASURED}"
 REPORTING = f"by weights seed {REPORTED}"
 

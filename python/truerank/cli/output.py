@@ -24,7 +24,7 @@ from ..naming import import_extra, printable, terminal_text
 from ..reporting.report_table import table_of_keys
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
-from .options import MEASURED, STYLES, Values, files_read, note_file, refuse, take
+from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,8 @@ METHODS = {
 
 def open_store(path: str, **keywords: Any) -> Store:
     """Open scores in a file, or in the files of a pattern, for this command."""
-    store = open_scores(path, **keywords)
+    axis = AXES[keywords.pop("axis", "rows")]
+    store = open_scores(path, axis=axis, **keywords)
     for file in store.files:
         note_file(file)
     return store
@@ -75,7 +76,8 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
     """
     model: Values = {}
     if "scores" in values:
-        reading = {name: values[name] for name in ("dtype", "io") if name in values}
+        reading = take(values, "axis")
+        reading |= {name: values[name] for name in ("dtype", "io") if name in values}
         paths = values.pop("scores")
         if not isinstance(paths, dict):
             paths = {"scores": paths}

@@ -355,12 +355,14 @@ class Axis(NamedTuple):
     """What the rows or the columns of values stand for, in their order.
 
     `whole` are labels (None: they are numbered 0, 1, 2, ...), and `written` is how a user writes
-    them. Of a part, `some` are the places of its rows in the whole.
+    them. Of a part, `some` are the places of its rows in the whole, which has `height` rows and may
+    be there in its place.
     """
 
     whole: tuple[str, ...] | tuple[int, ...] | None = None
     written: str = ""
     some: npt.NDArray[Any] | None = None
+    height: int | None = None
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
@@ -466,6 +468,8 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
     if _are_no_names(names):
         return
     names = tuple(names)
+    if axis.some is not None and len(axis.some) != len(names) == axis.height:
+        axis = axis._replace(some=None)
     labels = axis.labels or tuple(range(len(names)))
     # Bools and floats are no labels, though True == 1.
     kinds = set(map(type, names)) - {str, int}

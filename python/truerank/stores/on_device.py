@@ -152,6 +152,10 @@ class DeviceStore(Store):
         with suppress(RuntimeError):  # Some devices have no addresses.
             self.address = int(array.data_ptr())
 
+    def _take_rows(self, rows: range) -> Store:
+        array = self.array[rows.start : rows.stop : rows.step]
+        return DeviceStore(array, self.dtype, self.carrier)
+
     def tiles(self, max_bytes: int) -> list[Tile]:
         return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
 

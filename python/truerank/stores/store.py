@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from copy import copy
 from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
@@ -127,6 +128,33 @@ class Store(ABC):
         # Absolute paths stay valid when the working directory changes.
         self._paths = tuple(map(os.path.abspath, files))
 
+    def __getitem__(self, rows: Any) -> Store:
+        """Return the rows of a slice as a store, as ``task[rows]`` is a part; none is read for it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but a slice, and for one that goes backwards.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.stores import open_scores
+        >>> open_scores(np.zeros((9, 5)))[1::4].shape
+        (2, 5)
+        """
+        if not isinstance(rows, slice):
+            expected = "a slice, as store[0::4]; a part of a task takes the whole store, too"
+            raise InputTypeError("rows", expected=expected, got=repr(rows))
+        numbers = range(self.shape[0])[rows]
+        if numbers.step < 0:
+            raise InputValueError("rows", expected="a step above 0", got=numbers.step)
+        return self._take_rows(numbers)
+
+    def _take_rows(self, rows: range) -> Store:
+        """Return the store of some rows, whose numbers ascend."""
+        raise NotImplementedError
+
     @abstractmethod
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
         """Cut the matrix into rectangles that cover it once, in the order of storage.
@@ -221,6 +249,10 @@ class ArrayStore(Store):
         self.array = np.atleast_2d(array)
         super().__init__(array.shape, scores.dtype, array.dtype, ())
 
+    def _take_rows(self, rows: range) -> Store:
+        array = self.array[rows.start : rows.stop : rows.step]
+        return ArrayStore(Scores(array, self.dtype, self.swapped))
+
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self.array.strides)
         # Tiles of whole rows are ranked for good, if each has enough of a column to read in a run.
@@ -270,26 +302,48 @@ class FileStore(Store):
         For a file that is too short.
     """
 
+    _step = 1  # of a part, from one of its rows to the next
+
     def __init__(self, file: BinaryFile, place: str, layout: NpyHeader, dtype: str) -> None:
         self._place = place
         self._by_columns = layout.by_columns
         self._offset = layout.start
         super().__init__(layout.shape, dtype, layout.dtype, (file.name,))
         self._facts = (self._offset, self._by_columns)
+        self._end = self._offset + self.nbytes
         self._status = os.fstat(file.fileno())
         self._check(self._status)
         # A line is a row, or a column if columns lie together.
-        line = self.shape[0] if self._by_columns else self.shape[1]
-        self._strides = (line * self.itemsize, self.itemsize)
+        self._line = self.shape[0] if self._by_columns else self.shape[1]
+        self._strides = (self._line * self.itemsize, self.itemsize)
+
+    def _take_rows(self, rows: range) -> Store:
+        part = copy(self)
+        part.shape = (len(rows), self.shape[1])
+        part.nbytes = len(rows) * self.shape[1] * self.itemsize
+        part.single_row = False
+        between_lines, in_line = self._strides
+        if self._by_columns:
+            part._offset += rows.start * in_line
+            part._strides = (between_lines, in_line * rows.step)
+        else:
+            part._offset += rows.start * between_lines
+            part._strides = (between_lines * rows.step, in_line)
+        part._step = self._step * rows.step
+        part._facts = (part._offset, self._by_columns, part._step)
+        return part
 
     def tiles(self, max_bytes: int) -> list[Tile]:
+        # What lies between the rows of a part is mapped with them, or read.
+        line = min(max_bytes, self._line * self.itemsize)
+        max_bytes = max(line, max_bytes // self._step)
         return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self._by_columns)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
         offset, shape = self._lines(tile)
         # The strides lead to the last score, whose own bytes are added to them.
-        size = (shape[0] - 1) * self._strides[0] + shape[1] * self._strides[1]
+        size = (shape[0] - 1) * self._strides[0] + (shape[1] - 1) * self._strides[1] + self.itemsize
         with self._opened() as file:
             data: Any
             if io == "read":
@@ -307,7 +361,7 @@ class FileStore(Store):
 
     @contextmanager
     def core_block(self, tile: Tile, io: str) -> Iterator[Scores | FileScores]:
-        if io != "read":
+        if io != "read" or self._strides[1] > self.itemsize:  # The core reads whole lines.
             with super().core_block(tile, io) as block:
                 yield block
             return
@@ -346,10 +400,9 @@ class FileStore(Store):
     def _check(self, status: os.stat_result) -> None:
         if not os.path.samestat(status, self._status):
             raise InputValueError("scores", "another file has taken its place", place=self._place)
-        expected = self._offset + self.nbytes
-        if status.st_size < expected:
+        if status.st_size < self._end:
             described = f"{self.shape} {self.dtype} from byte {self._offset:,} on"
-            problem = f"expected {expected:,} bytes ({described}), the file has {status.st_size:,}"
+            problem = f"expected {self._end:,} bytes ({described}), the file has {status.st_size:,}"
             raise InputValueError("scores", problem, place=self._place)
 
 
@@ -419,6 +472,19 @@ class ShardStore(Store):
         self.starts = [0]
         self.starts.extend(ends[:-1])
         self.axis = axis
+
+    def _take_rows(self, rows: range) -> Store:
+        shards = []
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            inside = rows
+            if self.axis == 0:
+                end = start + shard.shape[0]
+                inside = rows[bisect_left(rows, start) : bisect_left(rows, end)]
+                inside = range(inside.start - start, inside.stop - start, inside.step)
+            shards.append(shard._take_rows(inside))
+        part = ShardStore(shards, self.axis)
+        part.io = self.io
+        return part
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [

@@ -222,7 +222,7 @@ def _rank_vectors(
     biases = _bias_by_side(task, options.get("bias"))
     opened = []  # All arguments are checked before a side is ranked.
     for name, side in task.sides.items():
-        rows, height, noun, axis = rows_of_sides[name]
+        axis = rows_of_sides[name][-1]
         argument = arguments[name]
         with argument_names(queries=argument, entities=kinds[name]):
             vectors = embeddings.vectors.Embeddings(
@@ -235,6 +235,7 @@ def _rank_vectors(
                 entity_rows=_column_axis(task, name),
                 layout=rules.layout,
             )
+            rows, height, noun = choose_rows(rows_of_sides[name], vectors.shape[0])
             vectors.check_shape((height, side.n_candidates), (noun, "candidate"))
         opened.append((argument, side, rows, vectors))
     sizes = [vectors.nbytes for *_, vectors in opened]
@@ -272,11 +273,12 @@ def _rank_scores(
     opened = []
     # All sides are opened first, so that a missing one is reported before the others are counted.
     for name, side in task.sides.items():
-        rows, height, noun, axis = rows_of_sides[name]
+        axis = rows_of_sides[name][-1]
         argument = arguments[name]
         with argument_names(scores=argument):
             table = by_position("scores", scores[name], axis, _column_axis(task, name))
             store = cast("Store", read_scores(table, rules.dtype, tiled=True))
+            rows, height, noun = choose_rows(rows_of_sides[name], store.shape[0])
             check_score_shape(shape_of(store), (height, side.n_candidates), noun)
             if not rules.is_order_named:
                 refuse_permutations(store)
@@ -392,6 +394,25 @@ def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[s
         rows[name] = row_of_query[side.rows], len(ids), f"key of {argument}", axis
         strangers += int(np.count_nonzero(~is_used))
     return rows, strangers
+
+
+def choose_rows(rows_of_side: Rows, height: int) -> tuple[IntArray, int, str]:
+    """Return the row of each task, the number of rows, and what one is for, by how many came.
+
+    A part may be given its own rows, or all rows of the whole task.
+
+    Examples
+    --------
+    >>> rows = np.array([0, 1]), 2, "query", Axis(None, "task.row_labels", np.array([1, 4]), 6)
+    >>> choose_rows(rows, 6)[:2]
+    (array([1, 4]), 6)
+    """
+    rows, number, noun, axis = rows_of_side
+    if axis.some is None or height == number:
+        return rows, number, noun
+    if height != axis.height:
+        return rows, number, f"{noun} (or all {axis.height:,} of the test)"
+    return axis.some[rows], height, noun
 
 
 def _column_axis(task: Task, name: str) -> Axis:

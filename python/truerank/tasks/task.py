@@ -168,10 +168,11 @@ class Task:
         -------
         Task
             Of the same class. Callables are asked for the queries of the part only. Matrices and
-            vectors of queries have the rows of its units, in their order: a row for each unit; or
-            those that ``row_queries`` names, which may be rows of other parts, too, as lists by
-            name may. In alignment, matrices and vectors are those of both graphs as a whole.
-            `audit` is that of the whole.
+            vectors of queries have the rows of its units, in their order, as ``store[p::n]`` of
+            `open_scores` has; or all rows of the whole, where it is longer; or those that
+            ``row_queries`` names, which may be rows of other parts, too, as lists by name may.
+            In alignment, matrices and vectors are those of both graphs as a whole. `audit` is that
+            of the whole.
 
         Raises
         ------
@@ -200,8 +201,9 @@ class Task:
         part._origin = origin
         part._is_part = True
         part.test_rows = self.test_rows[positions]
-        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows)
-        part._row_noun = Task._row_noun
+        height = self._row_axis.height or self.height
+        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows, height)
+        part._row_noun = "query of the part"
         part.height = len(positions)
         part.sides = {name: side.part(part.test_rows) for name, side in self.sides.items()}
         vars(part).update(part.sides)
