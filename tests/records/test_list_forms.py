@@ -59,8 +59,16 @@ def as_csv(text: str) -> str:
     return re.sub(r"(?<=\S)[ \t]+", ",", text)
 
 
+def as_quoted(text: str) -> str:
+    """Another reader takes lines with quotes."""
+    lines = as_csv(text).splitlines(keepends=True)
+    return "".join(line if "#" in line else re.sub(r"[^,\n]+", r'"\g<0>"', line) for line in lines)
+
+
 @pytest.mark.parametrize("form", RUNS)
-@pytest.mark.parametrize(("name", "change"), [("run.txt", str), ("run.csv", as_csv)])
+@pytest.mark.parametrize(
+    ("name", "change"), [("run.txt", str), ("run.csv", as_csv), ("run.csv", as_quoted)]
+)
 def test_runs_of_every_form(tmp_path: Path, form: str, name: str, change: Any) -> None:
     path = written(tmp_path, change(RUNS[form]), name)
     run = tr.read_run(path)
@@ -269,7 +277,9 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("form", JUDGED)
-@pytest.mark.parametrize(("name", "change"), [("qrels.txt", str), ("qrels.csv", as_csv)])
+@pytest.mark.parametrize(
+    ("name", "change"), [("qrels.txt", str), ("qrels.csv", as_csv), ("qrels.csv", as_quoted)]
+)
 def test_qrels_of_every_form(tmp_path: Path, form: str, name: str, change: Any) -> None:
     path = written(tmp_path, change(JUDGED[form]), name)
     qrels = tr.read_qrels(path)
@@ -298,11 +308,13 @@ def test_csv_at_every_door_of_lists_and_qrels(tmp_path: Path) -> None:
     [
         ("q,d,2\n", "x.csv: line 1: expected .* columns=.*, in .csv commas, got 'q,d,2'"),
         ("q d 2\n", "x.csv: line 1: expected .* in .csv commas"),
-        ("query,document,score\nq,d\n", "x.csv: line 2: expected 2 columns .*, with commas"),
-        ("query,document,score\nq,,1\n", "x.csv: line 2: expected .* none empty"),
+        ("query,document,score\nq,d\n", "x.csv: line 2: expected 3 fields, with a query and a"),
+        ("query,document,score\nq,,1\n", "x.csv: line 2: expected 3 fields, .* reads 'q,,1'"),
+        ('query,document,score\n"q",,1\n', "x.csv: line 2: expected .* none empty"),
+        ("query,document,score\n,,\n", "x.csv: line 2: expected 3 fields"),
         ("query,document,score\nq,d,\n", "x.csv: line 2: expected a number as the score"),
         ("query,document,score\nq,d,1_0\n", "x.csv: line 2: expected a number as the score"),
-        ("query,document,score\nq,d,1e400\n", "x.csv: line 2: .* that a float64 holds, got 'q,d,1"),
+        ("query,document,score\nq,d,1e400\n", "x.csv: line 2: .* that a float64 holds, got 1e400"),
         ('query,document,score\nq,"d"e,1\n', "x.csv: line 2: expected csv, whose quotes"),
     ],
 )

@@ -246,8 +246,8 @@ def read_rows(
         order,
         door.needed,
         number,
-        tabs=form.between == "tabs",
-        tab_lines=not form.has_comments,
+        tabs=form.between != "blanks",
+        tab_lines=form.between == "commas" or not form.has_comments,
     )
     comments = 0
 
@@ -256,11 +256,14 @@ def read_rows(
         if form.has_comments and "#" in text:  # This test is far faster than a regular expression.
             text, count = _COMMENT.subn("", text)
             comments += count
-        if form.between == "commas":
+        has_commas = form.between == "commas"
+        if has_commas and ('"' in text or "\t" in text):
             fields, csv_numbers = _columns_of_csv(title, door, form, first, text, order)
             codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
             return None, [*codes, np.array(csv_numbers, np.float64)]
-        fault, codes, numbers = _core.read_rows(text, rows, tables)
+        # Without quotes, the core reads commas as tabs.
+        separated = text.replace(",", "\t") if has_commas else text
+        fault, codes, numbers = _core.read_rows(separated, rows, tables)
         if fault is not None:
             line, problem = fault
             if not door.mappings:
@@ -319,7 +322,8 @@ def _columns_of_csv(
 def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> InputValueError:
     """Return the error for a line with empty fields, or with another number of them."""
     columns = f"{door.expected}, as many in all lines"
-    expected = f"{columns}, with {between} between them and none empty"
+    where = "tabs (in .csv commas)" if between == "tabs" else between
+    expected = f"{columns}, with {where} between them and none empty"
     return InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
 
 
