@@ -294,6 +294,23 @@ def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
     assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
 
 
+def test_ids_beside_files_of_labels(predict: Callable[..., Outcome]) -> None:
+    """Text has the ids of the files of labels, and reports have the names."""
+    for name, rows in SPLITS.items():
+        lines = [f"{h} {t} {r}\r\n" for h, r, t in rows.tolist()]
+        Path(f"{name}.ids").write_text(f"{len(rows)}\r\n{''.join(lines)}")
+    rows = [f"{i}\t{name}\n" for i, name in reversed(list(enumerate(NAMES)))]
+    Path("entities.dict").write_text("".join(rows))
+    Path("relation2id.txt").write_text("3\nof\t2\nknows\t0\nlikes\t1\n")
+    labels = "--labels entities=entities.dict --labels relations=relation2id.txt"
+    by_name = predict(f"{KNOWN} {VECTORS} {labels} --by relation --metrics mrr")
+    by_id = predict(f"{IDS} {VECTORS} {labels} --by relation --metrics mrr")
+    assert by_id == by_name
+    assert "knows" in by_id.out
+    refusal = predict(f"{IDS} {VECTORS} {labels}".replace(" --ids", ""))
+    refusal.refuses(1, "; ids=True says that text has ids, got")
+
+
 def test_numbers_as_labels_are_said_to_be_ids_by_an_option(
     predict: Callable[..., Outcome],
 ) -> None:

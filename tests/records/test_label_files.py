@@ -48,8 +48,10 @@ def test_the_ids_say_the_order(
     ("text", "words"),
     [
         ("1\t0\n0\t1\n", "ids 0, 1, 2, .* got 2 such columns, as in '0' and '1'"),
-        ("1\ta\n2\tb\n", "ids 0, 1, 2, .* got 0 such columns, as in '2' and 'b'"),
-        ("0\ta\n0\tb\n", "got 0 such columns"),
+        ("1\ta\n2\tb\n", "ids 0, 1, 2, .* got no line with the id 0"),
+        ("0\ta\n0\tb\n", "each once, .* got no line with the id 1"),
+        ("a\t0\nb\t2\nc\t3\n", "got no line with the id 1"),
+        ("label\tid\nrome\t1\n", "got no line with the id 0"),
         ("00\ta\n01\tb\n", "got 0 such columns"),
         ("3\na\t0\nb\t1\n", "labels.txt: expected 3 rows, as the first line counts, got 2"),
         ("a\tb\tc\n", "line 1: expected a label in each line, or a label and its id"),

@@ -88,7 +88,7 @@ def parse_candidates(option: str, text: str) -> Any:
     "--entities, or lines of a name and its row. Default: sorted by name.",
 )
 @option("--sides", options.Value(parse_sides, "name,..."), "Sides to predict. Default: head,tail.")
-@option("--ids", None, "Text files without --labels hold ids, not names. .npy always does.")
+@option("--ids", None, "Text holds ids, not names: those of --labels, or rows of the model.")
 @option(
     "--keys",
     options.Value(parse_columns, "column,..."),
@@ -134,10 +134,10 @@ def predict_links(values: Values) -> None:
     else:
         kind, model = open_model(values, "entities queries relations", needs_all=False)
     test = values.pop("test")
-    sizes = count_candidates(kind, model) if values.pop("ids", is_npy(test)) else {}
     facts = take(
-        values, "columns header sides split candidates keys filter duplicates leaks unseen"
+        values, "columns header sides split candidates keys filter duplicates leaks unseen ids"
     )
+    sizes = count_candidates(kind, model) if facts.get("ids", is_npy(test)) else {}
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=values.get("seed", 0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.row_keys import digest_of_rows
 from ..errors import InputValueError, warn_user
-from ..inputs.checks import choice, is_integer, several
+from ..inputs.checks import choice, flag, is_integer, several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
@@ -67,6 +67,7 @@ def read_triples(
     relations: Any = None,
     columns: Mapping[str, str | int] | None = None,
     header: bool | None = None,
+    ids: bool = False,
 ) -> Triples:
     """Read triples of any form into ids.
 
@@ -86,6 +87,8 @@ def read_triples(
         The name or the number of the column of "head", "relation" and "tail"; no others are read.
     header : bool, optional
         Whether the first line of a file names its columns, as in `Task`.
+    ids : bool
+        Whether text has ids of `entities` and `relations`, as in `Task`.
 
     Returns
     -------
@@ -114,12 +117,17 @@ def read_triples(
     """
     orders = {"entities": entities, "relations": relations}
     tables = read_tables(
-        {"triples": ("triples", triples)}, FACTS, orders, columns=columns, header=header
+        {"triples": ("triples", triples)},
+        FACTS,
+        orders,
+        columns=columns,
+        header=header,
+        has_ids=flag("ids", ids),
     )
     entities, relations, _, *further = tables.vocabularies.values()
     qualifiers = tuple(vocabulary.words for vocabulary in further)
-    ids = np.ascontiguousarray(tables.rows)
-    return Triples(ids, entities.names, relations.names, qualifiers)
+    rows = np.ascontiguousarray(tables.rows)
+    return Triples(rows, entities.names, relations.names, qualifiers)
 
 
 @public("truerank.link_prediction")
@@ -149,7 +157,8 @@ class Task(SidedTask):
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
-        of labels, a line each, or of labels and ids, as ``entities.dict`` and ``entity2id.txt``.
+        of labels, a line each, or of labels and ids, as ``entities.dict``, ``entity2id.txt`` and
+        ``entity_to_id.tsv.gz``.
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
     candidates : None, "all", "typed", name of a split, entities, mapping, lists, Sampled
@@ -188,6 +197,10 @@ class Task(SidedTask):
         Whether the first line of each text file names its columns. Default: it does not. A first
         line that has the names of the roles is then refused, and so is one none of whose fields
         occurs again, in a file of ten lines and more whose relations mostly recur.
+    ids : bool
+        Whether integers are ids of `entities` and `relations`, whatever the labels are: in files,
+        also of lists, as in LibKGE's ``test.del`` beside ``entity_ids.del``, OpenKE's
+        ``test2id.txt`` beside ``entity2id.txt``; in arrays and tables. Results have the labels.
 
     Attributes
     ----------
@@ -286,6 +299,7 @@ class Task(SidedTask):
         unseen: str = "keep",
         columns: Mapping[str, str | int] | None = None,
         header: bool | None = None,
+        ids: bool = False,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides)
@@ -298,13 +312,13 @@ class Task(SidedTask):
             header=header,
             has_further=keys is not None,
             refuses_further=keys is None,
+            has_ids=flag("ids", ids),
         )
         key_columns = _read_keys(keys, splits.rows.shape[1])
         has_known = known is not None
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         test_rows, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
-        labels = [vocabulary.names for vocabulary in splits.vocabularies.values()]
         self._unread_orders = {name for name, order in orders.items() if order is None}
         roles = roles_by_side(chosen_sides, key_columns)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
@@ -322,7 +336,7 @@ class Task(SidedTask):
             roles=roles,
             names=splits.vocabularies,
             protocol=protocol,
-            facts=zip(self.test.T, labels, strict=True),
+            facts=zip(self.test.T, [x.names for x in splits.vocabularies.values()], strict=True),
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,

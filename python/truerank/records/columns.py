@@ -135,7 +135,7 @@ FACTS = Door(
     "facts",
     {
         "head": frozenset({"head", "h"}),
-        "relation": frozenset({"relation", "r"}),
+        "relation": frozenset({"relation", "rel", "r"}),
         "tail": frozenset({"tail", "t"}),
     },
     needed=3,

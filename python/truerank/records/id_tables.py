@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Ids = npt.NDArray[Any]
     Mask = npt.NDArray[np.bool_]
 
+_ARGUMENTS_WITH_IDS = ("entities", "relations")  # Files of these may hold ids.
 _NO_NUMBER = int(np.iinfo(np.int64).min)  # It stands for a label that no number was given.
 
 
@@ -334,7 +335,7 @@ def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core
 
 
 def encode_columns(
-    argument: str, order: object, columns: Sequence[tuple[IdTable, str]]
+    argument: str, order: object, columns: Sequence[tuple[IdTable, str]], *, has_ids: bool = False
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn columns into ids by the given vocabulary, or by one made of their labels.
 
@@ -348,6 +349,8 @@ def encode_columns(
         "2".
     columns : sequence of (IdTable, str)
         All columns with these labels or ids: tables, and the role in each.
+    has_ids : bool
+        Whether text has ids, too.
 
     Returns
     -------
@@ -378,12 +381,18 @@ def encode_columns(
             raise InputValueError(argument, problem)
     has_ids_alone = order is None
     vocabulary = Vocabulary.read(argument, MAX_IDS if has_ids_alone else order)
+    vocabulary = replace(vocabulary, has_ids=has_ids)
     ids = _ids_of_columns(vocabulary, columns)
     for (table, role), values in zip(columns, ids, strict=True):
         row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
         if row >= 0:
-            got = f"{table.entry(role, row)!r} in {table.where(role, row)}"
-            raise InputValueError(table.title, expected=vocabulary.expected, got=got)
+            entry = table.entry(role, row)
+            expected = vocabulary.expected
+            is_text = table.kind == "text" and vocabulary.words and not has_ids
+            if is_text and is_id(str(entry)) and argument in _ARGUMENTS_WITH_IDS:
+                expected += "; ids=True says that text has ids"
+            got = f"{entry!r} in {table.where(role, row)}"
+            raise InputValueError(table.title, expected=expected, got=got)
     if has_ids_alone:
         largest = max((int(values.max(initial=-1)) for values in ids), default=-1)
         vocabulary = Vocabulary(largest + 1, None, argument)

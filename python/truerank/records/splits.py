@@ -119,6 +119,7 @@ def read_tables(
     header: bool | None = None,
     has_further: bool = False,
     refuses_further: bool = False,
+    has_ids: bool = False,
 ) -> SplitTables:
     """Read facts or pairs of any form as ids: the one door of splits.
 
@@ -140,6 +141,8 @@ def read_tables(
         Whether columns that `columns` does not name are read, too, where there may be more.
     refuses_further : bool
         Whether further columns are refused. Those that have one value in all splits are left out.
+    has_ids : bool
+        Whether integers in text are ids, whatever the labels are.
 
     Raises
     ------
@@ -174,7 +177,7 @@ def read_tables(
     if refuses_further:
         left_out.extend(_leave_out(tables, role) for role in roles[door.needed :])
         roles = roles[: door.needed]
-    vocabularies, ids = _encode_roles(door, roles, orders, tables)
+    vocabularies, ids = _encode_roles(door, roles, orders, tables, has_ids)
     # Column by column in memory.
     rows = np.empty((sum(map(len, tables)), len(roles)), dtype=np.int64, order="F")
     for column, role in zip(rows.T, roles, strict=True):
@@ -285,7 +288,11 @@ def _leave_out(tables: Sequence[IdTable], role: str) -> str:
 
 
 def _encode_roles(
-    door: Door, roles: Sequence[str], orders: Mapping[str, Any], tables: Sequence[IdTable]
+    door: Door,
+    roles: Sequence[str],
+    orders: Mapping[str, Any],
+    tables: Sequence[IdTable],
+    has_ids: bool,
 ) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
     """Return the vocabulary of each role, and the ids of each table by role.
 
@@ -294,7 +301,7 @@ def _encode_roles(
     """
     vocabularies: dict[str, Vocabulary] = {}
     ids: dict[str, list[IntArray]] = {}
-    holds_ids = False  # Whether labels of one kind are integers, and so is the text of others.
+    holds_ids = has_ids  # Whether labels of one kind are integers, and so is the text of others.
     for argument, order in orders.items():
         shared = [role for role in door.needed_roles if door.vocabularies[role] == argument]
         columns = [(table, role) for table in tables for role in shared]
@@ -302,7 +309,7 @@ def _encode_roles(
         if order is None and holds_ids and has_text:
             numbers = parse_integers(columns)
             order = 1 + max(int(part.max(initial=0)) for part in numbers)
-        vocabulary, ids_of_columns = encode_columns(argument, order, columns)
+        vocabulary, ids_of_columns = encode_columns(argument, order, columns, has_ids=has_ids)
         holds_ids = holds_ids or (order is not None and vocabulary.words is None)
         for i, role in enumerate(shared):
             vocabularies[role] = vocabulary

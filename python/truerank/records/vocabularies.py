@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -27,7 +27,9 @@ from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import at_position, read_elements
 from .text import (
+    csv_fields,
     first_like_an_integer,
+    is_csv,
     is_id,
     is_integer_text,
     is_path,
@@ -46,8 +48,9 @@ if TYPE_CHECKING:
 MAX_IDS = 1 << 36
 
 _ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
-_LINES = "a label in each line, or a label and its id with a tab between them"
-_IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
+_LINES = "a label in each line, or a label and its id with a tab (in .csv a comma) between them"
+_IDS = "ids 0, 1, 2, ..., each once, in one of the two columns, and labels in the other one"
+_HEADER = ["id", "label"]  # PyKEEN's files begin with it.
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Vocabulary:
     labels that are int  is refused                  is a label             is an int if it is
                                                                             written as Python does
     a number of ids      is refused                  is a position          likewise
+    ids, with labels     is a label                  is a position          is a position if it is
+                                                                            written as Python does
     ===================  ==========================  =====================  =======================
 
     Parameters
@@ -72,11 +77,14 @@ class Vocabulary:
         The labels, in the order of their positions; None: there are none.
     of : str
         Whose they are, which is the argument that gives them.
+    has_ids : bool
+        Whether an int is a position, and so is one in text, whatever the labels are.
     """
 
     size: int
     names: Names
     of: str = "entities"
+    has_ids: bool = field(default=False, repr=False)
 
     @classmethod
     def read(cls, name: str, order: object) -> Vocabulary:
@@ -184,6 +192,8 @@ class Vocabulary:
         ("labels of entities, as '8'", 'labels of entities, as 8')
         """
         ids = f"from 0 to {self.size - 1}"
+        if self.has_ids:
+            return f"ids of {self.of} {ids}, as ids=True says"
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
@@ -259,10 +269,14 @@ class Vocabulary:
         array([ 1, -1])
         >>> Vocabulary(2, (8, 9)).find("test", ["9", "09"], is_text=True)
         array([ 1, -1])
+        >>> Vocabulary(2, ("1", "2"), has_ids=True).find("test", ["1", "2"], is_text=True)
+        array([ 1, -1])
         >>> Vocabulary(2, ("1", "2")).find("ids", np.array([1]))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         truerank.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
         """
+        if self.has_ids and (is_text or isinstance(elements, np.ndarray)):
+            return replace(self, names=None, has_ids=False).find(name, elements, is_text=is_text)
         if isinstance(elements, np.ndarray):
             if len(elements) and self._like_an_integer is not None:
                 reason = "an int could be a position, or the label that is written like it"
@@ -341,7 +355,8 @@ class Vocabulary:
         if row >= 0:
             element = elements[row]
             name_of_element = repr(element) if isinstance(element, str) else str(element)
-            if self.names and (isinstance(element, str) or self.holds_ints):
+            is_label = isinstance(element, str) or self.holds_ints
+            if self.names and is_label and not self.has_ids:
                 which = f"the {self.size:,} {self.of}, as {self.names[0]!r:.80}"
                 raise InputValueError(name, f"{name_of_element} {where(row)} is none of {which}")
             raise InputValueError(
@@ -393,10 +408,11 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     argument : str
         For messages.
     path : str
-        Lines with a label each, or with a label and its id, in either order and with a tab between
-        them, perhaps below a line that counts them: ``entities.dict``, ``entity_ids.del``,
-        ``entity2id.txt``. In UTF-8, gzipped if its name ends in .gz. Or a .npy file of words or
-        integers.
+        Lines with a label each, or with a label and its id, in either order and with a tab (in
+        .csv a comma) between them, perhaps below a line that counts them, or that names the columns
+        "id" and "label": ``entities.dict``, ``entity_ids.del``, ``entity2id.txt``,
+        ``entity_to_id.tsv.gz``. In UTF-8, gzipped if its name ends in .gz. Or a .npy file of words
+        or integers.
 
     Raises
     ------
@@ -425,12 +441,20 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         return labels
     blocks = text_blocks(argument, path)
     lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
-    rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
+    if is_csv(path):
+        title = f"{argument}: {path}"
+        rows = [csv_fields(title, number, line) for number, line in enumerate(lines, 1)]
+    else:
+        rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
+    first = 1
     count = None
     if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
-        count = rows.pop(0)[0]
+        count = rows[0][0]
+    if count is not None or sorted(rows[0] if rows else ()) == _HEADER:
+        del rows[0]
+        first = 2
     width = len(rows[0]) if rows else 0
-    for number, fields in enumerate(rows or [[""]], 1 + (count is not None)):
+    for number, fields in enumerate(rows or [[""]], first):
         if len(fields) != width or width > 2 or not all(fields):
             place = f"{path}: line {number}"
             got = repr("\t".join(fields))
@@ -441,10 +465,18 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     columns = list(zip(*rows, strict=True))
     if width == 1:
         return columns[0]
-    numbers = set(map(str, range(len(rows))))
+    return _labels_by_id(argument, path, columns)
+
+
+def _labels_by_id(argument: str, path: str, columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return labels in the order of their ids; either of two columns has the ids."""
+    numbers = set(map(str, range(len(columns[0]))))
     are_ids = [set(column) == numbers for column in columns]
     if sum(are_ids) != 1:
-        got = f"{sum(are_ids)} such columns, as in {rows[-1][0]!r} and {rows[-1][1]!r}"
+        got = f"{sum(are_ids)} such columns, as in {columns[0][-1]!r} and {columns[1][-1]!r}"
+        all_digits = [column for column in columns if all(map(is_id, column))]
+        if len(all_digits) == 1:
+            got = f"no line with the id {min(numbers.difference(all_digits[0]), key=int)}"
         raise InputValueError(argument, expected=_IDS, got=got, place=path)
     ids = columns[are_ids.index(True)]
     words = columns[are_ids.index(False)]

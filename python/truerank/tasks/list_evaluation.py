@@ -104,7 +104,8 @@ def _lists_by_key(
     missing = np.flatnonzero(list_of_query < 0)
     if len(missing) == len(list_of_query) and len(keys):
         two = f"those of the task are {task._key_of(name, 0)!r}, ..., of lists {named.queries[0]!r}"
-        raise InputValueError(title, f"no query in common: {two}, ...")
+        reason = "; ids=True says that text has ids" if named.path and len(roles) > 2 else ""
+        raise InputValueError(title, f"no query in common: {two}, ...{reason}")
     queries = tuple(task._key_of(name, query) for query in missing.tolist())
     others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
     unused = tuple(named.queries[i] for i in others)

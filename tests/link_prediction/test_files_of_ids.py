@@ -1,0 +1,237 @@
+"""Files of ids beside files of labels, and tables of predictions, as toolkits write them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.link_prediction import Task, read_triples
+
+pytestmark = pytest.mark.python_only
+
+NAMES = ["oslo", "1", "new york", "0"]  # Two are written like the ids of others.
+RELATIONS = ["in", "near"]
+TEST = [(0, 0, 1), (2, 1, 3), (0, 1, 3)]
+TRAIN = [(0, 0, 2), (3, 1, 2)]
+SCORES = np.random.default_rng(3).random((4, 2, 4))
+
+
+def lines(rows: Any, between: str = "\t", end: str = "\n") -> str:
+    return "".join(between.join(map(str, row)) + end for row in rows)
+
+
+def moved(rows: Any) -> list[tuple[int, ...]]:
+    """Return heads, tails and relations, in this order."""
+    return [(h, t, r) for h, r, t in rows]
+
+
+def counted(rows: Any, end: str = "\r\n") -> str:
+    """Return a file of OpenKE, some of which have CRLF."""
+    return f"{len(rows)}{end}" + lines(rows, "\t" if len(rows[0]) == 2 else " ", end)
+
+
+def numbered(names: list[str]) -> list[tuple[Any, ...]]:
+    return list(enumerate(names))
+
+
+# By toolkit: the names of the files of entities, relations, test and train; how they write labels,
+# and triples; and what is said of them.
+TOOLKITS: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
+    "LibKGE": (
+        "entity_ids.del relation_ids.del test.del train.del",
+        lambda names: lines(numbered(names)),
+        lines,
+        {},
+    ),
+    "OpenKE": (
+        "entity2id.txt relation2id.txt test2id.txt train2id.txt",
+        lambda names: counted([(name, i) for i, name in reversed(numbered(names))]),
+        lambda rows: counted(moved(rows)),
+        {},
+    ),
+    "DGL-KE, udd_hrt with commas": (
+        "entities.csv relations.csv test.csv train.csv",
+        lambda names: lines((i, f'"{name}"') for i, name in numbered(names)).replace("\t", ","),
+        lambda rows: lines(rows, ","),
+        {},
+    ),
+    "DGL-KE, Freebase": (
+        "entity2id.txt relation2id.txt test.txt train.txt",
+        lambda names: counted([(name, i) for i, name in numbered(names)], "\n"),
+        lambda rows: lines(moved(rows)),
+        {"columns": {"head": 0, "tail": 1, "relation": 2}},
+    ),
+    "PyKEEN": (
+        "entity_to_id.tsv.gz relation_to_id.tsv.gz test.tsv.gz numeric_triples.tsv.gz",
+        lambda names: lines([("id", "label"), *numbered(names)]),
+        lambda rows: lines([("head", "relation", "tail"), *rows]),
+        {"header": True},
+    ),
+    "a line for each label": (
+        "ent_labels.tsv rel_labels.tsv test.tsv train.tsv",
+        lambda names: lines((name,) for name in names),
+        lines,
+        {},
+    ),
+}
+
+
+def write(path: Path, text: str) -> Path:
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def by_name(rows: Any) -> list[tuple[str, ...]]:
+    return [(NAMES[h], RELATIONS[r], NAMES[t]) for h, r, t in rows]
+
+
+def ranks_of(task: Task) -> tr.Ranks:
+    return task.evaluate(
+        lambda queries: SCORES[queries[:, 0], queries[:, 1]],
+        head=lambda queries: SCORES[:, queries[:, 0], queries[:, 1]].T,
+    ).ranks
+
+
+BY_NAME = Task(by_name(TEST), {"train": by_name(TRAIN)}, entities=NAMES, relations=RELATIONS)
+
+
+@pytest.mark.parametrize("toolkit", TOOLKITS)
+def test_ids_of_files_are_those_of_the_files_of_labels(tmp_path: Path, toolkit: str) -> None:
+    files, label_lines, triple_lines, options = TOOLKITS[toolkit]
+    entities, relations, test, train = (tmp_path / name for name in files.split())
+    write(entities, label_lines(NAMES))
+    write(relations, label_lines(RELATIONS))
+    write(test, triple_lines(TEST))
+    write(train, triple_lines(TRAIN))
+    vocabularies = {"entities": entities, "relations": relations}
+    task = Task(test, {"train": train}, ids=True, **vocabularies, **options)
+    assert ranks_of(task) == ranks_of(BY_NAME)
+    assert task.test.tolist() == list(map(list, TEST))
+    assert set(tr.report(ranks_of(task), by="relation").groups) == {"in", "near"}
+    triples = read_triples(test, ids=True, **vocabularies, **options)
+    assert (triples.ids.tolist(), triples.entities) == (task.test.tolist(), tuple(NAMES))
+
+
+VOCABULARIES: dict[str, Any] = {"entities": NAMES, "relations": RELATIONS}
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        (np.array(TEST), VOCABULARIES | {"ids": True}),
+        (by_name(TEST), VOCABULARIES | {"ids": True}),  # A str of Python is a label.
+        (by_name(TEST), VOCABULARIES),
+        ("names.txt", VOCABULARIES),
+    ],
+)
+def test_arrays_of_ids_and_names_are_taken_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: Any, options: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("names.txt"), lines(by_name(TEST)))
+    task = Task(test, {"train": by_name(TRAIN)}, **options)
+    assert ranks_of(task) == ranks_of(BY_NAME)
+
+
+@pytest.mark.parametrize("options", [{}, {"ids": True}])
+def test_ids_need_no_labels(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = write(tmp_path / "test.del", lines(TEST))
+    task = Task(path, {"train": TRAIN}, entities=4, relations=2, **options)
+    assert ranks_of(task).optimistic.tolist() == ranks_of(BY_NAME).optimistic.tolist()
+    assert Task(path, {}, entities=NAMES, ids=True).relations is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        (TEST, {"entities": NAMES[:3]}, "ids of entities from 0 to 2, as ids=True says, got '3'"),
+        (TEST, {"relations": ["in"]}, "ids of relations from 0 to 0, as ids=True says, got '1'"),
+        (by_name(TEST), {}, "as ids=True says, got 'oslo' in column 0 of line 1"),
+        ([(0, 0, "01")], {}, "as ids=True says, got '01' in column 2 of line 1"),
+        (TEST, {"entities": [*NAMES, "oslo"]}, "entities: 'oslo' occurs twice"),
+        (TEST, {"ids": False}, "as 'oslo'; ids=True says that text has ids, got '2' in column 0"),
+        (TEST, {"ids": "yes"}, "ids: expected a bool, got str"),
+    ],
+)
+def test_what_is_no_id_is_refused(
+    tmp_path: Path, rows: Any, options: dict[str, Any], words: str
+) -> None:
+    path = write(tmp_path / "test.del", lines(rows))
+    refusal(
+        (TypeError, ValueError), words, Task, path, {}, **VOCABULARIES | {"ids": True} | options
+    )
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+def predictions(side: str) -> list[tuple[Any, ...]]:
+    """Return head, relation, tail and score of all candidates of each query of a side."""
+    rows = []
+    for h, r, t in TEST:
+        for other in range(len(NAMES)):
+            head, tail = (h, other) if side == "tail" else (other, t)
+            rows.append((head, r, tail, SCORES[head, r, tail]))
+    return sorted(dict.fromkeys(rows), key=lambda row: (row[:2], -row[3]))
+
+
+def named(rows: Any) -> list[tuple[Any, ...]]:
+    return [(NAMES[h], RELATIONS[r], NAMES[t], score) for h, r, t, score in rows]
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_predictions_of_dgl_ke(tmp_path: Path, ids: bool) -> None:
+    """The header of its `result.tsv` is head, rel, tail, score; of names with ``--raw_data``."""
+    task = BY_NAME
+    if ids:
+        path = write(tmp_path / "test.del", lines(TEST))
+        task = Task(path, {"train": np.array(TRAIN)}, ids=True, **VOCABULARIES)
+    files = {}
+    for side in ("tail", "head"):
+        rows = predictions(side) if ids else named(predictions(side))
+        text = lines([("head", "rel", "tail", "score"), *rows])
+        files[side] = write(tmp_path / f"{side}.tsv", text)
+    report = task.evaluate_lists(**files)
+    assert report["mrr"] == tr.report(ranks_of(BY_NAME))["mrr"]
+
+
+@pytest.mark.parametrize("ending", ["label", "id"])
+def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
+    """The frame of `predict_all(...).process(factory=...)` has ids and labels of each role."""
+    pd = pytest.importorskip("pandas")
+    frames = {}
+    for side in ("tail", "head"):
+        rows = predictions(side)
+        frame = pd.DataFrame(rows, columns=["head_id", "relation_id", "tail_id", "score"])
+        labels = [name for name, _, _, _ in named(rows)]
+        frame["head_label"] = labels
+        frame["relation_label"] = [name for _, name, _, _ in named(rows)]
+        frame["tail_label"] = [name for _, _, name, _ in named(rows)]
+        frames[side] = frame
+    columns = {role: f"{role}_{ending}" for role in ("head", "relation", "tail")}
+    columns["score"] = "score"
+    task = Task(TEST, {"train": TRAIN}, ids=True, **VOCABULARIES)
+    expected = ranks_of(BY_NAME).optimistic.tolist()
+    assert task.evaluate_lists(**frames, columns=columns).ranks.optimistic.tolist() == expected
+    for side, frame in frames.items():
+        frame.to_csv(tmp_path / f"{side}.csv", index=False)
+    files = {side: tmp_path / f"{side}.csv" for side in frames}
+    path = write(tmp_path / "test.del", lines(TEST))
+    if ending == "id":
+        task = Task(path, {"train": TRAIN}, ids=True, **VOCABULARIES)
+    else:
+        task = BY_NAME
+    assert task.evaluate_lists(**files, columns=columns).ranks.optimistic.tolist() == expected
+
+
+def test_lists_of_ids_where_names_are_meant_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "tail.tsv", lines(predictions("tail")))
+    words = "no query in common: .* of lists .*; ids=True says that text has ids"
+    refusal(ValueError, words, BY_NAME.evaluate_lists, path, head=path)
