@@ -17,7 +17,6 @@ version = release = truerank.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 extensions += ["sphinx_copybutton"]
 extensions += ["bench_pages", "command_pages", "docstrings", "mathml"]  # in _ext/
-extensions += ["metric_rows", "public_names"]
 
 # docs/bench is a link to the folder bench/. Only its pages are included; other files that they link
 # to are copied into the site as downloads.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import runpy
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,10 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oracles import metrics as oracle
-from support.environment import ROOT
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
+from tools import page_tables
 from truerank import Ranks, chance, report
 from truerank.metrics import METRICS
 from truerank.metrics.averages import KINDS
@@ -270,9 +269,7 @@ def test_a_new_row_has_keys_tables_and_intervals() -> None:
 
 @pytest.mark.usefixtures("row")
 def test_a_new_row_is_in_the_documents() -> None:
-    pytest.importorskip("sphinx")
-    lines = runpy.run_path(str(ROOT / "docs" / "_ext" / "metric_rows.py"))["table_lines"]()
-    last = list(lines)[-1]
+    last = list(page_tables.metric_rows())[-1]
     assert last == "| `rank_share:p` | share of the candidates | less | no | this test |"
 
 

@@ -15,6 +15,7 @@ import pytest
 import truerank
 from support import markdown_pages
 from support.environment import ROOT
+from tools import page_tables
 from truerank.metrics import METRICS
 from truerank.metrics.averages import KINDS
 from truerank.metrics.keys import RANK_KEYS
@@ -27,7 +28,7 @@ PAGES = [README, *markdown_pages.pages()]
 KEYS = {"needs", "commands"}
 OF_TESTS = {"click", "matplotlib"}  # which the extra `test` brings
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
-MODULES += [".retrieval", ".compat", ".plot"]
+MODULES += [".retrieval", ".compat", ".plot", ".page"]
 MODULES += [f".adapters.{path.stem}" for path in PACKAGE.glob("adapters/[a-z]*.py")]
 
 
@@ -118,6 +119,12 @@ def test_readme_is_short_and_names_what_is_there() -> None:
 
 
 # -- all names are documented ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", page_tables.TABLES)
+def test_tables_that_are_made_from_the_package_are_those_of_the_pages(name: str) -> None:
+    page = DOCS / name
+    assert page.read_text(encoding="utf-8") == page_tables.renewed(page)
 
 
 def test_every_metric_has_its_section() -> None:
