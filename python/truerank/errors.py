@@ -9,9 +9,15 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
 
 from .naming import printable
 
+# It writes an option and its value for a message; the command line has another way.
+OPTION_TEXT: ContextVar[Callable[[str, str], str]] = ContextVar(
+    "truerank.option_text", default="{}={!r}".format
+)
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000

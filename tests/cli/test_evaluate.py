@@ -370,6 +370,14 @@ def test_ranks_in_text_take_no_options_of_scores(run: Run) -> None:
         Path("ranks.npz").rename(f"{name}.npz")
     outcome = run("compare", "a.npz", "b.npz", "--metrics", "mrr", "--json")
     assert "query and target ids" in outcome.out
+    for pair in (("a.tsv", "b.tsv"), ("a.tsv", "b.npz")):
+        assert run("compare", *pair, "--metrics", "mrr", "--json") == outcome
+    words = "--candidates cannot apply to saved ranks"
+    run("compare", "a.npz", "b.npz", "--candidates", 9).refuses(2, words)
+    for name in "ab":
+        Path(f"{name}.tsv").write_text("query\ttarget\trank\na\tx\t1\nb\ty\t2\n")
+    run("compare", "a.tsv", "b.tsv").refuses(1, "candidates (or else --candidates)")
+    assert run("compare", "a.tsv", "b.tsv", "--candidates", 9).code == 0
 
 
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--labels relation=rows.npy"])

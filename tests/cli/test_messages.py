@@ -1,4 +1,4 @@
-"""Messages on the command line have the option in front, and are otherwise as they were written."""
+"""Messages on the command line have the option in front, and write options as it does."""
 
 from __future__ import annotations
 
@@ -59,6 +59,22 @@ def test_the_option_of_an_argument(
         with mock.patch(f"truerank.cli.{function}", side_effect=error):
             outcome = run(*line.split())
         assert outcome == (1, "", f"Error: {front}train=old.txt: {problem}\n")
+
+
+def test_an_order_and_a_split_are_said_as_options(run: Run) -> None:
+    np.save("s.npy", np.tile(np.arange(10), (9, 1)))
+    both = "--order ascending says that the lowest is the best, of points, as Borda's, --order desc"
+    run("evaluate", "s.npy", "0").refuses(1, both)
+    Path("q.txt").write_text("".join(f"{q} 0 1 1\n" for q in range(4)))
+    rows = [f"{q} Q0 {d} {d} {d} t\n" for q in range(4) for d in (1, 2, 3)]
+    Path("r.txt").write_text("".join(rows))
+    both = (
+        "--order ascending says that lower scores are better, as of distances, --order descending"
+    )
+    run(*LISTS.replace("3", "9").split()).refuses(1, both)
+    np.save("t.npy", [[0, 0, 1]])
+    line = SCORES.replace("train=k.npy", "test=t.npy")
+    run(*line.split()).refuses(1, "as --split valid where the validation split is evaluated")
 
 
 def test_a_key_is_no_argument(run: Run) -> None:

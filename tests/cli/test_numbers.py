@@ -78,15 +78,12 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     outcome = run(*line.split(), *more, "--candidates", 9)
     assert outcome == (0, expected.to_text() + "\n", "")
     run(*line.split(), *more).refuses(2, "--qrels needs --candidates: the number of documents")
-    run(*line.split()).refuses(
-        1, "or runs alone with --qrels and --candidates, got another file; `truerank evaluate"
-    )
-    run(*line.split(), "--candidates", 9).refuses(2, "--candidates cannot apply to saved ranks")
+    run(*line.split()).refuses(1, "ranks: x.run: expected a first line that names the columns rank")
     few = "--candidates: expected at least 3, as so many names occur, got 2"
     run(*line.split(), *more, "--candidates", 2).refuses(1, few)
     mixed = ["compare", "x.run", "one.npz"]
     task.evaluate_lists("x.run").ranks.save("one.npz")
-    run(*mixed).refuses(1, "ranks: x.run: expected ranks that --save of a command wrote, or runs")
+    run(*mixed).refuses(1, "lists are read by `truerank retrieval --qrels QRELS --lists x.run")
     words = "ranks: one.npz: expected runs alone beside --qrels"
     run(*mixed, *more, "--candidates", 9).refuses(1, words)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, concatenate, evaluate, load, report, table
+from truerank import Protocol, Ranks, concatenate, evaluate, load, rank_lists, report, table
 from truerank.link_prediction import Task
 from truerank.reporting.audit import MESSAGES, OTHER_ORDERS
 
@@ -223,6 +223,15 @@ def test_a_forgotten_order_is_said() -> None:
     )
     assert "worse than random" not in right.to_markdown()
     assert "are higher scores better? the order is descending then" in turned.to_markdown()
+
+
+def test_ranks_without_scores_have_no_order_to_ask_about() -> None:
+    lists = [[i for i in range(50) if i != task] for task in range(20)]
+    lists = [[*others, task] for task, others in enumerate(lists)]
+    of_lists = rank_lists(lists, None, np.arange(20), candidates=50)
+    for ranks in (Ranks.from_ranks([50] * 20, candidates=50), of_lists):
+        finding = found(ranks)["worse than chance"]
+        assert finding.message.endswith("): is the first the best?")
 
 
 def test_one_side_that_is_worse_than_chance() -> None:

@@ -60,6 +60,13 @@ def archive_kind(argument: str, path: str) -> str:
         return str(json.loads(arrays[HEADER].tobytes())["kind"])
 
 
+def is_text(path: str) -> bool:
+    """Whether there is a file, and it is none of arrays or of truerank."""
+    if not os.path.isfile(path) or path.lower().endswith((".npy", ".npz")):
+        return False
+    return not archive_kind("scores", path)
+
+
 # -- scores, or ranks ------------------------------------------------------------------------------
 
 
@@ -111,11 +118,10 @@ def read_targets(name: str, text: str) -> Any:
 
 def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     """Return the ranks of a file, None where it has scores, and what it has."""
-    if os.path.isfile(path):
-        if archive_kind("scores", path):
-            return tr.load(path), SAVED
-        if "targets" not in values and not path.lower().endswith((".npy", ".npz")):
-            return read_ranks(path, values.pop("candidates", None)), TEXT
+    if os.path.isfile(path) and archive_kind("scores", path):
+        return tr.load(path), SAVED
+    if "targets" not in values and is_text(path):
+        return read_ranks(path, values.pop("candidates", None)), TEXT
     return None, "scores"
 
 
@@ -247,22 +253,25 @@ def check_shards(store: ShardStore, tasks: int) -> None:
 @option(
     "--candidates",
     options.CANDIDATES,
-    "Of runs: how many candidates there are in all, or a file with a name in each line.",
+    "Of runs: how many candidates there are in all, or a file with a name in each line. Of ranks "
+    "in text: the candidates of each task, where no column has them.",
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ.")
 def compare_files(values: Values) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
-    Each file holds the ranks of one model, which --save of any command wrote; those of retrieval
-    are compared query by query, by their own metrics (ndcg@10, map, ...). With --qrels each file
-    is a run itself, which is evaluated as `truerank retrieval` does it. Of more than two models
-    all pairs are compared, by each of --metrics (mrr, if none are given). p-values of several
-    pairs or metrics are also corrected by Holm's method, all of them together.
+    Each file holds the ranks of one model, which --save of any command wrote, or in text as for
+    `truerank evaluate`; those of retrieval are compared query by query, by their own metrics
+    (ndcg@10, map, ...). With --qrels each file is a run itself, which is evaluated as `truerank
+    retrieval` does it. Of more than two models all pairs are compared, by each of --metrics (mrr,
+    if none are given). p-values of several pairs or metrics are also corrected by Holm's method,
+    all of them together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
     truerank compare a.npz b.npz c.npz --metrics hits@10 --unit relation --format markdown
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
+    truerank compare ours.tsv theirs.tsv --candidates 14541
     truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
 
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
@@ -270,7 +279,7 @@ def compare_files(values: Values) -> None:
     """
     paths = values.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):
-        raise click.UsageError("expected the saved ranks of at least two models, each once")
+        raise click.UsageError("expected the ranks of at least two models, each once")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -293,29 +302,30 @@ def compare_files(values: Values) -> None:
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:
-    """Return the saved ranks of each model by its name, or with --qrels those of its run."""
+    """Return the ranks of each model by its name: saved, of text, or with --qrels of its run."""
     are_runs = "qrels" in values
-    if not are_runs:
-        options.refuse(take(values, "candidates order nan"), "saved ranks")
-    elif "candidates" not in values:
+    if are_runs and "candidates" not in values:
         raise click.UsageError(
             "--qrels needs --candidates: the number of documents in the collection, or a file of "
             "their names"
         )
-    expected = "ranks that --save of a command wrote, or runs alone with --qrels and --candidates"
-    got = "another file; `truerank evaluate ranks.tsv --save` makes them of ranks in text"
-    if are_runs:
-        expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
-        got = "saved ranks"
+    texts = [path for path in paths if is_text(path)]
     for path in paths:
-        if os.path.isfile(path) and bool(archive_kind("ranks", path)) == are_runs:
-            raise InputValueError("ranks", expected=expected, got=got, place=path)
+        if are_runs and path not in texts and os.path.isfile(path):
+            expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
+            raise InputValueError("ranks", expected=expected, got="saved ranks", place=path)
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
         names = list(paths)
     files = dict(zip(names, paths, strict=True))
     if not are_runs:
-        return {name: tr.load(path) for name, path in files.items()}
+        candidates = values.pop("candidates", None) if texts else None
+        options.refuse(take(values, "candidates order nan"), "saved ranks")
+        with argument_names(scores="ranks"):
+            return {
+                name: read_ranks(path, candidates) if path in texts else tr.load(path)
+                for name, path in files.items()
+            }
     with argument_names(entities="--candidates"):
         task = tr.retrieval.Task(values.pop("qrels"), entities=values.pop("candidates"))
     rules = take(values, "order nan") | {"progress": bar()}

@@ -18,7 +18,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
-from ..errors import InputValueError, argument_names
+from ..errors import OPTION_TEXT, InputValueError, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
@@ -406,8 +406,14 @@ def command(name: str, *keywords: str) -> Decorator:
                 is_empty = isinstance(value, (tuple, dict)) and not value
                 if value is not None and not is_empty:
                     values[keyword] = value
+
+            def write(name: str, value: str) -> str:
+                return f"{names[name]} {value}" if name in names else f"{name}={value!r}"
+
+            context = copy_context()
+            context.run(OPTION_TEXT.set, write)
             with argument_names(**names):
-                copy_context().run(function, values)
+                context.run(function, values)
 
         result: click.Command = click.command(name)(run)
         for keyword in " ".join(keywords).split():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import reporter
@@ -134,8 +134,10 @@ class CandidateLists(NamedTuple):
         """Refuse scores that rise in all lists, or with the ranks beside them."""
         problem = self.contradiction or self._rises()
         if problem:
-            problem += ": order='ascending' says that lower scores are better, as of distances, "
-            problem += "order='descending' that the best is last, as in np.argsort(s)[-k:]"
+            write = OPTION_TEXT.get()
+            problem += f": {write('order', 'ascending')} says that lower scores are better, as of "
+            problem += f"distances, {write('order', 'descending')} that the best is last, as in "
+            problem += "np.argsort(s)[-k:]"
             raise InputValueError("ids" if self.score_at else "scores", problem)
 
     def _rises(self) -> str:

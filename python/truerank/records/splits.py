@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
@@ -409,7 +409,8 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     if split in others:
         expected = "a name that no known split has"
         if split == "test":  # The user may not have written it, for it is the default.
-            expected += ", as split='valid' where the validation split is evaluated"
+            expected += f", as {OPTION_TEXT.get()('split', 'valid')} where the validation split is"
+            expected += " evaluated"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
@@ -603,6 +604,6 @@ the known ones and say split='valid')
     description = "are in a known split, too"
     for name, mask in leaks.items():
         if mask.all():
-            remedy = f"leave it out of the known ones and say split={name!r}"
+            remedy = f"leave it out of the known ones and say {OPTION_TEXT.get()('split', name)}"
             return f"{description} (all are in {name}; if that is the evaluated split, {remedy})"
     return description

@@ -372,10 +372,12 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     order is asked about only if the other tasks are worse than chance as well.
     """
     protocol = report.protocol
-    if protocol.similarity is None:
-        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
-    else:
+    if protocol.similarity is not None:
         question = f"is the similarity {protocol.similarity} right?"
+    elif protocol.dtype is None:  # There are no scores, but ranks, or lists in order.
+        question = "is the first the best?"
+    else:
+        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
     for side in report.sides:
         key = report.grammar.compose(side, DEFAULT_KIND, "amri")
         if report[key] < 0:

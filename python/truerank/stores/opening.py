@@ -25,7 +25,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -223,11 +223,13 @@ def refuse_permutations(scores: Scores | Store) -> None:
                 if not has_number.all():
                     return
     numbers = f"{first} to {first + columns - 1}"
+    write = OPTION_TEXT.get()
     raise InputValueError(
         "scores",
         f"{format_count(rows, 'row')}, each a permutation of {numbers}, as ids (argsort) or ranks"
-        " are: give the scores that they are of; of ranks order='ascending' says that the lowest is"
-        " the best, of points, as Borda's, order='descending' that the highest is",
+        f" are: give the scores that they are of; of ranks {write('order', 'ascending')} says that"
+        f" the lowest is the best, of points, as Borda's, {write('order', 'descending')} that the"
+        " highest is",
     )
 
 
