@@ -124,10 +124,7 @@ def find_form(
         between = "commas"
     elif has_comments and "\t" not in line:
         between = "blanks"
-    if between == "commas":
-        fields = csv_fields(title, number, line)
-    else:
-        fields = fields_of(line, between)
+    fields = fields_of(line, between, title, number)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
         form = find_columns(title, names, len(names), door, columns, has_further=has_further)
@@ -256,13 +253,9 @@ def read_rows(
         if form.has_comments and "#" in text:  # This test is far faster than a regular expression.
             text, count = _COMMENT.subn("", text)
             comments += count
-        has_commas = form.between == "commas"
-        if has_commas and ('"' in text or "\t" in text):
-            fields, csv_numbers = _columns_of_csv(title, door, form, first, text, order)
-            codes = [table.add(column) for table, column in zip(tables, fields, strict=True)]
-            return None, [*codes, np.array(csv_numbers, np.float64)]
-        # Without quotes, the core reads commas as tabs.
-        separated = text.replace(",", "\t") if has_commas else text
+        separated = text
+        if form.between == "commas":
+            separated = _with_tabs(title, first, text)
         fault, codes, numbers = _core.read_rows(separated, rows, tables)
         if fault is not None:
             line, problem = fault
@@ -288,35 +281,18 @@ def read_rows(
     return columns, numbers, comments
 
 
-def _columns_of_csv(
-    title: str, door: Door, form: Form, first: int, text: str, order: Sequence[int]
-) -> tuple[list[list[str]], list[float]]:
-    """Return the fields of some columns of lines of csv, of which the first has this number.
-
-    Behind them come the numbers of the form, if it has a column of these.
-    """
-    columns: list[list[str]] = [[] for _ in order]
-    numbers: list[float] = []
-    value: float | str
-    place_of_number = form.places.get(form.number_role)
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-        if not line.strip(" "):
-            continue
+def _with_tabs(title: str, first: int, text: str) -> str:
+    """Return lines of csv, of which the first has this number, with tabs between their fields."""
+    if '"' not in text and "\t" not in text:
+        return text.replace(",", "\t")
+    lines = []
+    for number, line in enumerate(text.split("\n"), first):
         fields = csv_fields(title, number, line)
-        needed = order[: door.needed]
-        if len(fields) != form.width or not all(fields[place] for place in needed):
-            raise _wrong_row(title, door, form.between, number, line)
-        for column, place in zip(columns, order, strict=True):
-            column.append(fields[place])
-        if place_of_number is not None:
-            value = fields[place_of_number]
-            value = exact_number(value) if _is_number(value) else value
-            if isinstance(value, str):
-                expected = f"a number as the {form.number_role} that a float64 holds"
-                where = f"line {number}"
-                raise InputValueError(title, expected=expected, got=repr(line), place=where)
-            numbers.append(value)
-    return columns, numbers
+        if "\t" in "".join(fields):
+            expected = "fields without tabs within, else the table that pd.read_csv makes of it"
+            raise InputValueError(title, expected=expected, got=repr(line), place=f"line {number}")
+        lines.append("\t".join(fields))
+    return "\n".join(lines)
 
 
 def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> InputValueError:
@@ -330,7 +306,7 @@ def _wrong_row(title: str, door: Door, between: str, number: int, line: str) -> 
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def fields_of(line: str, between: str) -> list[str]:
+def fields_of(line: str, between: str, title: str = "", number: int = 0) -> list[str]:
     """Return the fields of a line between "commas", "tabs" alone or "blanks" (and tabs).
 
     Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
@@ -343,7 +319,7 @@ def fields_of(line: str, between: str) -> list[str]:
     if between == "blanks":
         return [field for field in _BETWEEN_FIELDS.split(line) if field]
     if between == "commas":
-        return csv_fields("", 0, line)  # Such a line was read before.
+        return csv_fields(title, number, line)
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
 

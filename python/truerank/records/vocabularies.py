@@ -27,7 +27,7 @@ from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .columns import at_position, read_elements
 from .text import (
-    csv_fields,
+    fields_of,
     first_like_an_integer,
     is_csv,
     is_id,
@@ -441,11 +441,9 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         return labels
     blocks = text_blocks(argument, path)
     lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
-    if is_csv(path):
-        title = f"{argument}: {path}"
-        rows = [csv_fields(title, number, line) for number, line in enumerate(lines, 1)]
-    else:
-        rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
+    title = f"{argument}: {path}"
+    between = "commas" if is_csv(path) else "tabs"
+    rows = [fields_of(line, between, title, number) for number, line in enumerate(lines, 1)]
     first = 1
     count = None
     if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
