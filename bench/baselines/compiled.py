@@ -27,12 +27,7 @@ VECTOR_BYTES = {"avx2": 32, "avx512": 64, "neon": 16}  # by truerank's instructi
 def load(name: str, directory: Path) -> ctypes.CDLL:
     """Build `name`.c, which lies beside this file, into a directory and load it.
 
-    The compiler is the one that `CC` names, or the first one found.
-
-    Raises
-    ------
-    OSError
-        If no compiler is found or none can build it.
+    The compiler is the one that `CC` names, or the first one found; an OSError if none can do it.
     """
     source = Path(__file__).with_name(f"{name}.c")
     library = directory / f"{name}.so"
@@ -67,18 +62,7 @@ class Variant:
 
 
 class ReadPass:
-    """The compiled OR of 64-bit words, and its fastest variants for a number of threads.
-
-    Parameters
-    ----------
-    directory
-        Where the library is built.
-
-    Raises
-    ------
-    OSError
-        If it cannot be built.
-    """
+    """The compiled OR of 64-bit words, built in a directory; its fastest variants by threads."""
 
     def __init__(self, directory: Path) -> None:
         self._library = load("read_pass", directory)
@@ -138,20 +122,7 @@ class ReadPass:
 
 
 class PeakFMA:
-    """The compiled chains of multiply-adds, in the vectors of an instruction set.
-
-    Parameters
-    ----------
-    directory
-        Where the library is built.
-    isa
-        Instruction set that truerank uses here.
-
-    Raises
-    ------
-    OSError
-        If it cannot be built, or the instruction set has no multiply-add.
-    """
+    """The compiled chains of multiply-adds, in the vectors of truerank's instruction set here."""
 
     def __init__(self, directory: Path, isa: str) -> None:
         if isa not in VECTOR_BYTES:

@@ -11,7 +11,7 @@ import truerank as tr
 from baselines.compiled import ReadPass
 from harness import Compare, Pair, Results, Team
 from harness.synthetic import Pool, Sizes, draw_targets
-from peers.numpy_scipy import numpy_by_row
+from peers.numpy_scipy import check_sample
 
 CANDIDATES = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10)
 TIED = (0.0, 0.01, 0.5, 1.0)  # share of a row's scores that equal the true score
@@ -45,13 +45,10 @@ def test_candidates(
         budget=sizes.budget / 2,
     )
     chart = results.chart(f"Rate against candidates, {team}", "candidates of a task", "GB/s")
-    for name, (rows, columns) in shapes.items():
+    for name, (_, columns) in shapes.items():
         chart.add(reading, columns, nbytes / times[reading].best / 1e9)
         chart.add("truerank", columns, nbytes / times[name].best / 1e9)
-        sample = np.unique(np.linspace(0, rows - 1, 3).astype(int))
-        above, tied = numpy_by_row(matrices[name][sample], targets[name][sample])
-        np.testing.assert_array_equal(times[name].result.above[sample], above)
-        np.testing.assert_array_equal(times[name].result.tied[sample], tied)
+        check_sample(times[name].result, matrices[name], targets[name], 3)
 
 
 def test_threads(
@@ -99,6 +96,4 @@ def test_ties(
         agree=False,
     )
     for share, name in names.items():
-        above, tied = numpy_by_row(matrices[share], targets)
-        np.testing.assert_array_equal(times[name].result.above, above)
-        np.testing.assert_array_equal(times[name].result.tied, tied)
+        check_sample(times[name].result, matrices[share], targets)

@@ -8,14 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import ml_dtypes  # noqa: F401  # so that numpy knows bfloat16
 import numpy as np
 import pytest
 
 import truerank as tr
 from baselines.compiled import PeakFMA
 from harness import Compare, Pair, Results, Team, Times
+from harness.comparing import counts_of
 from harness.synthetic import Sizes, draw_embeddings, draw_filter, draw_targets
-from peers import CHECKS, Counts, prepare_peers
+from peers import CHECKS, prepare_peers
 from peers.embeddings import (
     SCORING,
     SLOW,
@@ -63,11 +65,6 @@ def queries_of_slow_peers(sizes: Sizes, dim: int) -> int:
     return min(sizes.embeddings[0] // 8, 16_384 // dim)
 
 
-def counts_of(ranks: tr.Ranks) -> Counts:
-    """Return the counts of ranks, without the candidates."""
-    return ranks.above, ranks.tied
-
-
 def goal(name: str, sizes: Sizes) -> float | None:
     """Return the goal against a peer; none in quick mode, whose sizes are mostly overhead."""
     if sizes.quick:
@@ -108,10 +105,8 @@ def scoring_peers(
             title = name
             if current is not problem:
                 title += f", {len(current.queries)} queries"
-            if returns in ("scores", "distances"):
-                contestants[title] = Contestant(call, current.work, check)
-            else:
-                contestants[title] = Contestant(call, current.work)
+            check_of = [check] if returns in ("scores", "distances") else []
+            contestants[title] = Contestant(call, current.work, *check_of)
     return contestants
 
 
@@ -237,7 +232,7 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
             "filter of 50 per task": lambda: rank(entities, targets, filter=selection),
             "10 tasks for each query": lambda: rank(entities, repeated, rows=rows),
         }
-        two_bytes = in_two_bytes(entities)
+        two_bytes = {name: entities.astype(name) for name in ("float16", "bfloat16")}
         contestants |= {name: partial(rank, array, targets) for name, array in two_bytes.items()}
         times = compare(
             f"dot, d = {DIM}, layouts of the input",
@@ -258,16 +253,6 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
         expected = rank(array.astype(np.float32), targets)
         CHECKS["counts"](counts_of(times[name].result), *counts_of(expected))
     assert (times["filter of 50 per task"].result.above <= above).all()
-
-
-def in_two_bytes(entities: Any) -> dict[str, Any]:
-    """Return the entities in dtypes of two bytes; bfloat16 only where ml_dtypes is installed."""
-    arrays = {"float16": entities.astype(np.float16)}
-    try:
-        import ml_dtypes
-    except ImportError:
-        return arrays
-    return arrays | {"bfloat16": entities.astype(ml_dtypes.bfloat16)}
 
 
 @pytest.mark.parametrize("queries", FEW_QUERIES)

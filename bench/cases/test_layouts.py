@@ -14,7 +14,7 @@ import truerank as tr
 from baselines.compiled import ReadPass
 from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
-from peers.numpy_scipy import numpy_idiom
+from peers.numpy_scipy import check_sample
 
 DTYPES: dict[str, tuple[DTypeLike, float | None]] = {
     "float16": (np.float16, 0.8),
@@ -51,11 +51,7 @@ def test_dtypes(
         nbytes={name: scores.nbytes, "float32": single.nbytes, f"read pass, {name}": scores.nbytes},
         agree=False,
     )
-    ranks = times[name].result
-    sample = np.linspace(0, sizes.many[0] - 1, 50).astype(int)
-    above, tied = numpy_idiom(scores[sample], targets[sample])
-    np.testing.assert_array_equal(ranks.above[sample], above)
-    np.testing.assert_array_equal(ranks.tied[sample], tied)
+    check_sample(times[name].result, scores, targets)
 
 
 @pytest.mark.parametrize("name", ["many", "medium"])
@@ -110,7 +106,4 @@ def test_slices(team: Team, compare: Compare, pool: Pool, sizes: Sizes) -> None:
         agree=False,
     )
     for name, view in views.items():
-        sample = np.linspace(0, len(view) - 1, 50).astype(int)
-        above, tied = numpy_idiom(view[sample], targets[name][sample])
-        np.testing.assert_array_equal(times[name].result.above[sample], above)
-        np.testing.assert_array_equal(times[name].result.tied[sample], tied)
+        check_sample(times[name].result, view, targets[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,10 @@ def draw_ranks() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 @pytest.fixture
 def pykeen(results: Results) -> Any:
-    """PyKEEN's module of evaluators; without PyKEEN, a remark."""
-    try:
-        from pykeen.evaluation import rank_based_evaluator
-        from pykeen.version import get_version
-    except ImportError:
-        results.add_remark("PyKEEN is not installed: no ratios against its metrics")
-        pytest.skip("PyKEEN is not installed")
-    results.facts["pykeen"] = get_version()
-    return rank_based_evaluator
+    """PyKEEN's module of evaluators."""
+    module = pytest.importorskip("pykeen.evaluation.rank_based_evaluator")
+    results.facts["pykeen"] = version("pykeen")
+    return module
 
 
 def values_of(ranks: Any, candidates: Any, keys: list[str]) -> dict[str, float]:

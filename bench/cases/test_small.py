@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -67,13 +67,7 @@ def beside_busy_core() -> Iterator[None]:
             process.kill()
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """Run no other process."""
-    yield
-
-
-@pytest.mark.parametrize("context", [alone, beside_busy_core], ids=["quiet", "busy"])
+@pytest.mark.parametrize("context", [nullcontext, beside_busy_core], ids=["quiet", "busy"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_threads_for_small_work(
     name: str,
@@ -89,7 +83,7 @@ def test_threads_for_small_work(
     shape = SHAPES[name]
     scores = pool.matrix(shape)
     targets = draw_targets(shape)
-    beside = "alone" if context is alone else "beside a busy core"
+    beside = "alone" if context is nullcontext else "beside a busy core"
     rounds = 50 if sizes.quick else 200
     with context():
         compare(

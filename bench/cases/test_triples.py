@@ -31,7 +31,7 @@ def answers_of(known: NDArray[np.int64]) -> dict[str, Answers]:
 
 
 def test_task(compare: Compare, sizes: Sizes) -> None:
-    """From triples to a task, against dictionaries of sets; a tenth of the triples is tested."""
+    """From triples to a task, against dictionaries of sets and a sort; a tenth is tested."""
     entities = sizes.triples // 20
     triples = draw_triples(sizes.triples, entities, RELATIONS)
     test, train = np.split(triples, [sizes.triples // 10])
@@ -42,8 +42,12 @@ def test_task(compare: Compare, sizes: Sizes) -> None:
                 test, {"train": train}, entities=entities
             ),
             "Python, dictionaries of sets": lambda: answers_of(triples),
+            "numpy, argsort of a column": lambda: np.argsort(triples[:, 0]),
         },
-        [Pair("truerank, Task", "Python, dictionaries of sets")],
+        [
+            Pair("truerank, Task", "Python, dictionaries of sets"),
+            Pair("truerank, Task", "numpy, argsort of a column", "cost", 5.0),
+        ],
         rounds=3,
         agree=False,
     )

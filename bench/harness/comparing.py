@@ -39,31 +39,12 @@ class Compare:
         unit: str = "",
         **options: Any,
     ) -> dict[str, Times]:
-        """Time contestants in turn and record their ratios.
+        """Time contestants in turn and record their ratios on the table, unless `show` is False.
 
-        Parameters
-        ----------
-        case
-            Title in the table.
-        contestants
-            Names and functions to call; pytest-benchmark times the first one.
-        pairs
-            The ratios to print, or a function that chooses them by the times.
-        nbytes
-            Bytes that a call reads, or other work in `unit`: one number for all contestants, or
-            one for each of some. Those without have no rate.
-        rounds
-            Runs of each contestant.
-        agree
-            Whether to assert that all contestants return the same counts.
-        show
-            Whether to put rows on the table.
-        statistics
-            The statistics of the runs to print.
-        unit
-            Unit of the rate, where it is not GB/s.
-        **options
-            As in `time_in_turn`.
+        `pairs` are the ratios to print, or a function that chooses them by the times. `nbytes` are
+        the bytes that a call reads, or other work in `unit`: one number for all contestants, or one
+        for each of some; those without have no rate. All must return the same counts, unless
+        `agree` is False. Options are those of `time_in_turn`.
         """
         defaults = {"budget": self.budget, "benchmark": self.benchmark, "clock": self.clock}
         times = time_in_turn(contestants, rounds or self.rounds, **(defaults | options))

@@ -33,9 +33,7 @@ def fit_exponent(description: str, sizes: ArrayLike, seconds: ArrayLike) -> Powe
     exponent = float(x @ y) / spread
     residuals = y - y.mean() - exponent * x
     freedom = len(x) - 2
-    error = math.nan
-    if freedom > 0:
-        error = math.sqrt(float(residuals @ residuals) / freedom / spread)
+    error = math.sqrt(residuals @ residuals / freedom / spread) if freedom > 0 else math.nan
     return PowerLaw(description, exponent, error)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-__all__ = ["PeakMemory", "available_memory", "resident_memory"]
+__all__ = ["PeakMemory", "available_memory"]
 
 CLEAR = Path("/proc/self/clear_refs")
 RESET_PEAK = "5"  # It sets VmHWM back to the memory that is resident now.
@@ -21,9 +21,9 @@ def available_memory() -> int | None:
     return int(fields["MemAvailable"].split()[0]) * 1024
 
 
-def resident_memory(process: int | str = "self") -> dict[str, int]:
-    """Return the bytes that a process has resident, by kind, and their peak (VmHWM)."""
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+def resident_memory() -> dict[str, int]:
+    """Return the bytes that this process has resident, by kind, and their peak (VmHWM)."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     fields = (line.split(":", 1) for line in lines)
     kinds = ("Rss", "VmHWM", "VmRSS")
     return {name: int(value.split()[0]) * 1024 for name, value in fields if name.startswith(kinds)}

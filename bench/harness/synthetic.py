@@ -197,13 +197,9 @@ def draw_triples(count: int, entities: int, relations: int, seed: int = 3) -> ND
     while len(triples) < count:
         columns = skewed(entities, 0.6), skewed(relations, 1.0), skewed(entities, 0.95)
         keys = (columns[0] * relations + columns[1]) * entities + columns[2]
-        keys = np.unique(np.concatenate([_keys_of(triples, entities, relations), keys]))
+        before = (triples[:, 0] * relations + triples[:, 1]) * entities + triples[:, 2]
+        keys = np.unique(np.concatenate([before, keys]))
         triples = np.stack(
             [keys // entities // relations, keys // entities % relations, keys % entities], axis=1
         )
     return triples[rng.permutation(len(triples))[:count]]
-
-
-def _keys_of(triples: NDArray[np.int64], entities: int, relations: int) -> NDArray[np.int64]:
-    head, relation, tail = triples.T
-    return (head * relations + relation) * entities + tail

@@ -9,18 +9,20 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 import truerank as tr
-from harness.synthetic import draw_triples
 
-__all__ = ["BASELINES", "GROWING", "Growing", "Work"]
+__all__ = ["BASELINES", "GROWING", "Interactions", "OneList", "Queries", "hub"]
 
 Work = Callable[[], Any]
-Columns = tuple[NDArray[np.int64], NDArray[np.int64]]
+Array = NDArray[Any]
+Columns = tuple[Array, Array]
 COLUMNS = 20_000  # Many tasks read one row of so many candidates.
 KEYS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 
@@ -40,54 +42,66 @@ def draw_ranks(tasks: int, candidates: int = 40_943, **labels: Any) -> tr.Ranks:
     return tr.Ranks(above, rng.integers(1, 3, tasks), candidates, **labels)
 
 
-def names_of(number: int, *, shuffled: bool = True) -> list[str]:
-    """Return names as those of documents, in order or shuffled, in memory, too."""
+def names_of(number: int) -> list[str]:
+    """Return names as those of documents, shuffled, in memory, too."""
     names = [f"D{i}" for i in range(number)]
-    if shuffled:
-        random.Random(6).shuffle(names)
+    random.Random(6).shuffle(names)
     return names
 
 
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-def user_columns(known: int, users: int, items: int) -> tuple[Columns, Columns]:
-    """Draw what users like: a tenth as much of the test as is known."""
-    rng = np.random.default_rng(7)
-    rows = np.unique(rng.integers(0, users * items, known + known // 10))
-    rng.shuffle(rows)
-    columns = rows // items, rows % items
-    test = len(rows) // 11
-    return (columns[0][:test], columns[1][:test]), (columns[0][test:], columns[1][test:])
+class Interactions:
+    """Items of users as columns, of which a tenth is tested; two test items for each user."""
+
+    def __init__(self, tested: int) -> None:
+        rng = np.random.default_rng(4)
+        self.users, self.items = max(1, tested // 2), max(2, tested // 10)
+        self.test: Columns = rng.integers(0, self.users, tested), self._items(rng, tested)
+        known = 10 * tested
+        self.known: Columns = rng.integers(0, self.users, known), self._items(rng, known)
+
+    def _items(self, rng: np.random.Generator, number: int) -> Array:
+        return rng.integers(0, self.items, number)
+
+    def task(self) -> tr.retrieval.Task:
+        """Make the task, from which leaks are left out."""
+        known = {"train": self.known}
+        return tr.retrieval.Task(self.test, entities=self.items, known=known, leaks="drop")
+
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Make a CSR matrix of what is known."""
+        ones = np.ones(len(self.known[0]), dtype=np.int8)
+        shape = self.users, self.items
+        return scipy.sparse.coo_array((ones, self.known), shape=shape).tocsr()
 
 
-def retrieval_task(known: int) -> Work:
-    """Make a task of retrieval of columns: a user for 20 known rows."""
-    users = max(10, known // 20)
-    items = 100_000
-    test, train = user_columns(known, users, items)
-    task = tr.retrieval.Task
-    return lambda: task(test, entities=items, queries=users, known={"train": train})
+class Facts:
+    """Triples of integers, of which a fifth is tested."""
+
+    def __init__(self, tested: int) -> None:
+        self.entities = 5 * tested // 3
+        bounds = self.entities, 800, self.entities
+        rows = np.random.default_rng(5).integers(0, bounds, (5 * tested, 3))
+        self.test, self.known = np.split(rows, [tested])
+
+    def task(self) -> tr.link_prediction.Task:
+        """Make the task of both sides."""
+        return tr.link_prediction.Task(self.test, {"train": self.known}, entities=self.entities)
 
 
-def triple_task(known: int) -> Work:
-    """Make a task of integer arrays, a fifth of whose triples is tested, of both sides."""
-    entities = max(100, known // 3)
-    triples = draw_triples(known + known // 4, entities, 500)
-    test, train = np.split(triples, [known // 4])
-    return lambda: tr.link_prediction.Task(test, {"train": train}, entities=entities)
-
-
-def named_task(names: int, *, shuffled: bool = True) -> Work:
+def named_task(names: int) -> Work:
     """Make a task of some queries, and so many names of documents from a list."""
-    documents = names_of(names, shuffled=shuffled)
+    documents = names_of(names)
     chosen = np.random.default_rng(8).integers(0, names, 7_000)
     qrels = {f"q{i}": {documents[j]: 1} for i, j in enumerate(chosen.tolist())}
     return lambda: tr.retrieval.Task(qrels, entities=documents)
 
 
-def listed(pairs: int, per_query: int = 100, documents: int = 1_000_000) -> Work:
+def listed(pairs: int) -> Work:
     """Evaluate lists in dictionaries, from the task on: a hundred documents for each query."""
+    per_query, documents = 100, 1_000_000
     rng = np.random.default_rng(9)
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
@@ -174,40 +188,58 @@ def one_row(tasks: int) -> Work:
     return lambda: tr.rank(scores, targets, rows=rows)
 
 
-def one_query(tasks: int, dim: int = 8) -> Work:
-    """Count tasks of one query among vectors."""
-    rng = np.random.default_rng(15)
-    query = rng.normal(size=(1, dim)).astype(np.float32)
-    entities = rng.normal(size=(COLUMNS, dim)).astype(np.float32)
-    targets = rng.integers(0, COLUMNS, tasks)
-    rows = np.zeros(tasks, np.int64)
-    return lambda: tr.rank_embeddings(query, entities, targets, rows=rows)
+class Queries:
+    """Queries among entities, each with many right answers; one thread."""
+
+    def __init__(self, queries: int, answers: int, entities: int, dim: int) -> None:
+        rng = np.random.default_rng(8)
+        self.queries = rng.standard_normal((queries, dim), dtype=np.float32)
+        self.entities = rng.standard_normal((entities, dim), dtype=np.float32)
+        self.targets = rng.integers(0, entities, queries * answers)
+        self.options = {"rows": np.repeat(np.arange(queries), answers), "threads": 1}
+
+    def of_vectors(self) -> tr.Ranks:
+        """Count from the vectors."""
+        return tr.rank_embeddings(self.queries, self.entities, self.targets, **self.options)
+
+    def of_scores(self) -> tr.Ranks:
+        """Score, then count."""
+        scores = tr.score_embeddings(self.queries, self.entities, threads=1)
+        return tr.rank(scores, self.targets, **self.options)
 
 
-def one_list(tasks: int, length: int = 0) -> Work:
-    """Count tasks of one list, four candidates long for each, that share a filter."""
-    rng = np.random.default_rng(16)
-    length = length or 4 * tasks
-    candidates = 2 * length
-    ids = rng.permutation(candidates)[:length]
-    scores = rng.random(length, dtype=np.float32)
-    targets = rng.integers(0, candidates, tasks)
-    left_out = np.unique(rng.integers(0, candidates, length // 4))
-    shared = (np.array([0, len(left_out)]), left_out, np.zeros(tasks, np.int64))
-    lists = (ids[None], scores[None])
-    rows = np.zeros(tasks, np.int64)
-    return lambda: tr.rank_lists(*lists, targets, candidates=candidates, rows=rows, filter=shared)
+class OneList:
+    """One list of all candidates, a quarter of which are its targets and its filter."""
+
+    def __init__(self, entries: int) -> None:
+        rng = np.random.default_rng(9)
+        self.ids = rng.permutation(entries)[None]
+        self.scores = rng.random((1, entries), dtype=np.float32)
+        self.targets = rng.permutation(entries)[: entries // 4]
+        rows = np.zeros(len(self.targets), np.int64)
+        shared = np.array([0, len(rows)]), np.sort(self.targets), rows
+        self.options: dict[str, Any] = {"rows": rows, "filter": shared}
+
+    def of_lists(self) -> tr.Ranks:
+        """Count in the list."""
+        options = self.options | {"candidates": self.ids.shape[1]}
+        return tr.rank_lists(self.ids, self.scores, self.targets, **options)
+
+    def of_scores(self) -> tr.Ranks:
+        """Count in a row of the same scores."""
+        row = np.empty_like(self.scores)
+        row[0, self.ids[0]] = self.scores[0]
+        return tr.rank(row, self.targets, **self.options)
 
 
-def hub(known: int) -> Work:
-    """Make a task of one query, an eleventh of whose facts is tested, with drawn candidates."""
-    tails = np.random.default_rng(17).permutation(2 * known)[: known + known // 10]
-    facts = np.zeros((len(tails), 3), np.int64)
-    facts[:, 2] = tails
-    test, train = np.split(facts, [known // 10])
-    sampled = tr.link_prediction.Sampled(50)
-    options: dict[str, Any] = {"entities": 2 * known, "sides": ["tail"], "candidates": sampled}
-    return lambda: tr.link_prediction.Task(test, {"train": train}, **options)
+def hub(facts: int, *, drawn: bool = True) -> Work:
+    """Make a task of one query, a tenth of whose facts is tested, with drawn candidates or all."""
+    triples = np.zeros((facts, 3), np.int64)
+    triples[:, 2] = np.random.default_rng(10).permutation(2 * facts)[:facts]
+    test, train = np.split(triples, [facts // 10])
+    candidates = tr.link_prediction.Sampled(50) if drawn else None
+    options: dict[str, Any] = {"sides": ("tail",), "candidates": candidates}
+    return partial(tr.link_prediction.Task, test, {"train": train}, entities=2 * facts, **options)
 
 
 # -- what the machine itself takes -----------------------------------------------------------------
@@ -231,8 +263,8 @@ BASELINES = {
     "numpy, gather": Growing("integers", gather, 4_000_000),
 }
 GROWING = {
-    "retrieval.Task, columns": Growing("known rows", retrieval_task, 4_000_000),
-    "link_prediction.Task, integers": Growing("known triples", triple_task, 2_000_000),
+    "retrieval.Task, columns": Growing("test rows", lambda n: Interactions(n).task, 400_000),
+    "link_prediction.Task, integers": Growing("test rows", lambda n: Facts(n).task, 500_000),
     "retrieval.Task, names in a list": Growing("names", named_task, 1_000_000),
     "Task and lists in dictionaries": Growing("pairs", listed, 400_000),
     "labels by name, and their report": Growing("tasks", labels_of_names, 800_000),
@@ -242,7 +274,9 @@ GROWING = {
     "report of ties": Growing("tasks", ties, 800_000),
     "rank, a filter with repeats": Growing("entries", filters, 8_000_000),
     "rank, tasks of one row": Growing("tasks", one_row, 800_000),
-    "rank_embeddings, tasks of one row": Growing("tasks", one_query, 200_000),
-    "rank_lists, tasks of one list": Growing("tasks", one_list, 8_000),
-    "Sampled, tasks of one query": Growing("known facts", hub, 80_000),
+    "rank_embeddings, tasks of one row": Growing(
+        "tasks", lambda n: Queries(1, n, COLUMNS, 8).of_vectors, 200_000
+    ),
+    "rank_lists, tasks of one list": Growing("entries", lambda n: OneList(n).of_lists, 400_000),
+    "Sampled, tasks of one query": Growing("facts", hub, 80_000),
 }

@@ -77,32 +77,12 @@ def time_in_turn(
 ) -> dict[str, Times]:
     """Time contestants in turn, round by round, so that a disturbance affects all of them alike.
 
-    Parameters
-    ----------
-    contestants
-        Names and functions to call; the first one is the subject.
-    rounds
-        Runs of each contestant.
-    calls
-        Calls in one run, for calls too short for the clock; times are per call.
-    budget
-        Seconds after which a slow contestant is no longer run, once it has run twice. The subject
-        always runs.
-    rest
-        Seconds of sleep before each run, so that threads that still spin after the previous one
-        go to sleep.
-    clock
-        Function that returns the time in seconds.
-    before
-        Function to call before each run, untimed.
-    memory
-        Whether to measure how far anonymous memory grows; meaningless where a call maps files.
-    benchmark
-        The fixture of pytest-benchmark: it times the subject, and the others run in its set-up.
-
-    Returns
-    -------
-    dict of str to Times
+    The first contestant is the subject, which pytest-benchmark times, where its fixture is given;
+    the others run in its set-up. A slow contestant is no longer run after `budget` seconds, once it
+    has run twice; the subject always runs. A run is `calls` calls, where one is too short for the
+    clock, and times are per call. Before a run, `before` is called and `rest` seconds pass,
+    untimed, so that threads that still spin go to sleep. `memory` is how far anonymous memory
+    grows, which means nothing where a call maps files.
     """
     times = {name: Times() for name in contestants}
     subject = next(iter(contestants))

@@ -27,8 +27,6 @@ class VectorProblem(NamedTuple):
     queries: Array
     entities: Array
     targets: Array
-    rows: Array | None = None
-    filter: Any = None
 
     @property
     def work(self) -> int:

@@ -273,25 +273,18 @@ def _torch_product_counts(problem: EmbeddingProblem) -> Callable[[], Counts]:
 # -- faiss -----------------------------------------------------------------------------------------
 
 
-def _faiss_flat(k: int, similarity: str) -> Callable[[EmbeddingProblem], Callable[[], Any]]:
+def _faiss_flat(k: int) -> Callable[[EmbeddingProblem], Callable[[], Any]]:
     """The flat index, which is exact; its vectors are added before the clock starts."""
 
     def prepare(problem: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
         import faiss
 
-        metrics = {"l1": faiss.METRIC_L1, "sql2": faiss.METRIC_L2}
-        queries = problem.queries
-        entities = problem.entities
-        if similarity == "cosine":
-            queries = _normalise(queries)
-            entities = _normalise(entities)
-        metric = metrics.get(similarity, faiss.METRIC_INNER_PRODUCT)
-        index = faiss.IndexFlat(entities.shape[1], metric)
-        index.add(np.ascontiguousarray(entities))
+        index = faiss.IndexFlat(problem.entities.shape[1], faiss.METRIC_INNER_PRODUCT)
+        index.add(np.ascontiguousarray(problem.entities))
 
         def top_k() -> NDArray[np.int64]:
             faiss.omp_set_num_threads(problem.threads)
-            return np.asarray(index.search(queries, k)[1])
+            return np.asarray(index.search(problem.queries, k)[1])
 
         return top_k
 
@@ -349,13 +342,10 @@ SLOW: dict[str, Peers] = {
 }
 
 
-def top_k_peers(k: int, similarity: str = "dot") -> Peers:
-    """Return the peers that find the top k, by dot or another similarity."""
-    products: Peers = {
+def top_k_peers(k: int) -> Peers:
+    """Return the peers that find the top k, by dot."""
+    return {
         "numpy, product, argpartition": Peer(_BLAS, _argpartition(k), "top k"),
         "torch, product, topk": Peer(_TORCH, _torch_topk(k), "top k"),
+        "faiss, flat index": Peer(_FAISS, _faiss_flat(k), "top k"),
     }
-    faiss: Peers = {"faiss, flat index": Peer(_FAISS, _faiss_flat(k, similarity), "top k")}
-    if similarity == "dot":
-        return products | faiss
-    return faiss

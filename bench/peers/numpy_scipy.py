@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from peers import Counts, Peer, Problem
 
-__all__ = ["COUNTING", "NEGATIVES", "SORTING", "numpy_by_row", "numpy_idiom"]
+__all__ = ["COUNTING", "NEGATIVES", "SORTING", "check_sample", "numpy_by_row", "numpy_idiom"]
 
 
 def numpy_idiom(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
@@ -29,6 +29,16 @@ def numpy_by_row(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Cou
         above[task] = np.count_nonzero(row > true_score)
         tied[task] = np.count_nonzero(row == true_score)
     return above, tied
+
+
+def check_sample(
+    counts: Any, scores: NDArray[Any], targets: NDArray[np.int64], size: int = 50
+) -> None:
+    """Compare the counts of some rows with those of plain numpy."""
+    sample = np.unique(np.linspace(0, len(scores) - 1, size).astype(int))
+    above, tied = numpy_by_row(scores[sample], targets[sample])
+    np.testing.assert_array_equal(counts.above[sample], above)
+    np.testing.assert_array_equal(counts.tied[sample], tied)
 
 
 def _plain(count: Callable[..., Counts]) -> Callable[[Problem], Callable[[], Counts]]:
@@ -84,19 +94,18 @@ def _rankdata_whole(problem: Problem) -> Callable[[], NDArray[np.float64]]:
     return ranks
 
 
-def _ogb(problem: Problem) -> Callable[[], Counts]:
+def ogb_counts(positive: Any, negative: Any) -> tuple[Any, Any]:
     """The formula of OGB's Evaluator: negatives above the true score, and not below it."""
+    optimistic = (negative > positive).sum(1)
+    pessimistic = (negative >= positive).sum(1)
+    _ = 0.5 * (optimistic + pessimistic) + 1
+    return optimistic, pessimistic - optimistic + 1
+
+
+def _ogb(problem: Problem) -> Callable[[], Counts]:
     assert problem.true_scores is not None
     positive = problem.true_scores[:, None]
-    negative = problem.scores
-
-    def counts() -> Counts:
-        optimistic = (negative > positive).sum(axis=1)
-        pessimistic = (negative >= positive).sum(axis=1)
-        _ = 0.5 * (optimistic + pessimistic) + 1
-        return optimistic, pessimistic - optimistic + 1
-
-    return counts
+    return lambda: ogb_counts(positive, problem.scores)
 
 
 COUNTING = {

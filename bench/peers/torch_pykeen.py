@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from peers import Counts, Peer, Problem
+from peers.numpy_scipy import ogb_counts
 from truerank.metrics.keys import PYKEEN_NAMES
 
 __all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
@@ -122,19 +123,15 @@ def _evaluator(problem: Problem) -> Callable[[], Mapping[str, float]]:
 
 
 def _ogb(problem: Problem) -> Callable[[], Counts]:
-    """The formula of OGB's Evaluator: negatives above the true score, and not below it."""
     import torch
 
     assert problem.true_scores is not None
     torch.set_num_threads(problem.threads)
-    positive = torch.from_numpy(problem.true_scores).view(-1, 1)
-    negative = torch.from_numpy(problem.scores)
+    pair = torch.from_numpy(problem.true_scores)[:, None], torch.from_numpy(problem.scores)
 
     def counts() -> Counts:
-        optimistic = (negative > positive).sum(dim=1)
-        pessimistic = (negative >= positive).sum(dim=1)
-        _ = 0.5 * (optimistic + pessimistic) + 1
-        return optimistic.numpy(), (pessimistic - optimistic + 1).numpy()
+        above, tied = ogb_counts(*pair)
+        return above.numpy(), tied.numpy()
 
     return counts
 

@@ -4,8 +4,8 @@
 
 Units are drawn from four laws that are hard for t, and from the ranks of published models of
 Kinships; the true value of a metric is that of all of them. Tests are held against scipy, and asked
-how often they reject where models, and their runs, are equal. DATA_FOLDER has kinships/. It writes
-calibration.md, in about four minutes.
+how often they reject where models, and their runs, are equal. DATA_FOLDER has kinships/. It makes
+the tables of calibration.md, in about four minutes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from graphs import rank_model
-from pages import arguments, format_page, markdown_table
+from data_sets import rank_model
+from pages import arguments, fill_page, machine, markdown_table
 
 import truerank as tr
 from truerank.inference import interval
@@ -76,7 +76,8 @@ def coverage_of_laws(samples: int) -> dict[tuple[str, str, int], Array]:
     return cells
 
 
-def tables_of_laws(cells: dict[tuple[str, str, int], Array], samples: int) -> str:
+def tables_of_laws(cells: dict[tuple[str, str, int], Array], samples: int) -> tuple[str, str, str]:
+    """Return two tables, and where the least is covered without a note."""
     rows = []
     for name, metrics in (("t: mr, mrr, gmr", MEANS), ("Wilson: hits@10", METRICS[3:])):
         every = [cell for key, cell in cells.items() if key[1] in metrics]
@@ -84,7 +85,7 @@ def tables_of_laws(cells: dict[tuple[str, str, int], Array], samples: int) -> st
         shares = [percent(held[~has_note]), percent(held[has_note]), percent(has_note, 0)]
         rows.append([name, *shares])
     heading = "intervals | covered without a note | covered with one | samples with one"
-    text = markdown_table(heading, rows)
+    short = markdown_table(heading, rows)
     rows = []
     worst = (1.0, "")
     for law in LAWS:
@@ -98,9 +99,7 @@ def tables_of_laws(cells: dict[tuple[str, str, int], Array], samples: int) -> st
                 if len(quiet) >= samples / 4 and metric in MEANS:
                     worst = min(worst, (float(quiet.mean()), f"{metric}, {law}, {units:,} units"))
     names = ["law", "metric", *(f"{units:,}" for units in UNITS)]
-    text += f"\n\nThe least without a note: {100 * worst[0]:.1f} %, {worst[1]}.\n\n"
-    text += "Coverage in percent by the number of units; * most samples have a note.\n\n"
-    return text + markdown_table(names, rows, 2)
+    return short, markdown_table(names, rows, 2), f"{100 * worst[0]:.1f} %, {worst[1]}"
 
 
 def table_of_kinships(data: Path, samples: int) -> str:
@@ -147,9 +146,8 @@ def beside_scipy(problems: int = 1000) -> str:
             expected = scipy.stats.ttest_rel(values[metric](one), values[metric](two)).pvalue
             largest = max(largest, abs(found.p_value / expected - 1))
     return (
-        f"Of {problems:,} random problems of {', '.join(METRICS)}, {tested:,} had a t test, "
-        f"whose p-value differed from that of `scipy.stats.ttest_rel` by at most {largest:.1e} of "
-        "it; in the others at most 30 units differed."
+        f"of {problems:,} random problems of {', '.join(METRICS)}, {tested:,} had a t test, whose "
+        f"p-value differed from that of `scipy.stats.ttest_rel` by at most {largest:.1e} of it"
     )
 
 
@@ -176,24 +174,12 @@ def rejected(problems: int = 500) -> str:
 
 
 def main(data_folder: Path, samples: int) -> None:
-    cells = coverage_of_laws(samples)
-    parts = [
-        "# How often intervals hold the true value",
-        "Made by `python bench/studies/calibration.py DATA_FOLDER`. A note stands at fewer than "
-        "200 units, or where (sum of d^2)^2 / sum of d^4 of their influences d is below 30.",
-        f"## Four hard laws\n\n{samples} samples of each size. Ranks are weak (1.5 % in 1..10, the "
-        "rest uniform to 5,000), strong (its mirror image), log-normal (sigma 2), and of two kinds "
-        "(70 % in 1..9, the rest log-normal).",
-        tables_of_laws(cells, samples),
-        "## Published models of Kinships\n\nTriples are drawn again from those of the test, with "
-        "both their tasks. In brackets: samples with a note.",
-        table_of_kinships(data_folder, samples),
-        f"## Tests\n\n{beside_scipy()}",
-        "500 pairs each of equal models over 100 units, whose differences on a unit and on a seed "
-        "are random: the share that is rejected at 5 %.",
-        rejected(),
-    ]
-    Path(__file__).with_suffix(".md").write_text(format_page("\n\n".join(parts)), encoding="utf-8")
+    short, long, least = tables_of_laws(coverage_of_laws(samples), samples)
+    facts = f"{machine()}. {samples} samples of each size; the least coverage of t without a note: "
+    facts += f"{least}. Tests: {beside_scipy()}."
+    page = Path(__file__).with_suffix(".md")
+    tables = [short, long, table_of_kinships(data_folder, samples), rejected()]
+    fill_page(page, page.parent, tables, facts)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
+import platform
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
-__all__ = ["arguments", "bullet_list", "format_page", "markdown_table", "read_rows", "write_rows"]
+import numpy as np
 
 WIDTH = 100
-UNFILLED = ("#", "|", "![")  # headings, tables and pictures
 
 
 def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
@@ -34,13 +35,33 @@ def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
     return vars(parser.parse_args())
 
 
-def format_page(text: str) -> str:
-    """Fill paragraphs and lists to the width of a page, once the numbers are in them."""
-    blocks = text.strip().split("\n\n")
-    for i, block in enumerate(blocks):
-        if not block.startswith(UNFILLED):
-            blocks[i] = _fill_block(block)
-    return "\n\n".join(blocks) + "\n"
+def fill_page(page: Path, output: Path, tables: Sequence[str], facts: str) -> None:
+    """Put tables, in their order, and the bold line of facts in place of those of a page.
+
+    The prose is that of the page; the new one, of the same name, goes to a folder.
+    """
+    blocks = page.read_text(encoding="utf-8").split("\n\n")
+    places = [i for i, block in enumerate(blocks) if block.startswith("|")]
+    for i, table in zip(places, tables, strict=True):
+        blocks[i] = table
+    (place,) = (i for i, block in enumerate(blocks) if block.startswith("**"))
+    blocks[place] = textwrap.fill(
+        f"**{facts}**", WIDTH, break_long_words=False, break_on_hyphens=False
+    )
+    text = "\n\n".join(blocks)
+    (output / page.name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def machine(device: str | None = None) -> str:
+    """Return what a page says of the machine that it was measured on."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    name = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "")
+    cores = f"{len(os.sched_getaffinity(0))} cores of {name or platform.processor()}"
+    if device is not None:
+        import torch
+
+        cores += f", {torch.cuda.get_device_name()}"
+    return f"Python {platform.python_version()}, numpy {np.__version__}, {cores}"
 
 
 def bullet_list(items: Sequence[str]) -> str:
@@ -86,17 +107,3 @@ def with_four_digits(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.4g}"
     return value
-
-
-def _fill_block(block: str) -> str:
-    if not block.startswith("- "):
-        return _fill(block, "")
-    return "\n".join(f"- {_fill(item, '  ')}" for item in block[2:].split("\n- "))
-
-
-def _fill(text: str, indent: str) -> str:
-    """Fill a paragraph; words with hyphens and addresses are not broken."""
-    filled = textwrap.fill(
-        " ".join(text.split()), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
-    )
-    return filled.replace("\n", f"\n{indent}")

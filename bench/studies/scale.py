@@ -5,13 +5,11 @@
 Counts made vectors and made scores of a file by 1 and 2 threads, by processes that count a part of
 the tasks each, and by workers of Dask. The counts of all are compared. Then it measures the parts
 of MS MARCO's passages and of ogbl-wikikg2 on one core, and computes what the whole takes on many.
-Writes scale.md; all other files are removed.
+Makes the tables of scale.md; all other files are removed.
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import resource
 import tempfile
 import time
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import arguments, format_page, markdown_table
+from pages import arguments, fill_page, machine, markdown_table
 
 import truerank as tr
 
@@ -102,19 +100,15 @@ def used_by(process: str) -> float:
 
 def by_threads(problem: Problem, number: int, rounds: int) -> tuple[Any, float, float]:
     """Return counts, seconds and seconds of processors of one call with so many threads."""
-
-    def run() -> tuple[Any, float]:
-        before = used_by("RUSAGE_SELF")
-        above = count(problem, threads=number)
-        return above, used_by("RUSAGE_SELF") - before
-
-    return best_of(run, rounds)
+    return best_of(lambda: timed_part(problem, threads=number), rounds)
 
 
-def timed_part(problem: Problem, part: int, parts: int) -> tuple[Any, float]:
-    """Count a part in a process of its own; return the seconds of processors, too."""
+def timed_part(
+    problem: Problem, part: int = 0, parts: int = 1, threads: int = 1
+) -> tuple[Any, float]:
+    """Count a part of the tasks; return the seconds of processors, too."""
     before = used_by("RUSAGE_SELF")
-    above = count(problem, part, parts)
+    above = count(problem, part, parts, threads)
     return above, used_by("RUSAGE_SELF") - before
 
 
@@ -181,14 +175,12 @@ def by_workers(problem: Problem, number: int, rounds: int) -> tuple[Any, float, 
 
 def best_of(run: Callable[[], tuple[Any, float]], rounds: int) -> tuple[Any, float, float]:
     """Return the result, and the least seconds and seconds of processors, of several runs."""
-    seconds = []
-    used = []
+    results = []
     for _ in range(rounds):
         start = time.perf_counter()
-        above, processors = run()
-        seconds.append(time.perf_counter() - start)
-        used.append(processors)
-    return above, min(seconds), min(used)
+        above, used = run()
+        results.append((time.perf_counter() - start, used))
+    return above, *map(min, zip(*results, strict=True))
 
 
 def measure_scale(folder: str, kind: str, rounds: int) -> list[list[object]]:
@@ -210,30 +202,19 @@ def measure_scale(folder: str, kind: str, rounds: int) -> list[list[object]]:
     return rows
 
 
-class Case(NamedTuple):
-    """A test set, and the part of it that is measured."""
-
-    name: str
-    queries: int
-    entities: int
-    length: int
-    queries_measured: int
-    entities_measured: int
-
-
+# Name, queries, entities and length of a test set; queries and entities that are measured.
 CASES = (
-    Case("MS MARCO, passages", 6980, 8_841_823, 768, 512, 1_105_228),
-    Case("ogbl-wikikg2, both sides", 2 * 598_543, 2_500_604, 500, 1024, 312_576),
+    ("MS MARCO, passages", 6980, 8_841_823, 768, 512, 1_105_228),
+    ("ogbl-wikikg2, both sides", 2 * 598_543, 2_500_604, 500, 1024, 312_576),
 )
 CORES = (8, 32, 128)
 
 
-def measure_case(case: Case, folder: str) -> list[object]:
+def measure_case(case: tuple[Any, ...], folder: str) -> list[object]:
     """Count an eighth of the entities, from a map, with one thread; compute what all takes."""
+    name, all_queries, all_entities, length, some_queries, some_entities = case
     path = f"{folder}/part.npy"
-    queries, entities, targets = draw_vectors(
-        case.queries_measured, case.entities_measured, case.length
-    )
+    queries, entities, targets = draw_vectors(some_queries, some_entities, length)
     np.save(path, entities)
     nbytes = entities.nbytes
     del entities
@@ -250,10 +231,10 @@ def measure_case(case: Case, folder: str) -> list[object]:
             pass
     reading = nbytes / (time.process_time() - start) / 1e9
     rate = len(queries) * mapped.size / min(used) / 1e9
-    work = case.queries * case.entities * case.length
-    row: list[object] = [case.name, f"{work:.1e}", f"{rate:.0f} G/s"]
+    work = all_queries * all_entities * length
+    row: list[object] = [name, f"{work:.1e}", f"{rate:.0f} G/s"]
     row += [duration(work / (rate * 1e9 * cores)) for cores in CORES]
-    size = case.entities * case.length * 4
+    size = all_entities * length * 4
     row += [f"{size / 1e9:.1f} GB", f"{reading:.1f} GB/s", duration(size / reading / 1e9)]
     print(*row, flush=True)
     return row
@@ -278,51 +259,9 @@ def main(folder: Path, rounds: int, output: Path) -> None:
             bounds.append(measure_case(case, place))
     heading = "of | by | number | time | processors | rate, two = 1 | rate per second of processors"
     many = " | ".join(f"{cores} cores" for cores in CORES)
-    page = TEXT.format(
-        python=platform.python_version(),
-        numpy=np.__version__,
-        cores=len(os.sched_getaffinity(0)),
-        rounds=rounds,
-        table=markdown_table(heading, rows, 2),
-        bounds=markdown_table(
-            f"test set | multiply-adds | one core, measured | {many} | entities | read | one pass",
-            bounds,
-        ),
-    )
-    (output / "scale.md").write_text(format_page(page), encoding="utf-8")
-
-
-TEXT = """# Scale
-
-Made by `python bench/studies/scale.py FOLDER`, with Python {python} and numpy {numpy}, on {cores}
-cores, which others used, too: the least of {rounds} runs.
-
-Vectors are 16,384 queries, 100,000 entities and 256 components, counted by `dot`; scores a file of
-800 x 500,000 float32, which is in the page cache. Processes count a part of the tasks each, with
-one thread; workers of Dask have a thread each, and count 16 chunks of the entities, or columns. All
-give the same counts.
-
-{table}
-
-Where others use the cores, more processes get a larger share of them; the last column, the work
-that a second of processors does, is free of that.
-
-Each call of a part of scores opens the file and goes through its tiles, whatever it counts. Where
-parts are small that shows, in one process as in several: eight such calls one after the other take
-as long as those of eight processes.
-
-## What large test sets take: not measured
-
-Only an eighth of the entities was counted, for some of the queries, by one thread, from a map of a
-file in the page cache. Vectors are made: entities are normal, with principal standard deviations of
-1 / sqrt(i), turned at random, and a query is its target and 0.9 of another such vector. All cores
-are taken to be as fast as this one. The times by arithmetic are the multiply-adds over that rate
-and the cores; the time of one pass is that of one thread that reads the entities once from the page
-cache, which several threads, or a disk, change. The larger of both is a bound from below, for
-vectors like these: certified bounds decide fewer pairs of others.
-
-{bounds}
-"""
+    title = f"test set | multiply-adds | one core, measured | {many} | entities | read | one pass"
+    tables = [markdown_table(heading, rows, 2), markdown_table(title, bounds)]
+    fill_page(HERE / "scale.md", output, tables, f"{machine()}; the least of {rounds} runs.")
 
 
 if __name__ == "__main__":

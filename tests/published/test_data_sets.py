@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import runpy
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,6 +68,6 @@ def test_filtered_counts_are_those_of_the_triples(
 
 def test_the_script_makes_the_table(data: Path, tmp_path: Path, study: ModuleType) -> None:
     pytest.importorskip("pykeen")
-    runpy.run_path(str(STUDIES / "make_datasets.py"))["main"](data, tmp_path)
+    study.main(data, tmp_path)
     made: dict[str, Any] = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
     assert made == study.data_sets()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,21 +17,13 @@ from support.environment import ROOT
 STUDIES = ROOT / "bench" / "studies"
 
 
-class Study(NamedTuple):
-    """The modules of the study."""
-
-    figures: ModuleType
-    command: ModuleType
-
-
 @pytest.fixture(scope="module")
-def study() -> Iterator[Study]:
+def study() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(STUDIES)
         import reproduce
-        import reproduce_figures
 
-        yield Study(reproduce_figures, reproduce)
+        yield reproduce
         for name in [name for name, module in sys.modules.items() if _is_study(module)]:
             del sys.modules[name]
 
@@ -48,12 +41,12 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def run(study: Study, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(study: ModuleType, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("reproduce")
     with pytest.MonkeyPatch.context() as patch:
         lines: list[str] = []
         patch.setattr("builtins.print", lambda *words: lines.append(" ".join(map(str, words))))
-        judged = study.command.main(data, folder)
+        judged = study.main(data, folder)
     page = (folder / "reproduce.md").read_text(encoding="utf-8")
     return Run("\n".join(lines), page, judged)
 
@@ -66,7 +59,7 @@ def section(page: str, title: str) -> str:
     return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_the_page_is_what_the_command_writes(run: Run) -> None:
+def test_the_page_is_what_the_command_makes(run: Run) -> None:
     """The last digits of bounds and differences may depend on the machine; no count may."""
     committed = (STUDIES / "reproduce.md").read_text(encoding="utf-8")
     assert f"**{run.printed}**" in paragraphs(committed)
@@ -79,14 +72,19 @@ def test_the_page_is_what_the_command_writes(run: Run) -> None:
         ]
 
 
-def test_every_row_has_its_source_and_every_difference_its_reason(study: Study, run: Run) -> None:
-    assert {figure.source for figure, _, _ in run.judged} == set(study.command.SOURCES)
+def test_every_row_has_its_source_and_every_difference_its_reason(
+    study: ModuleType, run: Run
+) -> None:
+    sources = set(re.findall(r"^- \*\*(.+?)\*\*:", section(run.page, "Sources"), re.MULTILINE))
+    assert {figure.source for figure, _, _ in run.judged} == sources
+    named = re.findall(r"^- \*\*(\w+)\*\*:", run.page.partition("\n## ")[0], re.MULTILINE)
+    assert named == [study.COMPUTED, study.FOLLOWS, *study.VERDICTS]
     places = Counter(figure[:4] for figure, _, _ in run.judged)
     assert [place for place, count in places.items() if count > 1] == []
     for figure, verdict, why in run.judged:
         assert all(figure[:5]), figure
-        assert verdict in study.figures.VERDICTS
-        assert figure.check in study.figures.CHECKS
+        assert verdict in study.VERDICTS
+        assert figure.check in (study.COMPUTED, study.FOLLOWS)
         assert (figure.ours is not None) is (figure.needs != "-") is (verdict != "given"), figure
         assert bool(why) is (verdict in ("simulated", "explained", "impossible", "open"))
 
@@ -95,7 +93,7 @@ def is_number(printed: str) -> bool:
     return printed.replace(".", "", 1).lstrip("-").isdecimal()
 
 
-def test_no_other_figure_would_agree(study: Study, run: Run) -> None:
+def test_no_other_figure_would_agree(study: ModuleType, run: Run) -> None:
     """A figure of one unit more in its last place but two is not taken for ours."""
     counted = ("A Unified Framework", "On the Ambiguity")
     agreed = (figure for figure, verdict, _ in run.judged if verdict == "agrees")
@@ -106,5 +104,5 @@ def test_no_other_figure_would_agree(study: Study, run: Run) -> None:
         off += figure.published.high - figure.published.low
         for by in (off, -off):
             value = float(figure.printed) + by
-            moved = figure._replace(stands_for=study.figures.Range.at(value), reasons=())
+            moved = figure._replace(stands_for=study.Range.at(value), reasons=())
             assert moved.judge()[0] == "open", figure
