@@ -191,8 +191,8 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         ),
         (
             "--qrels qrels.txt --scores S.npy --candidates names.txt",
-            1,
-            "queries have names ('q1', 'q2', ...): give Task(..., queries=...) the names",
+            2,
+            "do not say whose they are; --labels queries=FILE has a name in each line",
         ),
         (
             "--qrels qrels.txt --scores S.npy --candidates 5",
@@ -201,7 +201,11 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         ),
         ("--qrels ids.txt --lists run.txt --candidates 9", 1, "no query in common"),
         ("--qrels ids.txt --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
-        ("--qrels ids.txt --scores S.npy --save S.npy", 1, "is one of the other files"),
+        (
+            "--qrels ids.txt --scores S.npy --labels queries=numbers.txt --save S.npy",
+            1,
+            "is one of the other files",
+        ),
         (
             "--qrels ids.npy --lists run.txt --candidates 9",
             1,

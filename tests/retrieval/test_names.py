@@ -70,10 +70,10 @@ def values_of(task: Task, lists: Any) -> Any:
 
 
 def are_of_other_queries(lists: Lists, qrels: Grades) -> bool:
-    """Whether no list that has entries is of a query that has judgements."""
-    judged = {q for q, each in qrels.items() if each}
+    """Whether no list that has entries is of a query that has a right answer."""
+    answered = {q for q, _ in right_pairs(qrels)}
     listed = {q for q, each in lists.items() if each}
-    return len(listed) > 0 and judged.isdisjoint(listed)
+    return len(listed) > 0 and answered.isdisjoint(listed)
 
 
 def columns_of(grades: Any) -> tuple[list[Any], ...]:
@@ -125,8 +125,8 @@ def test_every_way_to_name_things_gives_the_same(
     asked = {q for q, judged in qrels.items() if judged or not (in_text or form == "columns")}
     if known_pairs and asked.isdisjoint(q for q, _ in known_pairs):
         return  # which is refused where queries have names
-    if (in_text or form == "columns") and are_of_other_queries(lists, qrels):
-        return  # pairs have no query that is without one
+    if are_of_other_queries(lists, qrels):
+        return  # which is refused
     words = [f"d{i}" for i in range(8)]
     queries = [f"q{i}" for i in range(4)]
     named = words.__getitem__
@@ -164,8 +164,8 @@ def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
     assert task.evaluate_lists({"u": [0, 1]})["mrr"] == 0.5
     assert task.evaluate_lists({0: [0, 1]})["mrr"] == 0.5
     named = Task({"u": ["b"], "v": ["a"]}, entities=["a", "b", "c"])
-    words = "ids: rows do not say whose they are"
-    refusal(ValueError, words, named.evaluate_lists, {0: ["b"], 1: ["a"]})
+    words = "ids: expected labels of queries, as 'u', whose order nobody gave, got 0"
+    refusal(TypeError, words, named.evaluate_lists, {0: ["b"], 1: ["a"]})
     ordered = Task({"u": ["b"], "v": ["a"]}, entities=["a", "b", "c"], queries=["v", "u"])
     assert ordered.evaluate_lists({1: ["b"], 0: ["a"]})["mrr"] == 1
     assert ordered.evaluate_lists(tr.TopK([[0], [1]], None))["mrr"] == 1

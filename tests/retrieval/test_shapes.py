@@ -152,14 +152,13 @@ MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 def test_queries_in_columns_count_those_without_an_answer() -> None:
     scores = np.array([[0.0, 1], [0, 1], [1, 0]])
     matrix = sparse.csr_array(MATRIX)
-    for qrels in (np.nonzero(MATRIX), matrix):
-        task = Task(qrels, entities=2)
+    for task in (Task(np.nonzero(MATRIX), entities=2, queries=3), Task(matrix, entities=2)):
         assert task.without_answers == 1
         ranks = task.evaluate_scores(scores).ranks
         assert report(ranks, answerless="zero")["mrr"] == pytest.approx(2 / 3)
-    task = Task(np.nonzero(MATRIX), entities=2)
     words = r"a row for each query \(queries= says how many there are\)"
     refusal(ValueError, words, task.evaluate_scores, np.zeros((5, 2)))
+    assert Task(np.nonzero(MATRIX), entities=2).without_answers == 0
     assert Task(np.nonzero(MATRIX), entities=2, queries=5).without_answers == 3
     labels = ["u", "v", "w"]
     assert Task((["u"], [0]), entities=2, queries=labels).without_answers == 2
@@ -173,7 +172,8 @@ def test_a_matrix_has_positions_and_a_row_for_each_query() -> None:
     assert task.answers.labels["targets"].values.tolist() == [0, 7]
     words = r"expected a matrix with a row for each of the 2 queries, got 3 rows \(queries=3"
     refusal(ValueError, f"qrels: {words}", Task, matrix, entities=2, queries=2)
-    refusal(ValueError, f"known: {words}", Task, {1: [1]}, entities=2, known=matrix)
+    known = Task({2: [1], 7: [1]}, entities=2, known=matrix)
+    assert known.answers.filter[1].tolist() == [0]
     words = "expected a matrix with a column for each of the 2 entities, got 3 columns"
     refusal(ValueError, words, Task, sparse.csr_array(MATRIX.T), entities=2)
     refusal(
@@ -351,6 +351,9 @@ def test_any_container_of_the_same_ids_gives_the_same_or_is_refused(
         found = outcome(lambda facts=facts: task_of(*facts).evaluate_scores(scores).ranks)
         assert found is None or found == of_scores
         assert found is not None or column == "tensor"
+    if {query for query, _ in right}.isdisjoint(query for query, _ in known):
+        refusal(ValueError, "no query in common", expected.evaluate_lists, by_query)
+        return
     of_lists = quietly(expected.evaluate_lists, by_query).ranks
     if table != "columns":  # which are no lists
         listed = outcome(lambda: expected.evaluate_lists(in_container(known)).ranks)

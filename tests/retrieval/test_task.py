@@ -132,9 +132,9 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     for form in forms:
         task = Task(form, entities=5)
         assert task.gains is None
-        assert task.height == 3
+        assert task.height == 2
         assert task.answers.targets.tolist() == [1, 3, 0]
-        assert task.answers.units.tolist() == [0, 0, 2]
+        assert task.answers.queries.tolist() == [[0], [2]]
     (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
     assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
 
@@ -247,7 +247,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     top = tr.TopK(np.arange(50)[:, None], np.ones((50, 1)))
     named = Task(pairs, queries=users, **given)
     unnamed = Task(pairs, **given)
-    hint = r"give Task\(\.\.\., queries=\.\.\.\) the names"
+    hint = r"give row_queries= .* or Task\(\.\.\., queries=\.\.\.\)"
     calls: dict[str, Callable[[Task], Any]] = {
         "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
         "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
@@ -256,7 +256,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     for name, call in calls.items():
         assert call(named)["success@1"] == expected["success@1"] == 1
         refusal(ValueError, f"^{name}: rows do not say .*{hint}", call, unnamed)
-    refusal(ValueError, "^groups: rows do not say whose", Task, pairs, groups=users, **given)
+    refusal(ValueError, "^groups: .* do not say whose", Task, pairs, groups=users, **given)
     assert Task({"u7": ["7"]}, **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
 
@@ -334,7 +334,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
     ({"w": ["a"]}, {"queries": ["u"]}, "expected .* got 'w' in column 0 of row 0"),
     (
-        {1: [0]},
+        {0: [0]},
         {"known": (np.array([-1]), np.array([0]))},
         "known: expected query ids from 0 on, got -1",
     ),
@@ -460,7 +460,7 @@ def test_lists_of_other_queries_are_refused_and_few_are_said() -> None:
     run = {query: ["b", "a"] for query in qrels}
     task = Task(qrels, entities=ITEMS)
     spelled = {query.upper(): listed for query, listed in run.items()}
-    message = "^ids: no query in common: right answers are of 'q0', 'q1', 'q2', .*, lists of 'Q0', "
+    message = "^ids: no query in common: those of the task are 'q0', .*, of lists 'Q0', "
     refusal(ValueError, message, task.evaluate_lists, spelled)
     few = spelled | {"q0": ["b"], "q1": ["b"]}
     words = r"^ids: 3 of 5 queries with right .* no list \('q2', 'q3', 'q4'\), .*'Q2' for 'q2'"

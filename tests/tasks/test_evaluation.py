@@ -199,6 +199,11 @@ def test_keys_that_do_not_fit_are_refused(row_queries: Any, kind: Any, words: st
     refusal(kind, words, two().evaluate_scores, scores, row_queries=row_queries)
 
 
+def test_the_former_unique_is_refused_with_what_replaces_it() -> None:
+    words = "unique: unexpected keyword argument; known are tail, head, relation, row_queries"
+    refusal(TypeError, words, two().evaluate_scores, [[9, 1], [1, 9]], unique=True)
+
+
 INF = np.inf
 ANSWERS = [(0, 0, 1), (0, 0, 2)]
 

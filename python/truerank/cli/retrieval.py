@@ -66,7 +66,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--labels",
     options.Value(options.read_names, "queries=file", ("queries",)),
-    "Names of the queries, a line for each row. Default: in the order of --qrels.",
+    "Names of the queries, a line for each row of --scores or --queries, which do not say whose "
+    "they are without it.",
 )
 @option("--gain", tuple(GAINS), "What becomes of gains in nDCG. Default: linear.")
 @option(
@@ -132,12 +133,22 @@ def retrieve(values: Values) -> None:
             "of their columns, and --labels queries=FILE, those of their rows, where --qrels has "
             "names; a number is enough beside --lists"
         ) from error
-    labels = ["unit", *task.answers.labels]
-    if isinstance(by, str) and LABEL_ALIASES.get(by, by) not in labels:
-        expected = f"a file, or one of {', '.join(labels)}"
-        raise InputValueError("--by", expected=expected, got=repr(by))
+    _check_labels(task, by, is_ordered=kind == "lists" or "queries" in facts)
     # Vectors are options of these names.
     with argument_names(**({} if kind == "vectors" else names)):
         count = counter(task, kind, model, values)
         title = f"Retrieval of {task.protocol.split}"
         show_report(count, values, kind, unit="query", title=title)
+
+
+def _check_labels(task: Task, by: object, *, is_ordered: bool) -> None:
+    """Refuse rows whose queries have no order, and groups by a label that answers do not have."""
+    if not is_ordered and len(task.queries or ()) > 1:
+        raise click.UsageError(
+            "rows of scores and vectors do not say whose they are; --labels queries=FILE has a "
+            "name in each line, in their order"
+        )
+    labels = ["unit", *task.answers.labels]
+    if isinstance(by, str) and LABEL_ALIASES.get(by, by) not in labels:
+        expected = f"a file, or one of {', '.join(labels)}"
+        raise InputValueError("--by", expected=expected, got=repr(by))

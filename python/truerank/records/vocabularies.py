@@ -154,6 +154,11 @@ class Vocabulary:
         return isinstance(self.names[0], int)
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether ints are the positions 0, 1, 2, ..., and nothing is a label."""
+        return self.names is None and self.size > 0
+
+    @property
     def words(self) -> tuple[str, ...] | None:
         """The labels if they are str; otherwise None."""
         if self.holds_ints:
@@ -191,6 +196,8 @@ class Vocabulary:
         >>> Vocabulary(2, ("8", "9")).expected, Vocabulary(2, (8, 9)).expected
         ("labels of entities, as '8'", 'labels of entities, as 8')
         """
+        if not self.size:
+            return f"labels of {self.of}"
         ids = f"from 0 to {self.size - 1}"
         if self.has_ids:
             return f"ids of {self.of} {ids}, as ids=True says"
@@ -292,13 +299,13 @@ class Vocabulary:
         if is_text:
             is_int = np.fromiter(map(is_integer_text, elements), bool, len(elements))
             ints = list(map(int, compress(elements, is_int)))
-            positions = np.full(len(elements), -1)
+            positions = np.full(len(elements), -1 if self.size else np.iinfo(np.int64).min)
             positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
             return positions
         if not len(elements):
             return np.zeros(0, dtype=np.int64)
         expected = f"{self.expected}, each an int"
-        if not self.holds_ints:
+        if self.size and not self.holds_ints:
             expected += f", as {self.of}={self.size} gives no labels"
         if is_integer_text(elements[0]):
             expected += "; int(...) makes one of digits, as of keys of JSON"
@@ -306,7 +313,7 @@ class Vocabulary:
 
     def _find_ints(self, ints: IntArray) -> IntArray:
         """Return the positions of integers, which are labels or are positions themselves."""
-        if not self.size:  # Integers of a further column are what they are.
+        if not self.size:  # Integers of a further column, and keys, are what they are.
             return ints
         if not self.holds_ints:
             if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
@@ -352,7 +359,7 @@ class Vocabulary:
         elements = read_elements(name, values, self._elements, where)
         ids = self.find(name, elements, is_text=is_text, where=where)
         row = _core.first_outside(ids, self.size)
-        if row >= 0:
+        if row >= 0 and self.size:
             element = elements[row]
             name_of_element = repr(element) if isinstance(element, str) else str(element)
             is_label = isinstance(element, str) or self.holds_ints

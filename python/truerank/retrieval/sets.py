@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..arrays.row_keys import distinct, look_up, row_keys, sorted_with_order
+from ..arrays.row_keys import are_among, distinct, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
-from ..records.columns import is_column
+from ..records.columns import is_column, read_elements
 from ..records.id_tables import IdTable, encode_columns, find_elements
 from ..records.lists import Judgements, read_judgements
 from ..records.splits import name_splits, warn_of_strangers
@@ -107,6 +107,8 @@ class AnswerSets:
         vocabulary only.
     n_queries : int
         The number of queries that the qrels have, with right answers or without.
+    have_order : bool
+        Whether queries are in the order of rows: a given one, or 0, 1, 2, ..., or one alone.
     names_alone : bool
         Whether entities have names and a number, but no order: the first of the ids are those that
         the qrels name, and any other name may stand for one of the others.
@@ -122,6 +124,7 @@ class AnswerSets:
     gains: FloatArray | None
     known: dict[str, tuple[IntArray, IntArray]]
     n_queries: int
+    have_order: bool = True
     names_alone: bool = False
     sources: tuple[str, ...] = ()
     findings: tuple[FindingParts, ...] = ()
@@ -161,17 +164,17 @@ def read_answer_sets(
     # Rows do not name queries without an answer.
     all_queries = tested if tested.asked is None else tested.asked
     query_columns = [(all_queries, "query"), (tested, "query")]
-    query_ids, (ids_of_queries, tasks) = encode_columns(
-        "queries", _query_names(tested, queries), query_columns
-    )
-    n_queries = query_ids.size if tested.asked is None else len(distinct(ids_of_queries))
+    query_ids, (ids_of_queries, tasks) = _encode_queries(tested, queries, query_columns)
+    asked = distinct(ids_of_queries)
+    n_queries = query_ids.size if tested.asked is None and queries is not None else len(asked)
 
     judged = {
         name: read_judged(title, value, columns, entities)
         for name, (title, value) in splits.items()
     }
     known_tables = {
-        name: _among_queries(table, query_ids, queries is None) for name, table in judged.items()
+        name: _among_queries(table, query_ids, None if queries is not None else asked)
+        for name, table in judged.items()
     }
     tables = [tested, *known_tables.values()]
     documents = [(table, "document") for table in tables]
@@ -192,8 +195,8 @@ def read_answer_sets(
         findings += _count_strangers(name, len(table), len(known_tables[name]))
         findings += _count_low_grades(name, table)
     if exclude is not None:
-        known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
-        findings += _count_strangers(exclude, query_ids.size, len(known_pairs[exclude][0]))
+        known_pairs[exclude] = _queries_themselves(query_ids, asked, entity_ids)
+        findings += _count_strangers(exclude, len(asked), len(known_pairs[exclude][0]))
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
@@ -201,6 +204,7 @@ def read_answer_sets(
         gains=None if tested.relevance is None else tested.relevance.astype(np.float64),
         known=known_pairs,
         n_queries=n_queries,
+        have_order=queries is not None or query_ids.has_numbers or n_queries == 1,
         names_alone=names_alone,
         sources=tuple(table.source for table in tables if table.source),
         findings=tuple(findings),
@@ -208,38 +212,55 @@ def read_answer_sets(
     return _distinct_answers(sets)
 
 
-def _query_names(tested: Judgements, queries: Any) -> Any:
-    """Return the vocabulary of queries: the given one, or what the qrels say of it."""
+def _encode_queries(
+    tested: Judgements, queries: Any, columns: Sequence[tuple[IdTable, str]]
+) -> tuple[Vocabulary, list[IntArray]]:
+    """Return the vocabulary of queries, the given one or what the qrels say of it, and their ids.
+
+    Integers are what they are, whatever their size, unless they are exactly 0, 1, 2, ...
+    """
+    order = queries
     if tested.shape is not None:
         if queries is None:
-            return tested.shape[0]
-        _check_height(tested, Vocabulary.read("queries", queries))
-    if queries is None and "query" in tested.names:
-        return tested.names["query"].listed()  # The qrels name all queries.
-    return queries
+            order = tested.shape[0]
+        else:
+            _check_height(tested, Vocabulary.read("queries", queries))
+    elif queries is None and "query" in tested.names:
+        order = tested.names["query"].listed()  # The qrels name all queries.
+    elif queries is None:
+        ints = [table.ids[role] for table, role in columns]
+        keys = distinct(ints[0])
+        if not np.array_equal(keys, np.arange(len(keys))) or not len(keys):
+            return Vocabulary(0, None, "queries"), ints
+        order = len(keys)
+    return encode_columns("queries", order, columns)
 
 
-def _among_queries(judged: Judgements, queries: Vocabulary, of_qrels: bool) -> Judgements:
+def _among_queries(
+    judged: Judgements, queries: Vocabulary, of_qrels: IntArray | None
+) -> Judgements:
     """Return the rows of a known split whose queries are those of the task, with their ids.
 
-    `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
+    `of_qrels` are the queries of the qrels where the vocabulary is made of these alone, so that
+    nobody gave an order.
     """
-    _check_height(judged, queries)
+    if of_qrels is None:
+        _check_height(judged, queries)
     ids = judged.ids["query"]
     if not len(ids):
         return judged
     if "query" in judged.names:
         names = judged.names["query"].listed()
         ids = queries.find(judged.title, names, is_text=judged.kind == "text")[ids]
-    elif of_qrels and queries.words is not None:
+    elif of_qrels is not None and queries.words is not None:
         expected = "labels of queries, as qrels have, whose order nobody gave"
         got = f"{judged.entry('query', 0)!r} in {judged.where('query', 0)}"
         raise InputValueError(judged.title, expected=expected, got=got)
-    elif queries.names is None and ids.min() < 0:
+    elif queries.size and queries.names is None and ids.min() < 0:
         raise InputValueError(judged.title, expected="query ids from 0 on", got=ids.min())
     elif judged.kind != "positions":
         ids = find_elements(queries, judged, "query", ids)
-    is_known = (ids >= 0) & (ids < queries.size)
+    is_known = (ids >= 0) & (ids < queries.size) if of_qrels is None else are_among(ids, of_qrels)
     table = replace(judged, ids={**judged.ids, "query": ids})
     return table if is_known.all() else table.select(is_known)
 
@@ -276,24 +297,24 @@ def _name_known_splits(
     return splits
 
 
-def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntArray, IntArray]:
-    """Return each query beside the entity of its name, or of its number where none have names."""
+def _queries_themselves(
+    queries: Vocabulary, asked: IntArray, entities: Vocabulary
+) -> tuple[IntArray, IntArray]:
+    """Return queries beside the entity of their name, or of their number where none have names."""
     have_names = queries.names is not None
     if have_names != (entities.names is not None):
         expected = "None, or queries and entities that both have names, or are both numbered; "
         expected += "queries= and entities= give them names"
         raise InputValueError("exclude", expected=expected, got="'self'")
-    elements: Any = np.arange(queries.size)
-    if queries.holds_ints:
-        elements = np.array(queries.names, np.int64)
-    elif have_names:
-        elements = queries.words
+    elements: Any = asked
+    if queries.names is not None:
+        elements = read_elements("exclude", [queries.names[i] for i in asked.tolist()], "labels")
     ids = entities.find("exclude", elements)
-    (queries_with_entity,) = np.nonzero(ids >= 0)
-    if not len(queries_with_entity):
+    is_entity = ids >= 0
+    if not is_entity.any():
         problem = "no query is an entity of the task; their names may be written unlike"
         raise InputValueError("exclude", problem)
-    return queries_with_entity, ids[queries_with_entity]
+    return asked[is_entity], ids[is_entity]
 
 
 def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:

@@ -14,7 +14,6 @@ from ..inputs.checks import Axis, by_position
 from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels, labels_of_codes
-from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import (
     ALL,
     CandidateSet,
@@ -122,13 +121,14 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Sid
         known = side.filter.indptr, side.filter.indices
         right = side.rows, side.targets
         among = TaskLists(*draw_for_queries(candidates.sampled, columns, known, right), side.rows)
+    units = query if sets.queries.size else side.rows  # Keys may be any integers.
     labels = {
         "queries": sets.queries.labels(query),
         "targets": sets.entities.labels(side.targets),
-        "unit": labels_of_codes(query),
+        "unit": labels_of_codes(units),
     }
     if groups is not None:
-        labels["group"] = _read_groups(groups, sets.queries, queries)[side.rows]
+        labels["group"] = _read_groups(groups, sets, queries)[side.rows]
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
     without_answers[0] = sets.n_queries - len(queries)
@@ -138,7 +138,7 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Sid
         known_alone = _without_right(side, side.filter)
     return replace(
         side,
-        units=query,
+        units=units,
         filter=known_alone,
         candidates=among,
         gains=sets.gains,
@@ -160,9 +160,14 @@ def _without_right(side: Side, known: TaskLists) -> TaskLists:
     return TaskLists(indptr_of(numbers), np.delete(indices, places), lists)
 
 
-def _read_groups(groups: Any, queries: Vocabulary, ids: IntArray) -> Labels:
+def _read_groups(groups: Any, sets: AnswerSets, ids: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
+    queries = sets.queries
     if not isinstance(groups, Mapping):
+        if not sets.have_order:
+            problem = "groups in a sequence do not say whose they are"
+            advice = "give {query: group}, or Task(..., queries=...) the queries in their order"
+            raise InputValueError("groups", f"{problem}: {advice}")
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
         return as_labels("groups", in_order, queries.size)[ids]
     names = list(map(queries.label_of, ids.tolist()))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import reporting
 from ..arrays.row_keys import are_among, digest_of_rows, distinct
-from ..counting.lists import CandidateLists, TopK, as_lists
+from ..counting.lists import CandidateLists, TopK
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
@@ -18,21 +17,20 @@ from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import format_count, percent, public
 from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
-from ..records.columns import read_elements
-from ..records.lists import read_lists
+from ..records.columns import first_names, read_elements
+from ..records.lists import Lists, read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..tasks.candidates import ALL
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
-from ..tasks.list_evaluation import findings_of_keys, lists_of_rows, warn_of_missing
 from ..tasks.task import Task as SidedTask
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
-    from ..records.lists import Lists
     from ..records.vocabularies import Names
     from ..reporting import Report
     from ..tasks.side import Side
@@ -70,10 +68,10 @@ class Task(SidedTask):
         columns; or else all of qrels, known and lists have names that are str, digits in text too:
         what no list names then needs no name, and only lists by name can be evaluated.
     queries : int, sequence of str, or mapping of str to int, optional
-        The same for queries, and the rows of scores or of embeddings. Default: labels in the order
-        in which `qrels` first has them, or ids from 0 to the largest. Where qrels are rows or
-        columns, which do not name queries without an answer, these are all queries. Rows and lists
-        without names are refused where queries have labels and `queries` does not say their order.
+        The same for queries, which are the rows of scores, of embeddings and of a `TopK`. Default:
+        those that `qrels` has, whose keys are labels, str or any int; rows are those of the keys if
+        they are exactly 0 to n - 1, in any order, and else need `row_queries`. Where qrels are rows
+        or columns, which do not name queries without an answer, `queries` counts these, too.
     known : dict of str to split, list of splits, one split, or None
         What other splits have, each in any form of `qrels`: it is left out of the candidates of its
         query, whatever its grade, 0 and -1 too (`audit` counts these). Rows of other queries are
@@ -119,7 +117,7 @@ class Task(SidedTask):
     gains : ndarray of float64, shape (n,), or None
         What the right answers count for; None: 1 for all.
     queries, entities : tuple of str, or None
-        The labels of the ids.
+        The labels of the ids; None: ids are positions, or queries the ints that `qrels` has.
     without_answers : int
         The number of queries that have no right answer.
     leaked : int
@@ -167,7 +165,6 @@ class Task(SidedTask):
     queries: Names
     entities: Names
     leaked: int
-    _queries_of_whole: IntArray | None = None  # Only a part has it: the queries of the whole task.
 
     def __init__(
         self,
@@ -200,8 +197,7 @@ class Task(SidedTask):
         candidate_set = read_candidates(candidates, sets)
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
-        if groups is not None and not isinstance(groups, Mapping):
-            self._check_order_of_queries("groups")
+        self._rows_are_known = sets.have_order
         side = make_answers(sets, groups, candidate_set)
         self.entities = None if sets.names_alone else sets.entities.names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
@@ -225,8 +221,8 @@ class Task(SidedTask):
             protocol=protocol,
             facts=zip(sets.pairs.T, (self.queries, sets.entities.names), strict=True),
             known=", ".join(map(digest_of_rows, sets.known.values())) or "none",
-            test_rows=side.query_ids[:, 0],
-            height=sets.queries.size,
+            test_rows=distinct(side.units),
+            height=sets.queries.size or sets.n_queries,
             findings=sets.findings,
         )
         self._row_axis = Axis(self.queries, "task.queries")
@@ -292,22 +288,29 @@ class Task(SidedTask):
         >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
         0.75
         """
-        self._check_lists_are_not_needed("scorer")
-        self._check_columns_of("scorer")
         return self._evaluate("a callable", scorer, options, "scorer")
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
-        self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
+        self,
+        queries: Any,
+        entities: Any,
+        *,
+        row_queries: Any = None,
+        **options: Unpack[VectorOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
         Parameters
         ----------
         queries : array_like, shape (queries, d), or path
-            A vector for each query, in the order of their ids or positions.
+            A vector for each query, in the order of the Task's `queries` or of the keys 0 to
+            n - 1, or of `row_queries`.
         entities : array_like, shape (entities, d), or path
             A vector for each entity. The index of a frame must be the labels in their order.
+        row_queries : keys, optional
+            The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
+            query with right answers has one row; rows of others are counted in the audit.
         similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`.
 
@@ -327,19 +330,25 @@ class Task(SidedTask):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333334
         """
-        self._check_rows("queries")
         candidates = {"entities": entities}
-        return self._evaluate("vectors", queries, options, "queries", candidates=candidates)
+        return self._evaluate(
+            "vectors", queries, options, "queries", row_queries, candidates=candidates
+        )
 
     @with_options(ScoreOptions)
-    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> Report:
+    def evaluate_scores(
+        self, scores: Any, *, row_queries: Any = None, **options: Unpack[ScoreOptions]
+    ) -> Report:
         """Evaluate a matrix of scores, in memory or in files.
 
         Parameters
         ----------
         scores : array_like, shape (queries, entities), or files
-            A row for each query, in the order of their ids or positions, as `truerank.rank` takes
-            them. The index and the columns of a frame must be the labels in their order.
+            A row for each query, in the order of the Task's `queries` or of the keys 0 to n - 1, or
+            of `row_queries`. The index and columns of a frame must be the labels in their order.
+        row_queries : keys, optional
+            The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
+            query with right answers has one row; rows of others are counted in the audit.
 
         Returns
         -------
@@ -355,15 +364,19 @@ class Task(SidedTask):
         >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
         >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
         {'mrr': 1.0, 'recall@1': 0.5}
+        >>> task = Task({"ann": [2], "bob": [0]}, entities=3)
+        >>> matrix = [[9, 1, 1], [1, 1, 9], [1, 9, 1]]  # of all users
+        >>> task.evaluate_scores(matrix, row_queries=["bob", "ann", "eve"])["mrr"]
+        1.0
         """
-        self._check_rows("scores")
-        return self._evaluate("scores", scores, options, "scores")
+        return self._evaluate("scores", scores, options, "scores", row_queries)
 
     @with_options(ListOptions)
     def evaluate_lists(
         self,
         ids: Any,
         *,
+        row_queries: Any = None,
         columns: Any = None,
         duplicates: str = "raise",
         misses: str = "zero",
@@ -384,7 +397,11 @@ class Task(SidedTask):
             ``{query: [entities]}``, the best first; by labels or ids, as `qrels` name them: none is
             converted. A query without a list has an empty one; lists of queries that `qrels` does
             not have are not used, unless the task was made with `queries`, where they are an error.
-            Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, a row for each query.
+            Or a `TopK`, as `truerank.topk_embeddings` returns it: positions, and rows as those of
+            `evaluate_embeddings`.
+        row_queries : keys, optional
+            The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
+            query with right answers has one row; rows of others are counted in the audit.
         columns : mapping of str to (str or int), optional
             The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
             perhaps "score" or "rank", for what has columns.
@@ -428,35 +445,21 @@ class Task(SidedTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         check_misses(misses, self.protocol)
-        missing: ListedNames = ()
-        unused: ListedNames = ()
-        fields: dict[str, Any] = {}
-        if misses != MISSES[0]:
-            fields["misses"] = misses
-        title = "ids"
-        if isinstance(ids, TopK):  # Its ids are positions.
-            self._check_columns_of("ids")
-            self._check_order_of_queries("ids")
-            lists = as_lists(ids.ids, ids.scores, options.get("dtype"))
-        else:
-            named = read_lists("ids", ids, columns, duplicates=duplicates)
-            title = named.title
-            lists, missing, unused = self._lists_by_query(named, title, options.get("dtype"))
-            if named.source:
-                fields["files"] = (named.source,)
-            self._warn_of_names(named, title, lists)
-        report = self._evaluate("lists", lists, options, title, **fields)
-        warn_of_missing(title, len(self.answers.query_ids), missing, unused)
-        report._of_lists = self._findings_of_lists(report, lists, missing, unused)
-        return report
+        fields = {} if misses == MISSES[0] else {"misses": misses}
+        lists = ids
+        if not isinstance(ids, TopK):
+            lists = read_lists("ids", ids, columns, duplicates=duplicates)
+            if self._all_queries_known:  # Others are an error, and no list is left over.
+                names = self.names["query"]
+                names.ids_of(lists.title, lists.queries, is_text=bool(lists.path))
+        return self._evaluate("lists", lists, options, "ids", row_queries, **fields)
 
     def _findings_of_lists(
-        self, report: Report, lists: CandidateLists, missing: ListedNames, unused: ListedNames
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
     ) -> list[reporting.Finding]:
-        """Find what lists lack, and what in them does not count."""
-        findings = [*report._of_lists, *findings_of_keys(missing, unused)]
+        findings = []
         lengths: Any = np.diff(lists.indptr)
-        candidates = report.candidates
+        candidates = ranks.candidates
         if self.protocol.candidates == ALL and len(candidates) and candidates.min():
             longest = int(lengths.max(initial=0))
             fewest = int(candidates.min())
@@ -467,133 +470,98 @@ class Task(SidedTask):
                     'candidates can be those of each query, or "listed"'
                 )
                 findings.append(reporting.Finding("short lists", longest, words))
-        names = int(lengths[self._rows_of(self.answers)].sum())
+        names = int(lengths[rows].sum())
         if names and self.protocol.candidates != LISTED:
-            counted_lengths: Any = report.ranks.lengths  # They are without what is known.
+            counted_lengths: Any = ranks.lengths  # They are without what is known.
             known = names - int(counted_lengths.sum())
             if known > MUCH_KNOWN * names:
                 words = f"{percent(known / names)} of what lists name is known, and not counted"
                 findings.append(reporting.Finding("known in lists", known, words))
         return findings
 
-    def _lists_by_query(
-        self, named: Lists, title: str, dtype: Any
-    ) -> tuple[CandidateLists, ListedNames, ListedNames]:
-        """Return named lists in the order of the rows of this task, or of this part of one.
-
-        And the queries with right answers that have no list, and those of lists that are not used.
-        """
+    def _ids_of_keys(
+        self, side: str, argument: str, columns: Sequence[Any], *, is_text: bool = False
+    ) -> IntArray:
+        keys = read_elements(argument, columns[0], "labels or ids of queries")
         queries = self.names["query"]
-        query_ids = self._ids_of_listed_queries(named, title)
-        number = len(query_ids)
-        with_answers = self.answers.query_ids[:, 0]
-        order = np.arange(self.height)
-        is_left_over = np.ones(number, np.bool_)
-        if self._queries_of_whole is not None:  # It has each query once, in ascending order.
-            order = self.test_rows
-            is_left_over = ~are_among(query_ids, self._queries_of_whole)
-        has_answers = np.zeros(queries.size, np.bool_)
-        has_answers[with_answers] = True
-        is_used = (query_ids >= 0) & has_answers[query_ids]
-        # An empty list, behind all others, stands for missing ones.
-        list_of_query = np.full(queries.size, number)
-        list_of_query[query_ids[is_used]] = np.flatnonzero(is_used)
-        missing = with_answers[list_of_query[with_answers] == number]
-        unused = np.flatnonzero(~is_used & is_left_over)
-        ids_of = partial(self._ids_of_listed_names, named, title)
-        lists = lists_of_rows(named, list_of_query[order], ids_of, dtype)
-        return (
-            lists,
-            tuple(map(queries.label_of, missing.tolist())),
-            tuple(map(named.queries.__getitem__, unused.tolist())),
-        )
+        ids = queries.find(argument, keys, is_text=is_text)
+        are_positions = isinstance(keys, np.ndarray) and queries.words is not None
+        if are_positions and len(keys) and not self._rows_are_known:
+            expected = f"labels of queries, as {self._key_of(SIDE, 0)!r}, whose order nobody gave"
+            raise InputTypeError(argument, expected=expected, got=f"{keys[0]} at position 0")
+        return ids[:, None]
 
-    def _ids_of_listed_queries(self, named: Lists, title: str) -> IntArray:
-        """Return the query of each list; -1 for one that the task lacks.
-
-        Such a query is an error where the task has been given all queries, and where it lacks all
-        of the lists' queries.
-        """
-        is_text = bool(named.path)
-        queries = self.names["query"]
-        # Positions mean something only where somebody gave the order.
-        are_positions = bool(named.queries) and not isinstance(named.queries[0], str)
-        if are_positions and queries.words is not None:
-            queries.ids_of("ids", named.queries[:1])  # It refuses positions beside names.
-            self._check_order_of_queries("ids")
-        if self._all_queries_known:  # Others are an error, and no list is left over.
-            query_ids = queries.ids_of(title, named.queries, is_text=is_text)
-        else:
-            elements = read_elements(title, named.queries, "queries")
-            query_ids = queries.find(title, elements, is_text=is_text)
-        answered = self.answers.query_ids[:, 0]
-        if named.queries and len(answered) and not (query_ids >= 0).any():
-            first_answered = map(queries.label_of, answered[:3].tolist())
-            ours = ", ".join(map(repr, first_answered))
-            theirs = ", ".join(map(repr, named.queries[:3]))
-            problem = f"no query in common: right answers are of {ours}, ..."
-            raise InputValueError(title, f"{problem}, lists of {theirs}, ...")
-        return query_ids
-
-    def _ids_of_listed_names(self, named: Lists, title: str, names: ListedNames) -> IntArray:
-        """Return the ids of some of the names that lists have."""
+    def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         entities = self.names["entity"]
         if self._names_alone is not None:
-            return _ids_of_names_alone(self._names_alone, names)
+            return self._ids_of_names_alone(self._names_alone, title, names)
         if named.path and entities.names is None and names:
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"
             expected += f" ({advice}, whose digits are names)"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
-        return entities.ids_of(title, names, is_text=bool(named.path))
+        return super()._ids_of_listed(side, named, title, names)
 
-    def _warn_of_names(self, named: Lists, title: str, lists: CandidateLists) -> None:
-        """Warn where no list has a right answer."""
-        names = self._names_alone
+    def _ids_of_names_alone(self, entities: Vocabulary, title: str, names: Any) -> IntArray:
+        """Return the ids of names; those that qrels do not have come after the others.
+
+        A warning says where no name is that of a right answer.
+        """
+        elements = read_elements("ids", names, "names that are str, as qrels have")
+        if isinstance(elements, np.ndarray):
+            if not len(elements):
+                return elements
+            expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
+            raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
+        ids = entities.find(entities.of, elements)
+        is_new = ids < 0
+        known = len(entities.names or ())
+        new = int(np.count_nonzero(is_new))
+        check_number_of_names(entities.size, known + new)
+        ids[is_new] = known + np.arange(new)
         targets = self.answers.targets
-        if names is not None and len(lists.ids) and not are_among(targets, lists.ids).any():
-            right = names.label_of(int(targets[0]))
-            two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
+        if len(ids) and not are_among(targets, ids).any():
+            right = entities.label_of(int(targets[0]))
+            two = f"right answers are {right!r}, ..., lists have {names[0]!r}, ..."
             warn_user(f"{title}: no right answer is in any list: {two}")
+        return ids
 
-    def _become_part(self, source: Self, positions: IntArray) -> None:
-        if self._queries_of_whole is None:
-            self._queries_of_whole = source.answers.query_ids[:, 0]
+    def _evaluate(
+        self,
+        what: str,
+        value: Any,
+        options: Any,
+        title: str,
+        row_queries: Any = None,
+        **arguments: Any,
+    ) -> Report:
+        """Report the ranks of the one side, whose rows and columns have a meaning.
 
-    def _check_rows(self, name: str) -> None:
-        """Refuse columns where entities have no order, and rows where queries have none."""
-        self._check_lists_are_not_needed(name)
-        self._check_columns_of(name)
-        self._check_order_of_queries(name)
-
-    def _check_lists_are_not_needed(self, name: str) -> None:
-        """Refuse anything but lists where the candidates are those of lists."""
-        if self.protocol.candidates == LISTED:
+        Further arguments are those of `evaluate`.
+        """
+        if self.protocol.candidates == LISTED and what != "lists":
             problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
-            raise InputValueError(name, problem)
-
-    def _check_columns_of(self, name: str) -> None:
-        """Refuse columns of entities of which only names and their number are known."""
-        if self._names_alone is not None:
+            raise InputValueError(title, problem)
+        has_columns = not isinstance(value, Lists)
+        if has_columns and self._names_alone is not None:
             size = self._names_alone.size
             problem = f"entities={size} beside names in qrels says nothing of columns, so that"
             problem += " only lists by name can be evaluated"
             advice = f"give Task(..., entities=...) the names in their order, or range({size})"
-            raise InputValueError(name, f"{problem}; {advice} if they are its digits")
-
-    def _check_order_of_queries(self, name: str) -> None:
-        """Refuse rows where queries have names, and nobody said whose row is the first."""
-        if not self._all_queries_known and self.queries is not None and len(self.queries) > 1:
-            some = ", ".join(map(repr, self.queries[:2]))
-            problem = f"rows do not say whose they are, and queries have names ({some}, ...)"
-            advice = "give Task(..., queries=...) the names in the order of the rows"
-            raise InputValueError(name, f"{problem}: {advice}")
-
-    def _evaluate(
-        self, what: str, value: Any, options: Any, title: str, **arguments: Any
-    ) -> Report:
-        """Report the ranks of the one side; further arguments are those of `evaluate`."""
-        return evaluate(self, what, {SIDE: value}, options, title=title, **arguments)
+            raise InputValueError(title, f"{problem}; {advice} if they are its digits")
+        has_rows = has_columns and what != "a callable"
+        if has_rows and row_queries is None and not self._rows_are_known:
+            queries = self.answers.query_ids[:3, 0].tolist()
+            keys = first_names(list(map(self.names["query"].label_of, queries)))
+            problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
+            advice = "give row_queries= the query of each row, or Task(..., queries=...) the "
+            advice += "queries in the order of the rows"
+            raise InputValueError(title, f"{problem}: {advice}")
+        keys_of_sides = None if row_queries is None else {SIDE: row_queries}
+        sides = {SIDE: value}
+        return evaluate(
+            self, what, sides, options, title=title, row_queries=keys_of_sides, **arguments
+        )
 
     def __repr__(self) -> str:
         side = self.answers
@@ -602,20 +570,3 @@ class Task(SidedTask):
             f"Task({right:,} right answers of {len(side.query_ids):,} queries among "
             f"{side.n_candidates:,} entities; {self.protocol})"
         )
-
-
-def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
-    """Return the ids of distinct names; those that no list named before come after the others."""
-    elements = read_elements("ids", names, "names that are str, as qrels have")
-    if isinstance(elements, np.ndarray):
-        if not len(elements):
-            return elements
-        expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
-        raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
-    ids = entities.find(entities.of, elements)
-    is_new = ids < 0
-    known = len(entities.names or ())
-    new = int(np.count_nonzero(is_new))
-    check_number_of_names(entities.size, known + new)
-    ids[is_new] = known + np.arange(new)
-    return ids

@@ -341,10 +341,11 @@ class KeyedLists:
             first = first_names(list(map(self.names.label_of, missing[:4].tolist())))
             problem = f"{len(missing):,} {self.names.of} of the test have no list ({first})"
             raise InputValueError(ARGUMENT, problem)
-        of_entry = np.repeat(self.keys, np.diff(self.indptr))
+        of_entry = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr))
         # Pairs of a key and a candidate ascend, as the keys and their lists do.
         pairs = of_entry * members.size + self.indices
-        wrong = np.flatnonzero(~are_among(keys * members.size + answers, pairs))
+        places = np.searchsorted(self.keys, keys)
+        wrong = np.flatnonzero(~are_among(places * members.size + answers, pairs))
         if len(wrong):
             answer = members.label_of(int(answers[wrong[0]]))
             key = self.names.label_of(int(keys[wrong[0]]))

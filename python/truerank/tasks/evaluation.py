@@ -84,11 +84,12 @@ class VectorOptions(EmbeddingOptions, total=False):
     block: int | None
 
 
-_OPTIONS: dict[str, type[Any]] = {
-    "a callable": BatchOptions,
-    "vectors": VectorOptions,
-    "scores": ScoreOptions,
-    "lists": ListOptions,
+# And the methods that take them.
+_OPTIONS: dict[str, tuple[type[Any], str]] = {
+    "a callable": (BatchOptions, "evaluate"),
+    "vectors": (VectorOptions, "evaluate_embeddings"),
+    "scores": (ScoreOptions, "evaluate_scores"),
+    "lists": (ListOptions, "evaluate_lists"),
 }
 
 
@@ -130,13 +131,14 @@ def evaluate(
     **fields
         Of the protocol.
     """
-    rules = read_rules(options, _OPTIONS[what])
+    kind, method = _OPTIONS[what]
+    rules = read_rules(options, kind, getattr(task, method, None))
     check_sides(task, values, what, title)
     arguments = {name: title or name for name in task.sides}
     rows, strangers = _rows_to_hand_over(task, row_queries, title)
     findings = []
-    if strangers:
-        words = f"{format_count(strangers, 'row')} of queries that the task does not have"
+    if strangers and not task._is_part:  # A part may have the rows of other parts, too.
+        words = f"{format_count(strangers, 'row')} of queries without right answers"
         findings.append(reporting.Finding("unused rows", strangers, words))
     if what == "a callable":
         ranks = _rank_callables(task, values, arguments, rules, options)
@@ -147,7 +149,9 @@ def evaluate(
     elif what == "scores":
         ranks = _rank_scores(task, values, arguments, rows, rules, options.get("io"))
     else:
-        lists = tasks.list_evaluation.read_lists_by_side(task, values, row_queries or (), reading)
+        lists = tasks.list_evaluation.read_lists_by_side(
+            task, values, arguments, row_queries or (), reading
+        )
         ranks = tasks.list_evaluation.rank_lists_by_side(
             task, lists, arguments, rows, rules, findings
         )
@@ -351,7 +355,7 @@ def _rows_to_hand_over(task: Task, row_queries: Any, title: str) -> tuple[dict[s
     -------
     dict of str to Rows
     int
-        How many rows are of queries that the task does not have.
+        How many rows are of queries without right answers.
 
     Raises
     ------

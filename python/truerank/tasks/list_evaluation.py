@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 
 def read_lists_by_side(
-    task: Task, values: BySide, keyed_sides: Collection[str], reading: Mapping[str, Any]
+    task: Task,
+    values: BySide,
+    arguments: Mapping[str, str],
+    keyed_sides: Collection[str],
+    reading: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Read the lists of each side that are by key; the rows of a TopK stay as they are.
 
@@ -38,11 +42,11 @@ def read_lists_by_side(
     lists = {}
     for name, value in values.items():
         lists[name] = value
-        if name in task.sides and not isinstance(value, (TopK, CandidateLists)):
+        if name in task.sides and not isinstance(value, TopK):
             if name in keyed_sides:
                 expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
                 raise InputTypeError("row_queries", expected=expected)
-            lists[name] = read_lists(name, value, roles=task.roles[name], **reading)
+            lists[name] = read_lists(arguments[name], value, roles=task.roles[name], **reading)
     return lists
 
 
@@ -66,7 +70,9 @@ def rank_lists_by_side(
         files: tuple[str, ...] = ()
         if isinstance(value, Lists):
             files = (value.source,) if value.source else ()
-            value = _lists_by_key(task, name, value, rules.dtype, findings)
+            if value.path:
+                argument = f"{argument}: {value.path}"
+            value = _lists_by_key(task, name, argument, value, rules.dtype, findings)
             rows = side.rows
             height = len(side.query_ids)
         number = len(value.indptr) - 1
@@ -82,12 +88,13 @@ def rank_lists_by_side(
                 selections = candidates_of_lists(value, rows, side, vocabulary)
                 tasks["filter"], tasks["sizes"] = selections
             ranks = rank_open_lists(value, side.targets, side.n_candidates, rules, **tasks)
+        findings += task._findings_of_lists(ranks, value, rows)
         ranks_of_sides.append(ranks.with_protocol(files=files))
     return ranks_of_sides
 
 
 def _lists_by_key(
-    task: Task, name: str, named: Lists, dtype: Any, findings: list[Finding]
+    task: Task, name: str, argument: str, named: Lists, dtype: Any, findings: list[Finding]
 ) -> CandidateLists:
     """Return the list of each query of a side by its key, empty where it has none.
 
@@ -95,28 +102,29 @@ def _lists_by_key(
     """
     side = task.sides[name]
     roles = task.roles[name]
-    title = f"{name}: {named.path}" if named.path else name
     columns: Any = [named.queries]
     if len(roles) > 2:
         columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
-    keys = task._ids_of_keys(name, title, columns, is_text=bool(named.path))
+    keys = task._ids_of_keys(name, argument, columns, is_text=bool(named.path))
     list_of_query, is_used, _ = match_rows(side.query_ids, keys)
     missing = np.flatnonzero(list_of_query < 0)
-    if len(missing) == len(list_of_query) and len(keys):
+    # Lists of a part may be those of other parts alone.
+    if len(missing) == len(list_of_query) and len(keys) and not task._is_part:
         two = f"those of the task are {task._key_of(name, 0)!r}, ..., of lists {named.queries[0]!r}"
         reason = "; ids=True says that text has ids" if named.path and len(roles) > 2 else ""
-        raise InputValueError(title, f"no query in common: {two}, ...{reason}")
+        raise InputValueError(argument, f"no query in common: {two}, ...{reason}")
     queries = tuple(task._key_of(name, query) for query in missing.tolist())
     others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
     unused = tuple(named.queries[i] for i in others)
-    warn_of_missing(title, len(list_of_query), queries, unused)
     findings += findings_of_keys(queries, unused)
     list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
-    ids_of = partial(task._vocabulary(name).ids_of, title, is_text=bool(named.path))
-    return lists_of_rows(named, list_of_query, ids_of, dtype)
+    ids_of = partial(task._ids_of_listed, name, named, argument)
+    lists = _lists_of_rows(named, list_of_query, ids_of, dtype)
+    warn_of_missing(argument, len(list_of_query), queries, unused)
+    return lists
 
 
-def lists_of_rows(
+def _lists_of_rows(
     named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
 ) -> CandidateLists:
     """Return the lists at some rows, of which the one behind the last is empty, with ids for names.

@@ -24,6 +24,9 @@ from ..records.columns import read_elements
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from ..counting.lists import CandidateLists
+    from ..ranks.container import Ranks
+    from ..records.lists import Lists
     from ..records.splits import FindingParts
     from ..records.vocabularies import Vocabulary
     from .side import Side
@@ -122,6 +125,16 @@ class Task:
             for role, x in zip(roles, columns, strict=True)
         ]
         return np.stack(ids, axis=1)
+
+    def _ids_of_listed(self, side: str, named: Lists, title: str, names: Any) -> IntArray:
+        """Return the ids of some of the names that lists of a side have."""
+        return self._vocabulary(side).ids_of(title, names, is_text=bool(named.path))
+
+    def _findings_of_lists(
+        self, ranks: Ranks, lists: CandidateLists, rows: IntArray
+    ) -> list[reporting.Finding]:
+        """Return what of lists does not count, or is short; `rows` are those of the ranks."""
+        return []
 
     def _key_of(self, side: str, query: int) -> Any:
         """Return the key of a query of a side by its labels; one alone is no tuple."""
