@@ -143,6 +143,15 @@ def test_lists_of_an_alignment_that_are_refused(
     refusal(kind, words, alignment().evaluate_lists, right, left)
 
 
+def test_a_part_takes_lists_of_other_parts() -> None:
+    lists = {("a", "r"): ["b"]}
+    assert len(named()[[]].evaluate_lists(lists).ranks) == 0
+    assert len(alignment()[[]].evaluate_lists({"b": ["x"]}, {"x": ["b"]}).ranks) == 0
+    with pytest.warns(UserWarning, match="^tail: 1 of 1 queries with right answers have no list"):
+        report = named()[:1].evaluate_lists(lists)
+    assert not report.audit("unused lists")
+
+
 def test_missing_lists_are_warned_of_and_others_counted() -> None:
     lists = {("a", "r"): ["b"], ("c", "r"): ["nobody"]}
     words = r"^tail: 1 of 2 queries with right answers have no list \(\('b', 'r'\)\)"
