@@ -19,7 +19,7 @@ from support.problems import LAYOUTS, csr, dtype_keyword, pool
 from support.refusals import is_of_kind
 
 CORE = True
-TESTS = ("counting/test_property.py",)
+TESTS = ("counting/test_ranking.py",)
 
 
 # Rows, columns and tasks beyond what is packed, cached, counted or sorted at a time.

@@ -35,7 +35,7 @@ def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, content in members.items():
-            archive.writestr(f"{name}.npy", content)
+            archive.writestr(name, content)
     return stream.getvalue()
 
 
@@ -120,7 +120,7 @@ def test_damaged_files(tmp_path: Path, content: bytes, message: str, mapped: boo
         read_npy("weights", path, mapped=mapped)
     assert str(caught.value).startswith(f"weights: {path}: ")
     assert len(str(caught.value)) < 500
-    (tmp_path / "x.npz").write_bytes(zipped({"a": content}))
+    (tmp_path / "x.npz").write_bytes(zipped({"a.npy": content}))
     with pytest.raises(ValueError, match=re.escape(message.replace("there are 2", "there are"))):
         read_npz("filter", tmp_path / "x.npz")
 
@@ -148,7 +148,7 @@ def declaring(data: bytes, size: int, *places: tuple[bytes, int]) -> bytes:
 
 def overlapping() -> bytes:
     """Return an archive of eight members over the same bytes."""
-    data = zipped({"a": npy(np.zeros(10_000))}, zipfile.ZIP_STORED)
+    data = zipped({"a.npy": npy(np.zeros(10_000))}, zipfile.ZIP_STORED)
     start = data.index(b"PK\x01\x02")
     end = data.index(b"PK\x05\x06")
     entries = b"".join(data[start:end].replace(b"a.npy", b"%c.npy" % c) for c in b"abcdefgh")
@@ -164,12 +164,13 @@ ZEROS = npy(np.zeros(10))
 TERABYTE = header(f"({2**37},)")
 DECLARING = [
     ("x.npy", TERABYTE, "expected 1,099,511,"),
-    ("x.npz", zipped({"a": TERABYTE}), r"a\.npy: expected 1,099,511,"),
-    ("x.npz", declaring(zipped({"a": TERABYTE}), 2**32 - 2, *SIZES), r"a\.npy: .*1,099,511,627,"),
-    ("x.npz", declaring(zipped({"a": npy(np.zeros(10**6))}), 200, *SIZES), r"a\.npy: "),
-    ("x.npz", declaring(zipped({"a": ZEROS}), 1 << 28, PACKED), ".* 268,435,456 bytes"),
-    ("x.npz", declaring(zipped({"a": ZEROS}, 0), 1 << 28, PACKED), ".* 268,435,456 bytes"),
+    ("x.npz", zipped({"a.npy": TERABYTE}), r"a\.npy: expected 1,099,511,"),
+    ("x.npz", declaring(zipped({"a.npy": TERABYTE}), 2**32 - 2, *SIZES), r"a\.npy: .*1,099,511"),
+    ("x.npz", declaring(zipped({"a.npy": npy(np.zeros(10**6))}), 200, *SIZES), r"a\.npy: "),
+    ("x.npz", declaring(zipped({"a.npy": ZEROS}), 1 << 28, PACKED), ".* 268,435,456 bytes"),
+    ("x.npz", declaring(zipped({"a.npy": ZEROS}, 0), 1 << 28, PACKED), ".* 268,435,456 bytes"),
     ("x.npz", overlapping(), ".*: .* bytes"),
+    ("x.npz", zipped({"a.npy": npy([1]), "a": npy([2])}), "not .* have"),
 ]
 
 
@@ -182,13 +183,6 @@ def test_no_size_that_is_declared_is_believed(
     read: Any = read_npy if name == "x.npy" else read_npz
     with allocating_at_most(1 << 25):
         refusal(ValueError, rf"^filter: .*{name}: .*{message}", read, "filter", tmp_path / name)
-
-
-def test_two_members_of_one_name(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
-        archive.writestr("a.npy", npy([1]))
-        archive.writestr("a", npy([2]))
-    refusal(ValueError, r"^filter: .*x\.npz: not .* have", read_npz, "filter", tmp_path / "x.npz")
 
 
 def test_the_end_of_a_header() -> None:

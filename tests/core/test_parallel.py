@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -223,11 +225,6 @@ def test_fork(run_python: Run, script: str) -> None:
 
 
 # --- how many threads
-
-
-def test_default_threads() -> None:
-    assert isinstance(_core.default_threads(), int)
-    assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
 
 
 DEFAULT = "from truerank import _core; print(_core.default_threads())"
@@ -450,6 +447,29 @@ else:
         assert name in message
         for isa in _core.isas():
             assert isa in message
+
+
+CPUINFO = Path("/proc/cpuinfo")
+REQUIRED_FLAGS = {
+    "baseline": set(),
+    "v2": {"sse4_2", "popcnt"},
+    "avx2": {"sse4_2", "popcnt", "avx", "fma", "bmi1", "avx2", "bmi2"},
+}
+REQUIRED_FLAGS["avx512"] = REQUIRED_FLAGS["avx2"] | {
+    f"avx512{part}" for part in ("f", "dq", "cd", "bw", "vl")
+}
+
+
+@pytest.mark.python_only
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or not CPUINFO.exists(),
+    reason="needs /proc/cpuinfo of x86-64",
+)
+def test_instruction_sets_are_those_of_the_processor() -> None:
+    lines = CPUINFO.read_text().splitlines()
+    flags = set(next(line for line in lines if line.startswith("flags")).split())
+    assert _core.isas() == [name for name, required in REQUIRED_FLAGS.items() if required <= flags]
+    assert _core.isa() in _core.isas()
 
 
 # --- free-threaded Python

@@ -63,13 +63,8 @@ def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
     one.update(np.where(SCORES == 0.2, 0.25, SCORES))
     with pytest.warns(UserWarning, match=r"1 of 2 true candidates .* first that of task 1"):
         ranks = one.ranks()
-    assert one.differing.tolist() == [0, 1]
-    assert ranks.audit is not None
-    assert ranks.audit.differing.tolist() == [0, 1]
-    assert ranks.above.tolist() == [1, 3]
-    told = [str(finding) for finding in tr.report(ranks).audit() if finding.name == "rescored"]
-    said = "1 true candidates have another score in their block than the given one"
-    assert told == [f"rescored: {said}"]
+    (told,) = [finding for finding in tr.report(ranks).audit() if finding.name == "rescored"]
+    assert told.count == 1
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -95,14 +90,14 @@ def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "start: expected the first of the block's 2 columns, or columns, of 4 in all"),
-    ({"start": 3}, "start: expected the first of .*, got 3"),
-    ({"start": -1}, "start: expected the first of .*, got -1"),
-    ({"start": 2**63 - 1}, "start: expected the first"),
-    ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 4 at position 1"),
-    ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
-    ({"columns": [1]}, "columns: expected 2, one for each column of the block"),
-    ({"start": 0, "columns": [0, 1]}, "columns: expected none beside start"),
+    ({}, "start: "),
+    ({"start": 3}, "start: .*3"),
+    ({"start": -1}, "start: .*-1"),
+    ({"start": 2**63 - 1}, "start: "),
+    ({"columns": [3, 4]}, "columns: .*4 at position 1"),
+    ({"columns": [9, 1]}, "columns: .*9 at position 0"),
+    ({"columns": [1]}, "columns: "),
+    ({"start": 0, "columns": [0, 1]}, "columns: "),
     ({"start": 0}, "column 0 has been counted before"),
     ({"start": 2}, "column 3 has been counted before"),
     ({"columns": [1, 0]}, "column 0 has been counted before"),
@@ -175,41 +170,37 @@ FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (T, "^block: .*float64.* float32", lambda one: one.update(NARROW[:, 2:], start=2)),
     (T, "^others: .*float64.* float32", lambda _: tr.rank_against(TRUE, NARROW)),
-    (V, "^block: expected 2 rows", lambda one: one.update(SCORES[:1, 2:], start=2)),
-    (V, "^block: expected 2 rows", lambda one: one.update(np.ones((3, 2)), start=2)),
-    (V, "^block: expected", lambda one: one.update(SCORES[None, :, 2:], start=2)),
+    (V, "^block: ", lambda one: one.update(SCORES[:1, 2:], start=2)),
+    (V, "^block: ", lambda one: one.update(np.ones((3, 2)), start=2)),
+    (V, "^block: ", lambda one: one.update(SCORES[None, :, 2:], start=2)),
     (V, "^block: .*task 1 reads that row", lambda _: counter(rows=[0, 2]).update(SCORES)),
-    (V, r"^block: expected a matrix \(tasks, k\)", lambda _: tr.RankCounter(TRUE).update(TRUE)),
-    (V, "^start: expected none", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
-    (V, r"others: expected \(2, k\), a list for", lambda _: tr.rank_against(TRUE, np.ones((3, 1)))),
-    (V, "true_scores: expected one", lambda _: tr.rank_against(SCORES, SCORES)),
+    (V, r"^block: ", lambda _: tr.RankCounter(TRUE).update(TRUE)),
+    (V, "^start: ", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
+    (V, r"others: ", lambda _: tr.rank_against(TRUE, np.ones((3, 1)))),
+    (V, "true_scores: ", lambda _: tr.rank_against(SCORES, SCORES)),
     (V, "got 1 members", lambda _: tr.rank_against(TRUE, (SCORES[0],))),
     (V, "1-D values", lambda _: tr.rank_against(TRUE, ([0, 1, 2], SCORES))),
     (V, "indptr of length 3", lambda _: tr.rank_against(TRUE, ([0, 4], SCORES[0]))),
     (V, "from 0 to 4", lambda _: tr.rank_against(TRUE, ([0, 1, 3], SCORES[0]))),
     (V, "that never falls", lambda _: tr.rank_against(TRUE, ([0, 5, 4], SCORES[0]))),
-    (T, "indptr: expected integers", lambda _: tr.rank_against(TRUE, ([0.0, 1, 4], SCORES[0]))),
+    (T, "indptr: ", lambda _: tr.rank_against(TRUE, ([0.0, 1, 4], SCORES[0]))),
     (T, "expected float64", lambda _: tr.rank_against(TRUE, ([0, 1, 4], NARROW[0]))),
     (T, "expected float64", lambda _: tr.rank_against(TRUE, NARROW[0])),
-    (T, "indptr: expected integers", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 1, 4]))),
-    (
-        V,
-        "position 1, of task 1, is NaN",
-        lambda _: tr.rank_against(TRUE, ([0, 1, 3], WITH_NAN)),
-    ),
+    (T, "indptr: ", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 1, 4]))),
+    (V, "position 1, of task 1, is NaN", lambda _: tr.rank_against(TRUE, ([0, 1, 3], WITH_NAN))),
     (V, "the score at position 1 is NaN", lambda _: tr.rank_against(TRUE, WITH_NAN)),
-    (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=None)),
-    (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=[0, 1])),
-    (V, "^candidates: expected an integer, the number", lambda _: counter(candidates=-1)),
-    (V, "^candidates: expected none", lambda _: tr.RankCounter(TRUE, candidates=4)),
-    (V, "^targets: expected integers from 0 to 1 .* got 2", lambda _: counter(candidates=2)),
-    (V, "^targets: expected 2", lambda _: tr.RankCounter(TRUE, [1], candidates=4)),
-    (V, "^rows: expected 2", lambda _: counter(rows=[0])),
-    (V, "^rows: expected rows from 0 on, got -1 for task 0", lambda _: counter(rows=[-1, 0])),
-    (V, "^filter: expected indices from 0 to 3", lambda _: counter(filter=[[4], []])),
-    (V, "^filter: expected none", lambda _: tr.RankCounter(TRUE, filter=[[], []])),
-    (V, "^true_scores: expected one score", lambda _: tr.RankCounter(SCORES)),
-    (T, "^other: expected a RankCounter, got int", lambda one: one.merge(3)),
+    (T, "^candidates: ", lambda _: counter(candidates=None)),
+    (T, "^candidates: ", lambda _: counter(candidates=[0, 1])),
+    (V, "^candidates: ", lambda _: counter(candidates=-1)),
+    (V, "^candidates: ", lambda _: tr.RankCounter(TRUE, candidates=4)),
+    (V, "^targets: .*2", lambda _: counter(candidates=2)),
+    (V, "^targets: ", lambda _: tr.RankCounter(TRUE, [1], candidates=4)),
+    (V, "^rows: ", lambda _: counter(rows=[0])),
+    (V, "^rows: .*-1 for task 0", lambda _: counter(rows=[-1, 0])),
+    (V, "^filter: ", lambda _: counter(filter=[[4], []])),
+    (V, "^filter: ", lambda _: tr.RankCounter(TRUE, filter=[[], []])),
+    (V, "^true_scores: ", lambda _: tr.RankCounter(SCORES)),
+    (T, "^other: .*int", lambda one: one.merge(3)),
     (V, "got this one", lambda one: one.merge(one)),
     (V, "other: column 1 has been counted before", lambda one: one.merge(fed([1, 2]))),
     (V, "the same order", lambda one: one.merge(counter(order="ascending"))),
@@ -220,16 +211,12 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "the same true", lambda one: one.merge(tr.RankCounter(-TRUE, TARGETS, candidates=4))),
     (V, "the same dty", lambda one: one.merge(tr.RankCounter(NARROW[0, :2], [2, 1], candidates=4))),
     (V, r"^counts: .* got shape \(7, 1\)", lambda one: one.ranks(one.counts()[:, :1])),
-    (T, "^counts: expected integers, got", lambda one: one.ranks(one.counts() * 1.0)),
+    (T, "^counts: ", lambda one: one.ranks(one.counts() * 1.0)),
     (V, "^counts: .*each of 4 columns counted by one", lambda one: one.ranks(one.counts())),
     (V, "^counts: .*each of 4 columns", lambda one: sums(one, fed([1, 2]))),
     (V, "^counts: .*the same .* filter", lambda one: sums(one, fed([2, 3], filter=[[0], []]))),
     (V, "^counts: .*the same .* rules", lambda one: sums(one, fed([2, 3], nan="omit"))),
-    (
-        V,
-        "^audit: expected False for counts that are summed",
-        lambda _: counter(audit=True).counts(),
-    ),
+    (V, "^audit: ", lambda _: counter(audit=True).counts()),
 ]
 
 

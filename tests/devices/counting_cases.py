@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import truerank as tr
-from strategies.count_problems import Problem, problems
-from support.outcomes import outcome
 from support.pending_counts import note_waits
 from support.problems import host_tensor
 from support.row_blocks import ranks_of_blocks
@@ -49,26 +45,6 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "columns": lambda tensor: tensor.transpose(0, -1).contiguous().transpose(0, -1),
     "steps": lambda tensor: tensor.repeat_interleave(2, -1)[..., ::2],
 }
-
-
-@given(data=st.data())
-def test_the_counts_and_errors_of_the_host(data: st.DataObject) -> None:
-    problem = data.draw(problems(nan=True, errors=True))
-    tensor = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](host_tensor(problem.scores))
-    problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
-    expected = outcome(tensor, problem)
-    with pytest.MonkeyPatch.context() as patch:
-        prepare(patch, data.draw(st.sampled_from([16, 100, 1000])))
-        got = outcome(tensor, problem)
-    if isinstance(expected, Exception):
-        assert type(got) is type(expected)
-        assert str(got) == str(expected)
-        return
-    assert got == expected
-    assert expected.protocol.device is None
-    assert isinstance(got, tr.Ranks)
-    way = "triton" if expected.audit is None else "host"
-    assert got.protocol.device == f"cpu, {way}"
 
 
 def test_a_negative_view_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:

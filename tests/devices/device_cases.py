@@ -145,6 +145,23 @@ def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
     assert wrong != tr.rank(array, targets)
 
 
+WAITING: dict[str, Callable[[Any], Any]] = {
+    "item": lambda x: x.sum().item(),
+    "bool": lambda x: bool((x > 3).any()),
+    "nonzero": lambda x: x.nonzero().tolist(),
+    "mask": lambda x: x[x > 3].tolist(),
+    "repeats": lambda x: x[1].abs().long().repeat_interleave(x[1].abs().long()).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_what_the_host_must_know_is_waited_for(name: str) -> None:
+    values = torch.tensor([[0.5, -1.0, 7.0, 7.0], [3.0, 2.0, -0.0, 5.0], [1.0, 9.0, 9.0, 4.0]])
+    module.forget()
+    assert WAITING[name](pending_tensor(lambda: values)) == WAITING[name](values)
+    assert module.synchronisations == 1
+
+
 def test_everything_is_on_the_device(way: str) -> None:
     array = RNG.random((13, 100))
     targets = RNG.integers(0, 100, 30)

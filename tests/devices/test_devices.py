@@ -22,7 +22,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
 @pytest.mark.parametrize(
     ("cases", "environment"),
     [
-        ("device device_call simulated_device", {}),
+        ("device device_call", {}),
         pytest.param(
             "counting unchecked vector_score embedding",
             {"TRITON_INTERPRET": "1"},

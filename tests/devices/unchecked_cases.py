@@ -85,7 +85,7 @@ def test_the_counts_and_errors_of_the_host(problem: Problem, data: st.DataObject
         targets = data.draw(st.sampled_from([targets, np.asarray(targets)]))
     stay = st.sampled_from([tensors, tensors, lambda value: value])
     with pytest.MonkeyPatch.context() as patch:
-        prepare(patch, data.draw(st.sampled_from([16, 1000])))
+        prepare(patch, data.draw(st.sampled_from([16, 100, 1000])))
         Watched.events = []
         for name in ("filter", "candidates"):
             if name in keywords:
@@ -94,8 +94,12 @@ def test_the_counts_and_errors_of_the_host(problem: Problem, data: st.DataObject
     if isinstance(expected, Exception):
         assert type(got) is type(expected)
         assert str(got) == str(expected)
-    else:
-        assert got == expected
+        return
+    assert got == expected
+    assert isinstance(got, tr.Ranks)
+    assert expected.protocol.device is None
+    way = "triton" if expected.audit is None else "host"
+    assert got.protocol.device == f"cpu, {way}"
 
 
 SCORES = RNG.integers(0, 5, (6, 20)).astype(np.float32)

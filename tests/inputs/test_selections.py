@@ -68,13 +68,9 @@ for selection in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ()):
 SAID: list[tuple[Any, Any, str]] = [
     (np.ones((4, 4), bool), ValueError, r".*a mask of shape \(tasks, columns\), here \(4, 5\)"),
     (np.ones(5, bool), ValueError, r".*got shape \(5,\)"),
-    (
-        np.eye(4, 5, dtype=int),
-        TypeError,
-        r".* or index lists, got .*; padded with -1, it is",
-    ),
+    (np.eye(4, 5, dtype=int), TypeError, r".* or index lists, got .*; padded with -1, it is"),
     ([{0}, [1], (2,), 3], ValueError, r".*a list of indices for task 3, got shape \(\)"),
-    ([{0}, [1], (2,), None], TypeError, "list 3: expected integers, got NoneType"),
+    ([{0}, [1], (2,), None], TypeError, "list 3: .*NoneType"),
     ({0: [0], 1: [1], 2: [2], 3: [3]}, TypeError, ".*expected .* index lists"),
     ({1, 2}, TypeError, ".* lists, got set"),
     (np.array([1, 2, 3, 4]), (TypeError, ValueError), ""),
@@ -127,7 +123,7 @@ PLAIN_LISTS = st.lists(st.integers(0, 6), max_size=5)
 def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None:
     """They might be (indptr, indices), or a list for each task."""
     scores = np.arange(7.0 * tasks).reshape(tasks, 7)
-    refusal(tr.InputTypeError, "filter: expected .* li", tr.rank, scores, [6] * tasks, filter=value)
+    refusal(tr.InputTypeError, "filter: ", tr.rank, scores, [6] * tasks, filter=value)
 
 
 def test_target_outside_a_large_selection() -> None:

@@ -186,21 +186,19 @@ def test_all_outcomes_weighted(
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 @pytest.mark.parametrize(
     ("sizes", "weights"),
-    [([600, 200], None), ([300, 300], [1, 1e-3]), ([400, 300], [1e-200, 1]), ([60, 50, 40], None)],
+    [
+        ([600, 200], None),
+        ([300, 300], [1, 1e-3]),
+        ([400, 300], [1e-200, 1]),
+        ([60, 50, 40], None),
+        ([3, 2000], None),  # many beside few: nodes, path and series of the transform are needed
+    ],
 )
 def test_all_outcomes_of_larger_problems(
     metric: str, parameter: float, sizes: list[int], weights: list[float] | None
 ) -> None:
     found = model(metric, parameter, sizes, weights)
     assert_near(found, brute(metric, parameter, sizes, weights), 2e-12)
-
-
-@pytest.mark.parametrize("p", [-4, -0.5, -0.05, 0.05, 10])
-def test_power_means_of_two_unlike_tasks(p: float) -> None:
-    """Many candidates beside few: nodes, path and series of the transform are all needed."""
-    for sizes in ([3, 2000], [60, 50, 40]):
-        found = model("power_mean", p, sizes)
-        assert_near(found, brute("power_mean", p, sizes), 1e-12, sizes)
 
 
 @pytest.mark.parametrize("spread", [1e-14, 1e-3])
@@ -421,7 +419,7 @@ def test_degenerate_and_weighted(name: str) -> None:
     refusal(ValueError, "multiplicities: .* tasks", chance, name, ([1, 2**62], [2**61, 2**61]))
 
 
-@pytest.mark.parametrize("size", [10**6, 10**9, 2**53 + 1, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("size", [10**6, 2**53 + 1, 2**63 - 1])
 def test_huge_sizes_approach_the_beta_law(size: int) -> None:
     for n in (2, 3, 4, 5, 100, 101, 1000, 1001):
         mean, variance = chance("median", ([size], [n]))

@@ -62,16 +62,6 @@ def test_cut_metrics_are_those_of_queries_with_one_right_answer(ranks: Ranks, k:
         assert of_ranks.chance(name)[0] == pytest.approx(chance_of_queries, rel=1e-12)
 
 
-def test_a_cutoff_beyond_all_ranks_is_none() -> None:
-    ranks = Ranks([0, 3, 8], [1, 2, 1], [9, 14, 30])
-    found = report(ranks)
-    assert found["mrr@30"] == found["mrr"]
-    assert found.chance("mrr@30") == pytest.approx(found.chance("mrr"))
-    assert found["ndcg@" + "9" * 40] == found["ndcg@30"]
-    assert found["ndcg@1"] == found["hits@1"]
-    assert found.chance("ndcg@1") == pytest.approx(found.chance("hits@1"))
-
-
 @given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))
 def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> None:
     ranks = ranks.with_labels(side=None)

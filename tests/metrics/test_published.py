@@ -100,11 +100,12 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("amri 0.5", {}, KeyError, "amri is adjusted already"),
     ("std 2", {}, KeyError, "chance"),
     ("median 5", {"candidates": [5, 6], "weights": [1, 2], "tasks": None}, KeyError, "weighted"),
-    ("mr 2", {"candidates": None}, TypeError, "candidates: expected integers"),
-    ("mr 2", {"tasks": None}, ValueError, "tasks: expected how many there are"),
-    ("mr 2", {"tasks": 2.0}, TypeError, "tasks: expected an integer"),
-    ("mr 2", {"candidates": 4.0}, TypeError, "candidates: expected integers"),
-    ("mr 2", {"candidates": [4, 5, 6]}, ValueError, "tasks: expected 3, as candidates has so"),
+    ("mr 2", {"value": "2"}, TypeError, "value: "),
+    ("mr 2", {"candidates": None}, TypeError, "candidates: "),
+    ("mr 2", {"tasks": None}, ValueError, "tasks: "),
+    ("mr 2", {"tasks": 2.0}, TypeError, "tasks: "),
+    ("mr 2", {"candidates": 4.0}, TypeError, "candidates: "),
+    ("mr 2", {"candidates": [4, 5, 6]}, ValueError, "tasks: "),
     ("mr 2", {"candidates": [4, 5], "tasks": None, "weights": [1.0]}, ValueError, "weights"),
 ]
 
@@ -114,12 +115,5 @@ def test_what_is_refused(
     line: str, change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     metric, number = line.split()
-    keywords = {"candidates": 40943, "tasks": 6268} | change
-    refusal(error, message, tr.adjust, metric, float(number), **keywords)
-
-
-def test_values_are_numbers() -> None:
-    for number in ("0.5", None, True, [0.5]):
-        refusal(
-            TypeError, "value: expected a number", tr.adjust, "mrr", number, candidates=9, tasks=9
-        )
+    keywords = {"candidates": 40943, "tasks": 6268, "value": float(number)} | change
+    refusal(error, message, tr.adjust, metric, **keywords)

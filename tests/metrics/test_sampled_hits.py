@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -51,21 +50,6 @@ def test_each_kind_is_the_mean_over_all_draws(data: st.DataObject) -> None:
         assert found == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
 
 
-def test_negatives_that_are_drawn_and_ranked() -> None:
-    """What sampling tasks by hand gives in the mean: within four standard errors."""
-    rng = np.random.default_rng(3)
-    scores = rng.integers(0, 40, 300)
-    true_score = np.array([34])
-    ranks = tr.rank_against(true_score, [scores])
-    found = tr.report(ranks)
-    draws = [rng.choice(scores, 20, replace=False) for _ in range(4000)]
-    drawn = tr.report(tr.rank_against(np.repeat(true_score, 4000), np.array(draws)))
-    for kind in KINDS:
-        key = f"{kind}.hits@4"
-        exact = found[f"{kind}.sampled_hits@4:20"]
-        assert abs(drawn[key] - exact) < 4 * math.sqrt(exact * (1 - exact) / 4000), kind
-
-
 @given(st.integers(0, 400), st.integers(257, 400), st.integers(0, 600), st.integers(1, 30))
 def test_long_ties_have_a_closed_form(above: int, tied: int, below: int, k: int) -> None:
     size = above + tied + below
@@ -100,18 +84,6 @@ def test_of_fewer_negatives_all_are_drawn() -> None:
         assert report["sampled_hits@3:99"] == report["sampled_hits@3:11"] > 0  # all of each task
 
 
-def test_with_replacement_it_is_the_number_of_nbfnet() -> None:
-    """Its "hits@10_50" draws 49 negatives with replacement: a binomial law, for many candidates."""
-    above = np.array([0, 30, 4000, 90_000])
-    negatives = 10**7
-    rate = above / negatives * 100
-    ranks = tr.Ranks(above * 100, np.ones(4, int), negatives + 1)
-    binomial = sum(math.comb(49, i) * rate**i * (1 - rate) ** (49 - i) for i in range(10))
-    report = tr.report(ranks)
-    assert report["sampled_hits@10:49"] == pytest.approx(np.mean(binomial), rel=1e-4)
-    assert report["sampled_hits@10:50"] < report["sampled_hits@10:49"]
-
-
 @pytest.mark.parametrize("size", [4096, 5000, 14_541])
 def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
     ranks = tr.Ranks(np.arange(size), np.ones(size, int), np.full(size, size))
@@ -125,17 +97,3 @@ def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
         shares = tr.report(ranks, by=np.arange(size)).group_values(key)
         values = np.array(list(shares.values()))
         assert variance == pytest.approx(values.var(), rel=1e-9)
-
-
-def test_intervals_and_comparisons() -> None:
-    rng = np.random.default_rng(0)
-    good = tr.Ranks(rng.geometric(0.02, 300), np.ones(300, int), np.full(300, 5000))
-    poor = tr.Ranks(rng.geometric(0.01, 300), np.ones(300, int), np.full(300, 5000))
-    key = "sampled_hits@1:50"
-    found = tr.report(good).interval(key)
-    assert 0 < found.low < tr.report(good)[key] < found.high < 1
-    compared = tr.compare(good, poor, metric=key)
-    assert compared.estimate == pytest.approx(tr.report(good)[key] - tr.report(poor)[key])
-    assert compared.low <= compared.estimate <= compared.high
-    assert tr.report(good)[f"index.{key}"] > 0
-    assert json.loads(tr.report(good).to_json([key]))["metrics"] == {key: tr.report(good)[key]}

@@ -35,9 +35,6 @@ TESTED_BY = {
     "counting/test_progress_bars.py": """
         inputs/progress_listeners
     """,
-    "counting/test_property.py": """
-        counting/ranking
-    """,
     "devices/test_devices.py": """
         devices/backends devices/bounded_scores
         devices/count_kernels devices/score_sources devices/scoring_kernels
@@ -78,9 +75,6 @@ TESTED_BY = {
     """,
     "ranks/test_ranks.py": """
         ranks/container ranks/joining
-    """,
-    "ranks/test_user_labels.py": """
-        ranks/labels
     """,
     "records/test_doors_of_ids.py": """
         records/id_tables

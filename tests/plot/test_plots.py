@@ -116,7 +116,7 @@ def test_what_is_no_axes_is_refused(name: str) -> None:
     figure = Figure()
     wrong = {"module": pyplot, "Figure": figure, "ndarray": figure.subplots(1, 2), "str": "left"}
     for kind, ax in wrong.items():
-        refusal(TypeError, f"^ax: expected matplotlib's Axes, got {kind}$", draw, name, ax=ax)
+        refusal(TypeError, f"^ax: .*{kind}$", draw, name, ax=ax)
 
 
 def test_a_metric_of_torchmetrics_refuses_them_too() -> None:
@@ -124,7 +124,7 @@ def test_a_metric_of_torchmetrics_refuses_them_too() -> None:
     from truerank.adapters.torchmetrics import TrueRankMetric
 
     metric = TrueRankMetric("mrr")
-    refusal(TypeError, "^ax: expected matplotlib's Axes, got str$", metric.plot, 0.5, ax="left")
+    refusal(TypeError, "^ax: .*str$", metric.plot, 0.5, ax="left")
 
 
 @ONCE
@@ -198,18 +198,18 @@ print("fine")
 
 SEVERAL = [plot.rank_distribution, plot.hits_curve]
 WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
-    (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: expected one of .*, got 'middle'"),
+    (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: .*'middle'"),
     (plot.rank_distribution, ONE, {"side": "left"}, "no side 'left'"),
-    (plot.groups, ONE.ranks, {}, "^report: expected a Report, got Ranks"),
-    (plot.groups, tr.report(ONE.ranks), {}, "^report: expected one with groups"),
-    (plot.groups, ONE, {"most": 0}, "^most: expected an integer >= 1, got 0"),
-    (plot.groups, ONE, {"order": "name"}, "^order: expected one of tasks, value"),
+    (plot.groups, ONE.ranks, {}, "^report: .*Ranks"),
+    (plot.groups, tr.report(ONE.ranks), {}, "^report: "),
+    (plot.groups, ONE, {"most": 0}, "^most: .*0"),
+    (plot.groups, ONE, {"order": "name"}, "^order: "),
     (plot.groups, ONE, {"metric": "macro.mrr"}, "a macro average is not of one group"),
 ]
 
 
-WRONG += [(f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL]
-WRONG += [(f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL]
+WRONG += [(f, ONE.ranks, {}, "^reports: .*Ranks") for f in SEVERAL]
+WRONG += [(f, {}, {}, "^reports: .*none") for f in SEVERAL]
 
 
 @pytest.mark.parametrize(("function", "what", "options", "said"), WRONG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from truerank import Protocol
 
 def test_frozen_and_hashable() -> None:
     protocol = Protocol()
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(FrozenInstanceError):
         protocol.nan = "omit"
     assert len({protocol, Protocol()}) == 1
 
@@ -47,15 +47,15 @@ MADE = {"order": "ascending", "dtype": "float16", "similarity": "l1", "lists": "
 MADE["ties"] = "unknown"
 
 
-@pytest.mark.parametrize(("field", "value"), {**MADE, "version": "9", "files": ("a",)}.items())
+@pytest.mark.parametrize(("field", "value"), {**MADE, "version": "9", "files": ("b", "c")}.items())
 def test_provenance_fields(field: str, value: object) -> None:
-    other = Protocol(**{field: value})
-    assert Protocol().differences(other) == []
-    assert Protocol().fingerprint == other.fingerprint
-    assert Protocol() != other
-    joined = Protocol().joined(other)
-    expected = {"files": ("a",)}.get(field, "mixed")
-    assert getattr(joined, field) == expected
+    one = Protocol(files=("a", "b"))
+    other = replace(one, **{field: value})
+    assert one.differences(other) == []
+    assert one.fingerprint == other.fingerprint
+    assert one != other
+    joined = one.joined(other)
+    assert joined == replace(one, **{field: ("a", "b", "c") if field == "files" else "mixed"})
     assert joined.joined(other) == joined
 
 
@@ -78,12 +78,12 @@ def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"nan": "best"}, ValueError, "nan: expected one of raise, worst, omit, got 'best'"),
-        ({"order": "up"}, ValueError, "order: expected .* descending, ascending, mixed, got 'up'"),
-        ({"filter": 3}, TypeError, "filter: expected several names, got int"),
-        ({"filter": ["train", 3]}, TypeError, "filter: expected a str .*, got int"),
-        ({"sampled": 1}, TypeError, "sampled: expected a bool, got int"),
-        ({"split": ""}, TypeError, "split: expected a str that is a name"),
+        ({"nan": "best"}, ValueError, "nan: .*'best'"),
+        ({"order": "up"}, ValueError, "order: .*'up'"),
+        ({"filter": 3}, TypeError, "filter: .*int"),
+        ({"filter": ["train", 3]}, TypeError, "filter: .*int"),
+        ({"sampled": 1}, TypeError, "sampled: .*int"),
+        ({"split": ""}, TypeError, "split: "),
     ],
 )
 def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, everything
@@ -45,42 +45,42 @@ def test_any_integer_dtype_is_copied_to_read_only_int64(dtype: str) -> None:
         assert not np.shares_memory(array, before)
 
 
-WORD = "relation: expected a str for all tasks"
 TWO = {"audit": ([2**62, 2**62], [0, 0], [1, 1])}
 WRONG: list[tuple[dict[str, Any], type, str]] = [
-    ({"above": [1.0, 0.0]}, TypeError, "above: expected integers, got dtype float64"),
-    ({"above": None}, TypeError, "above: expected integers, got NoneType"),
-    ({"above": 3}, ValueError, r"above: expected a 1-D array of integers, got shape \(\)"),
-    ({"above": [[1]]}, ValueError, r"above: expected a 1-D array of integers, got shape \(1, 1"),
-    ({"tied": [1]}, ValueError, r"tied: expected 2 integers, one for each task, got shape \(1"),
-    ({"above": [0, -1]}, ValueError, "above: expected integers >= 0, got -1 at position 1"),
-    ({"tied": [1, 0]}, ValueError, "tied: expected integers >= 1.*, got 0 at position 1"),
-    ({"candidates": [1, 0]}, ValueError, "candidates: expected integers >= 1, got 0 at pos"),
+    ({"above": [1.0, 0.0]}, TypeError, "above: .*dtype float64"),
+    ({"above": None}, TypeError, "above: .*NoneType"),
+    ({"above": 3}, ValueError, r"above: .*shape \(\)"),
+    ({"above": [[1]]}, ValueError, r"above: .*shape \(1, 1"),
+    ({"tied": [1]}, ValueError, r"tied: .*shape \(1"),
+    ({"above": [0, -1]}, ValueError, "above: .*-1 at position 1"),
+    ({"tied": [1, 0]}, ValueError, "tied: .*0 at position 1"),
+    ({"candidates": [1, 0]}, ValueError, "candidates: .*0 at pos"),
     ({"above": [0, 5]}, ValueError, "candidates: .* above 5 and tied 1 at position 1"),
-    ({"above": [TOP, 0], "tied": [TOP, 1]}, ValueError, r"candidates: expected >= above \+ tied"),
+    ({"above": [TOP, 0], "tied": [TOP, 1]}, ValueError, r"candidates: "),
+    ({"candidates": [5, MOST + 1]}, ValueError, r"candidates: "),
     ({"above": np.array([2**63, 0], "u8")}, ValueError, "above: .* got 9223372036854775808"),
-    ({"weights": [1.0]}, ValueError, r"weights: expected 2 numbers, one for .* got shape \(1,\)"),
-    ({"weights": [1.0, -1.0]}, ValueError, "weights: expected finite numbers >= 0, got -1.0 at po"),
+    ({"weights": [1.0]}, ValueError, r"weights: .*shape \(1,\)"),
+    ({"weights": [1.0, -1.0]}, ValueError, "weights: .*-1.0 at po"),
     ({"weights": [1.0, np.nan]}, ValueError, "got nan at position 1"),
-    ({"weights": [0, 0]}, ValueError, "weights: expected at least one above 0"),
-    ({"weights": [True, False]}, TypeError, "weights: expected real numbers, got dtype bool"),
-    ({"audit": 3}, TypeError, "audit: expected an Audit or three .* got int"),
+    ({"weights": [0, 0]}, ValueError, "weights: "),
+    ({"weights": [True, False]}, TypeError, "weights: .*dtype bool"),
+    ({"audit": 3}, TypeError, "audit: .*int"),
     ({"audit": ([0, 0], [0], [1, 1])}, ValueError, "audit.inf: .* 2 integers"),
     ({"audit": ([-1, 0], [0, 0], [1, 1])}, ValueError, "audit.nan: .* at position 0"),
-    (TWO, ValueError, "audit.nan: expected integers whose sum is below"),
-    ({"protocol": {}}, TypeError, "protocol: expected a Protocol, got dict"),
-    ({"relation": ["a"]}, ValueError, "relation: expected 2 labels, one for each task, got 1"),
+    (TWO, ValueError, "audit.nan: "),
+    ({"protocol": {}}, TypeError, "protocol: .*dict"),
+    ({"relation": ["a"]}, ValueError, "relation: .*1"),
     ({"relation": ([0, 2], ["a", "b"])}, ValueError, "relation codes: .* from 0 to .* task 1"),
     ({"relation": ([0, 0], ["a", "a"])}, ValueError, "relation vocabulary: 'a' occurs twice"),
-    ({"relation": np.array([1.5, 2])}, TypeError, "relation: expected integers, got dtype float64"),
-    ({"relation": np.array([["a", "b"]])}, TypeError, f"{WORD}, a seq"),
-    ({"relation": 7}, TypeError, WORD),
-    ({"relation": {"a", "b"}}, TypeError, WORD),
-    ({"relation": ["a", 3]}, TypeError, "relation: expected str, got int at position 1"),
-    ({"labels": {"category": ["a"]}}, ValueError, "category: expected 2 labels, one for each"),
-    ({"labels": {"head degree": [0, 1]}}, ValueError, "labels: expected names .* 'head degree'"),
+    ({"relation": np.array([1.5, 2])}, TypeError, "relation: .*dtype float64"),
+    ({"relation": np.array([["a", "b"]])}, TypeError, "relation: "),
+    ({"relation": 7}, TypeError, "relation: "),
+    ({"relation": {"a", "b"}}, TypeError, "relation: "),
+    ({"relation": ["a", 3]}, TypeError, "relation: .*int at position 1"),
+    ({"labels": {"category": ["a"]}}, ValueError, "category: "),
+    ({"labels": {"head degree": [0, 1]}}, ValueError, "labels: "),
     ({"labels": {"query": [0, 1]}}, ValueError, "'query' has a meaning already: give queries=..."),
-    ({"labels": {3: [0, 1]}}, TypeError, "keywords must be str|labels: expected str"),
+    ({"labels": {3: [0, 1]}}, TypeError, "keywords must be str|labels: "),
 ]
 
 
@@ -99,17 +99,17 @@ def test_wrong_arguments(wrong: dict[str, Any], error: type, message: str) -> No
 
 BOTH = r"integers; the middle of a tie, as 2\.5, has an optimistic and .*: give both"
 WRONG_RANKS: list[tuple[dict[str, Any], type, str]] = [
-    ({"ranks": [1, 2.5]}, TypeError, f"^ranks: expected {BOTH}"),
-    ({"pessimistic": [1.0, 3.0]}, TypeError, f"^pessimistic: expected {BOTH}"),
-    ({"ranks": [1, 0]}, ValueError, "^ranks: expected ranks from 1 .* ranks [+] 1.* got 0 at posi"),
-    ({"ranks": [-1, 0]}, ValueError, "^ranks: expected ranks from 1 on"),
-    ({"ranks": [1, -2]}, ValueError, "^ranks: expected integers >= 1, got -2 at position 1"),
-    ({"pessimistic": [1]}, ValueError, "^pessimistic: expected 2 integers, one for each task"),
+    ({"ranks": [1, 2.5]}, TypeError, "^ranks: "),
+    ({"pessimistic": [1.0, 3.0]}, TypeError, "^pessimistic: "),
+    ({"ranks": [1, 0]}, ValueError, "^ranks: .*0 at posi"),
+    ({"ranks": [-1, 0]}, ValueError, "^ranks: "),
+    ({"ranks": [1, -2]}, ValueError, "^ranks: .*-2 at position 1"),
+    ({"pessimistic": [1]}, ValueError, "^pessimistic: "),
     ({"pessimistic": [1, 3]}, ValueError, "^pessimistic: .* got 3 for rank 4 at position 1"),
-    ({"candidates": 3}, ValueError, "^candidates: expected .* the last rank, got 3 for above 3"),
-    ({"candidates": [9]}, ValueError, "^candidates: expected 2 integers"),
-    ({"query": ["a"]}, ValueError, "^query: expected 2 labels"),
-    ({"target": 2.5}, TypeError, "^target: expected a str for all"),
+    ({"candidates": 3}, ValueError, "^candidates: .*3 for above 3"),
+    ({"candidates": [9]}, ValueError, "^candidates: "),
+    ({"query": ["a"]}, ValueError, "^query: "),
+    ({"target": 2.5}, TypeError, "^target: "),
 ]
 
 
@@ -243,7 +243,7 @@ def test_labels_are_arrays_that_select_tasks() -> None:
     assert np.asarray(ranks.side).tolist() == ranks.side.values.tolist() == list(ranks.side)
     assert np.unique(ranks.side).tolist() == ["head", "tail"]
     assert np.array(IDS, dtype=float).dtype == np.float64
-    with pytest.raises(ValueError, match=r"labels: expected 3 labels, one for each task, got 2"):
+    with pytest.raises(ValueError, match=r"labels: .*2"):
         assert NAMES == ["a", "b"]
     assert NAMES != {}  # one bool: it is no label
     assert (np.int32(9) == IDS).tolist() == (np.str_("c") == NAMES).tolist() == [False, True, False]
@@ -271,19 +271,12 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     assert labelled.above[0] != 9
 
 
-@pytest.mark.parametrize(
-    "take",
-    [
-        np.asarray,
-        np.mean,
-        np.array,
-        np.median,
-        lambda ranks: np.float64(1) / ranks,
-        lambda ranks: ranks > np.int64(10),
-    ],
-)
-def test_ranks_are_no_array(take: Callable[[Ranks], object]) -> None:
-    refusal(TypeError, r"^ranks: .* take ranks\.realistic", take, everything())
+def test_ranks_are_no_array() -> None:
+    ranks = everything()
+    for take in (np.asarray, np.mean, np.array, np.median):
+        refusal(TypeError, "^ranks: ", take, ranks)
+    refusal(TypeError, "^ranks: ", lambda: np.float64(1) / ranks)
+    refusal(TypeError, "^ranks: ", lambda: ranks > np.int64(10))
 
 
 def test_labels_alone() -> None:
@@ -301,20 +294,6 @@ def test_labels_alone() -> None:
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("above", [0, 1, 2**51, MOST - 1])
-def test_the_largest_ranks_are_exact(above: int) -> None:
-    ranks = Ranks([above], [MOST - above], MOST)
-    assert (ranks.optimistic[0], ranks.pessimistic[0]) == (above + 1, MOST)
-    assert Fraction(ranks.realistic[0]) == Fraction(above + 1 + MOST, 2)
-    assert above < ranks.random(0)[0] <= MOST
-    assert 0 < report(ranks)["expected.mrr"] <= 1
-
-
-def test_larger_counts_are_refused() -> None:
-    words = r"candidates: expected at most 2\*\*52, .* got 4503599627370497 at position 1"
-    refusal(ValueError, words, Ranks, [0, 0], [1, 1], [5, MOST + 1])
-
-
 def test_random_is_uniform_and_repeatable() -> None:
     ranks = Ranks(np.full(30_000, 7), np.full(30_000, 3), 20)
     drawn = ranks.random(5)
@@ -327,10 +306,16 @@ def test_random_is_uniform_and_repeatable() -> None:
 
 
 @given(st.integers(0, 2**51), st.integers(1, 2**51))
-def test_realistic_is_exact(above: int, tied: int) -> None:
+@example(0, MOST)
+@example(1, MOST - 1)
+@example(2**51, 2**51)
+@example(MOST - 1, 1)
+def test_ranks_are_exact(above: int, tied: int) -> None:
     ranks = Ranks([above], [tied], above + tied)
+    assert (ranks.optimistic[0], ranks.pessimistic[0]) == (above + 1, above + tied)
     assert Fraction(ranks.realistic[0]) == Fraction(2 * above + 1 + tied, 2)
-    assert 2 * ranks.realistic[0] == int(ranks.optimistic[0]) + int(ranks.pessimistic[0])
+    assert above < ranks.random(0)[0] <= above + tied
+    assert 0 < report(ranks)["expected.mrr"] <= 1
 
 
 # -- slices and joins ------------------------------------------------------------------------------
@@ -391,18 +376,14 @@ def test_slices_joins_and_copies_are_those_of_the_columns(data: st.DataObject) -
         (np.array([2**63], np.uint64), ValueError),
         (True, TypeError),
         ("head", TypeError),
+        ("mrr", TypeError),
         (None, TypeError),
     ],
 )
 def test_wrong_index(index: object, error: type) -> None:
-    with pytest.raises(error, match="index"):
+    with pytest.raises(error, match="index") as raised:
         everything()[index]
-
-
-def test_a_metric_as_index_says_where_metrics_are() -> None:
-    words = r"^index: ranks have no metrics: truerank\.report\(ranks\)\['mrr'\]$"
-    with pytest.raises(TypeError, match=words):
-        everything()["mrr"]  # type: ignore[index]
+    assert ("truerank.report(ranks)['mrr']" in str(raised.value)) == (index == "mrr")
 
 
 # -- equality, repr, copies ------------------------------------------------------------------------
@@ -444,14 +425,6 @@ def test_misses_are_not_ties() -> None:
 # -- joins -----------------------------------------------------------------------------------------
 
 
-def test_join_merges_vocabularies() -> None:
-    a = Ranks([0], [1], 5, side="head")
-    b = Ranks([1, 2], [1, 1], 5, side=["tail", "head"])
-    side = concatenate([a, b]).side
-    assert side.vocabulary == ("head", "tail")
-    assert side.codes.tolist() == [0, 1, 0]
-
-
 def test_join_of_one_vocabulary_keeps_it() -> None:
     whole = Ranks([0, 1, 2, 3], [1] * 4, 5, relation=([2, 0, 1, 2], ("a", "b", "c")))
     alone = Ranks([0, 1, 2, 3], [1] * 4, 5, relation=([2, 0, 1, 2], ("a", "b", "c")))
@@ -472,15 +445,8 @@ def test_join_refuses_unlike_protocols() -> None:
     a = Ranks([0], [1], 5)
     b = a.with_protocol(filter=("train",), nan="omit")
     refusal(ValueError, "parts: number 2: .*: none against train; nan: .* ", concatenate, [a, a, b])
-
-
-def test_join_records_unlike_provenance() -> None:
-    a = Ranks([0], [1], 5).with_protocol(dtype="float32", files=("a", "b"), version="1")
-    b = a.with_protocol(dtype="float16", files=("b", "c"), order="ascending")
-    joined = concatenate([a, b, a]).protocol
-    assert joined == Protocol(
-        dtype="mixed", order="mixed", files=("a", "b", "c"), version="1", similarity=None
-    )
+    c = a.with_protocol(order="ascending", files=("x",))
+    assert concatenate([a, c, a]).protocol == a.protocol.joined(c.protocol)
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
@@ -503,7 +469,7 @@ def test_join_refuses_names_with_ids() -> None:
 
 @pytest.mark.parametrize("parts", [[], everything(), [everything(), 3], 3])
 def test_join_of_wrong_things(parts: Any) -> None:
-    refusal(TypeError, r"parts: expected (at least one|several) Ranks", concatenate, parts)
+    refusal(TypeError, r"parts: ", concatenate, parts)
 
 
 WORDS = st.lists(st.sampled_from(["", "a", "b\0", "1"]), min_size=3, max_size=3)

@@ -1,4 +1,4 @@
-"""Small problems counted by hand: known mistakes, by number, and others."""
+"""Small problems counted by hand, and any that hypothesis makes, by the definition."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count, count_large
-from support.problems import csr
+from oracles.counting import Refused, count, count_large
+from strategies.count_problems import Problem, problems
+from support.examples import examples
+from support.outcomes import check, defined
+from support.problems import KINDS, LAYOUTS, csr, dtype_keyword, pool, pool_without_nan
 from support.refusals import refusal
-
-pytestmark = pytest.mark.smoke
 
 INF = np.inf
 NAN = np.nan
@@ -84,12 +87,14 @@ CASES: dict[str, list[tuple[list[float], int, dict[str, Any], tuple[int, int, in
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", CASES)
 def test_counts_by_hand(name: str) -> None:
     for row, target, rules, expected in CASES[name]:
         assert rank_row(row, target, **rules) == expected
 
 
+@pytest.mark.smoke
 def test_a_nan_truth_that_the_filter_lists_with_other_tasks_of_its_row() -> None:
     given: dict[str, Any] = {"rows": [0, 0, 0], "filter": [[0, 1, 4]] * 3}
     scores = np.array([ROW], np.float32)
@@ -107,6 +112,7 @@ def test_a_nan_truth_that_the_filter_lists_with_other_tasks_of_its_row() -> None
         )
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("columns", [12, 13, 25, 60, 61, 121])
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_nan_in_the_last_column_of_column_major_scores(columns: int, tasks: int) -> None:
@@ -120,6 +126,7 @@ def test_nan_in_the_last_column_of_column_major_scores(columns: int, tasks: int)
     refusal(tr.InputValueError, f"row 1, column {columns - 1}.*NaN", tr.rank, scores, [0] * 64)
 
 
+@pytest.mark.smoke
 def test_case_7_no_tasks() -> None:
     none = np.empty(0, np.int64)
     indptr, indices = csr([[], []])
@@ -128,26 +135,18 @@ def test_case_7_no_tasks() -> None:
             assert counts(tr.rank(np.zeros(shape), none, rows=none, filter=filter)) == []
 
 
+@pytest.mark.smoke
 def test_case_7_rows_without_columns_cost_no_memory() -> None:
     """An empty array has as many rows as it likes: 10**12 targets would take 8 TB."""
     scores = np.empty((10**12, 0))
     for kept in (scores, tr.open_scores(scores)):
-        refusal(tr.InputValueError, r"targets: expected .* .0 candidates", tr.rank, kept, 0)
-
-
-# --- 10: exact realistic ranks
-
-
-def test_case_10_realistic_rank_past_float32() -> None:
-    n = 2**24 + 2
-    ranks = tr.rank(np.broadcast_to(np.int8(3), (1, n)), [n - 1])
-    assert counts(ranks) == [(0, n, n)]
-    assert ranks.realistic.tolist() == [8388609.5]  # float32 would say 8388610.0
+        refusal(tr.InputValueError, r"targets: ", tr.rank, kept, 0)
 
 
 # --- beyond the numbered cases
 
 
+@pytest.mark.smoke
 def test_protocol() -> None:
     scores = np.array([[1.0, 2.0, 3.0]], np.float32)
     plain = tr.rank(scores, [0]).protocol
@@ -160,3 +159,53 @@ def test_protocol() -> None:
     assert (other.filter, other.candidates) == (("unnamed",), "selection")
     assert (other.nan, other.order) == ("omit", "ascending")
     assert tr.rank(scores, [0], order="ascending").protocol.fingerprint == plain.fingerprint
+
+
+# --- any problem
+
+
+@pytest.mark.smoke
+@given(problems(nan=True, errors=False))
+@examples(100)
+def test_rank_is_the_definition_with_nan(problem: Problem) -> None:
+    event(problem.keywords["nan"])
+    check(count, problem.scores, problem.targets, **problem.keywords)
+
+
+@given(st.booleans().flatmap(lambda nan: problems(nan=nan, errors=True)))
+@examples(150)
+def test_rank_refuses_what_the_definition_refuses(problem: Problem) -> None:
+    check(count, problem.scores, problem.targets, **problem.keywords)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_every_pair_of_values(kind: str, order: str) -> None:
+    """Each critical value of each dtype is the true score among all of them."""
+    rules: dict[str, Any] = {"order": order, "dtype": dtype_keyword(kind), "audit": True}
+    for layout in ("C", "byte-swapped", "unaligned"):
+        for values in (pool(kind), pool_without_nan(kind)):
+            scores = LAYOUTS[layout](values[np.newaxis])
+            targets = list(range(len(values)))
+            for rule in ("raise", "worst"):
+                check(count, scores, targets, rows=[0] * len(targets), nan=rule, **rules)
+
+
+@pytest.mark.python_only
+def test_hypothesis_reaches_every_kind_of_refusal() -> None:
+    """The generator makes problems of every outcome."""
+    seen: set[str] = set()
+
+    @given(problems(nan=True, errors=True))
+    @settings(max_examples=300, database=None, derandomize=True)
+    def collect(problem: Problem) -> None:
+        expected = defined(problem)
+        outcome = "counted"
+        if isinstance(expected, Refused):
+            outcome = "/".join(expected.names)
+        seen.add(outcome)
+
+    collect()
+    assert seen == {"counted", "scores", "targets", "rows", "filter", "candidates"} | {
+        "targets/candidates"
+    }

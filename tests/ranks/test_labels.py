@@ -1,4 +1,4 @@
-"""Labels of all names but those of a task's parts are the user's: none changes a number."""
+"""Labels: those of a task are typed, and all others the user's, of which none changes a number."""
 
 from __future__ import annotations
 
@@ -74,14 +74,6 @@ def test_no_label_has_a_hidden_meaning(make: Any, tmp_path: Path) -> None:
         assert one.labels[name].values.tolist() == values
         one.save(tmp_path / "ranks.npz")
         assert tr.load(tmp_path / "ranks.npz") == one
-
-
-def test_labels_that_once_had_a_meaning() -> None:
-    ranks = tr.Ranks([0, 3], [1, 1], 10, queries=["q1", "q2"])
-    for labels in ({"judged": ["a", "b"]}, {"without_answers": [5, 9]}, {"gain": ["high", "low"]}):
-        labelled = ranks.with_labels(**labels)
-        assert query_report(labelled)["mrr"] == 0.625
-        assert query_report(labelled, answerless="zero")["mrr"] == 0.625
 
 
 def test_typed_labels_are_listed_with_the_others() -> None:
