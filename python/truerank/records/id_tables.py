@@ -381,7 +381,8 @@ def encode_columns(
             raise InputValueError(argument, problem)
     has_ids_alone = order is None
     vocabulary = Vocabulary.read(argument, MAX_IDS if has_ids_alone else order)
-    vocabulary = replace(vocabulary, has_ids=has_ids)
+    if has_ids:
+        vocabulary = replace(vocabulary, has_ids=True)
     ids = _ids_of_columns(vocabulary, columns)
     for (table, role), values in zip(columns, ids, strict=True):
         row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
