@@ -294,7 +294,7 @@ def test_ranks_by_name(
         splits = {}  # which is refused: no name of theirs is one of the task
     task = quietly(tr.retrieval.Task, answers, entities=entities, known=splits)
     lists = tr.read_run(path)
-    if lists.queries and answers.keys().isdisjoint(lists.queries):
+    if lists.queries and asked.isdisjoint(lists.queries):
         with pytest.raises(tr.InputValueError, match=r"^ids: .*: no query in common"):
             task.evaluate_lists(lists)
         return

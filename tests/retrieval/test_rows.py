@@ -84,6 +84,8 @@ REFUSED_ROWS: list[tuple[Any, dict[str, Any], Any, type[Exception], str]] = [
     (NAMED_USERS, {}, [0, 1], TypeError, "row_queries: expected labels of queries, as 'ann'"),
     (INTS, {}, ["3", "7"], TypeError, r"row_queries: expected labels .* int\(\.\.\.\) makes"),
     (INTS, {}, {3: 0, 7: 1}, TypeError, "row_queries: expected labels or ids of each query"),
+    (INTS, {}, {3, 7}, TypeError, "row_queries: expected columns in order"),
+    (INTS, {}, iter([3, 7]), TypeError, "row_queries: expected columns in order"),
     (INTS, {}, [3.0, 7.0], TypeError, "row_queries: expected labels or ids of queries"),
     (INTS, {"queries": [3, 7]}, np.array([[0], [1]]), ValueError, "these are positions"),
 ]
@@ -97,6 +99,16 @@ def test_rows_that_do_not_say_whose_they_are_are_refused(
     refusal(kind, words, task.evaluate_scores, BOB_AND_ANN, row_queries=row_queries)
     top = tr.TopK([[1], [2]], None)
     refusal(kind, words, task.evaluate_lists, top, row_queries=row_queries)
+
+
+def test_names_of_queries_and_documents_go_with_a_matrix_of_all() -> None:
+    names = ["query-id", "corpus-id", "score"]
+    qrels = pd.DataFrame([("q2", "d1", 1), ("q1", "d2", 2)], columns=names)
+    task = Task(qrels, entities=["d0", "d1", "d2"])
+    frame = pd.DataFrame(BOB_AND_ANN, ["q2", "q1"], ["d0", "d1", "d2"])
+    assert task.evaluate_scores(frame, row_queries=["q2", "q1"])["mrr"] == 1
+    words = r"scores: expected rows in the order of row_queries, got 'q2' at position 0"
+    refusal(ValueError, words, task.evaluate_scores, frame, row_queries=["q1", "q2"])
 
 
 def test_lists_by_key_take_no_rows() -> None:

@@ -117,8 +117,14 @@ def test_rows_are_no_judgements(rows: Any) -> None:
 def test_a_tuple_is_columns() -> None:
     words = "expected columns query, document, relevance .* got 1 columns"
     refusal(ValueError, words, Task, ((3, 4),), entities=6)
-    words = "expected columns, one-dimensional and of one length"
-    for rows in ((ZERO, ROWS[:1]), (3, 4), (np.eye(2), np.eye(2))):
+    words = "expected columns in order, one-dimensional and of one length"
+    for rows in (
+        (ZERO, ROWS[:1]),
+        (3, 4),
+        (np.eye(2), np.eye(2)),
+        ({1, 2}, {3, 4}),
+        (iter([1]), [2]),
+    ):
         refusal((ValueError, TypeError), words, Task, rows, entities=6)
 
 

@@ -9,7 +9,7 @@ integer names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -521,9 +521,10 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
 
 def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     """Return columns without names; what is no column is refused, and so are unlike lengths."""
-    expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
+    expected = "columns in order, one-dimensional and of one length: a tuple is columns, a list is "
+    expected += "rows"
     for column in value:
-        if not is_column(column):
+        if not is_column(column) or isinstance(column, (set, frozenset, Iterator)):
             raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
     lengths = list(map(len, value))
     if len(set(lengths)) != 1:
