@@ -260,7 +260,9 @@ def _among_queries(
         raise InputValueError(judged.title, expected="query ids from 0 on", got=ids.min())
     elif judged.kind != "positions":
         ids = find_elements(queries, judged, "query", ids)
-    is_known = (ids >= 0) & (ids < queries.size) if of_qrels is None else are_among(ids, of_qrels)
+    is_known = (ids >= 0) & (ids < queries.size)
+    if of_qrels is not None and not queries.size:  # Its ints are what they are.
+        is_known = are_among(ids, of_qrels)
     table = replace(judged, ids={**judged.ids, "query": ids})
     return table if is_known.all() else table.select(is_known)
 

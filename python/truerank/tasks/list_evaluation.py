@@ -116,11 +116,10 @@ def _lists_by_key(
     queries = tuple(task._key_of(name, query) for query in missing.tolist())
     others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
     unused = tuple(named.queries[i] for i in others)
-    findings += findings_of_keys(queries, unused)
     list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
     ids_of = partial(task._ids_of_listed, name, named, argument)
     lists = _lists_of_rows(named, list_of_query, ids_of, dtype)
-    warn_of_missing(argument, len(list_of_query), queries, unused)
+    findings += _findings_of_keys(argument, len(list_of_query), queries, unused)
     return lists
 
 
@@ -150,35 +149,32 @@ def _lists_of_rows(
     )
 
 
-def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> Iterator[Finding]:
-    """Yield what is worth knowing of queries without a list, and of lists of other queries."""
+def _findings_of_keys(
+    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
+) -> Iterator[Finding]:
+    """Yield what is worth knowing of queries without a list, and of lists of other queries.
+
+    Of the first a warning says which unused lists have names that look like theirs.
+    """
     if missing:
         number = format_count(len(missing), "query", "queries")
         words = f"{number} with right answers without a list, as {first_names(missing)}"
         yield Finding("missing lists", len(missing), words)
+        text = (
+            f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
+            f"({first_names(missing)}), and count as if theirs were empty"
+        )
+        unused_of_bare = {str(name).strip().casefold(): name for name in unused}
+        pairs = []
+        for name in missing:
+            other = unused_of_bare.get(str(name).strip().casefold())
+            if other is not None:
+                pairs.append(f"{other!r} for {name!r}")
+        if pairs:
+            text += "; there are lists of names that differ only in blanks or case: "
+            text += ", ".join(pairs[:3])
+        warn_user(f"{argument}: {text}")
     if unused:
         number = format_count(len(unused), "list")
         words = f"{number} of queries without right answers, as {first_names(unused)}"
         yield Finding("unused lists", len(unused), words)
-
-
-def warn_of_missing(
-    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
-) -> None:
-    """Warn of queries without a list, and of unused lists whose names look like theirs."""
-    if not missing:
-        return
-    text = (
-        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-        f"({first_names(missing)}), and count as if theirs were empty"
-    )
-    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
-    pairs = []
-    for name in missing:
-        other = unused_of_bare.get(str(name).strip().casefold())
-        if other is not None:
-            pairs.append(f"{other!r} for {name!r}")
-    if pairs:
-        text += "; there are lists of names that differ only in blanks or case: "
-        text += ", ".join(pairs[:3])
-    warn_user(f"{argument}: {text}")
