@@ -142,7 +142,7 @@ class Task(SidedTask):
 
     Notes
     -----
-    Every task has the labels "queries", "targets" and "unit" (the id of the query, which all its
+    Every task has the labels "queries", "targets" and "unit" (a number of the query, which all its
     answers share), and "group" if there are groups. The metrics, their formulas and what they make
     of ties are those of `Report`.
 
