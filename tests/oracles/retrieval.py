@@ -36,6 +36,8 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         return (1 - p) * sum(p ** (place - 1) for place in hits)
     if name in ("auc", "gauc", "sampled_hits"):
         return value_of_wrong(name, parameter, ranking)
+    if name == "mr":
+        return Fraction(hits[0])
     k = len(ranking)
     if parameter:
         k = int(parameter)
@@ -80,8 +82,10 @@ def value_of_wrong(name: str, parameter: str, ranking: Sequence[int]) -> Fractio
         draws = list(itertools.combinations(wrong, min(n, len(wrong))))
         few = [sum(place < hits[0] for place in drawn) < k for drawn in draws]
         return Fraction(sum(few), len(draws))
+    if not wrong:  # There is no pair.
+        return math.nan
     out_of_order = sum(place - i for i, place in enumerate(hits, 1))
-    return 1 - Fraction(out_of_order, len(hits) * max(len(wrong), 1))
+    return 1 - Fraction(out_of_order, len(hits) * len(wrong))
 
 
 def gained(ranking: Sequence[int], k: int) -> float:
@@ -103,12 +107,13 @@ def values_by_order(metric: str, scores: Sequence[float], gains: Sequence[int]) 
     """
     found = [value(metric, ranking) for ranking in rankings(scores, gains)]
     anyhow = [value(metric, ranking) for ranking in rankings([0] * len(gains), gains)]
+    best, worst = (min, max) if metric == "mr" else (max, min)
     return {
         "expected": mean_of(found),
-        "optimistic": float(max(found)),
-        "pessimistic": float(min(found)),
+        "optimistic": float(best(found)),
+        "pessimistic": float(worst(found)),
         "chance": mean_of(anyhow),
-        "optimum": float(max(anyhow)),
+        "optimum": float(best(anyhow)),
     }
 
 

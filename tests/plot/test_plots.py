@@ -297,6 +297,14 @@ def legend(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+def test_lists_without_candidates_have_no_chance() -> None:
+    lists = {0: [2, 1], 1: [2, 5]}
+    for candidates in (None, "all"):
+        task = tr.retrieval.Task({0: [1], 1: [2]}, entities=9, candidates=candidates)
+        words = legend(plot.hits_curve(task.evaluate_lists(lists)))
+        assert ("chance" in words) == (candidates == "all")
+
+
 # -- the distribution ------------------------------------------------------------------------------
 
 

@@ -151,7 +151,7 @@ def test_what_misses_count_for_stays_with_ranks(problem: Any, misses: str) -> No
     qrels, run = problem
     grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
     entities = [f"d{i}" for i in range(7)]
-    task = Task(grades, entities=entities)
+    task = Task(grades, entities=entities, candidates="all")
     found = quietly(task.evaluate_lists, run, misses=misses, order="descending")
     keys = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "index.map"]
     assert (report(found.ranks).protocol.misses or "zero") == misses

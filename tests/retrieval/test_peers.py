@@ -159,7 +159,9 @@ def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: Report) ->
     areas = [metrics.roc_auc_score(*columns) for columns in zip(right, tied, strict=True)]
     found = Task(dict(enumerate(map(grades, gains))), entities=ENTITIES).evaluate_scores(tied)
     assert found.per_query("auc") == pytest.approx(areas, rel=1e-14)
-    assert found["gauc"] == pytest.approx(np.average(areas, weights=right.sum(1)))  # RecBole's
+    assert found["auc"] == pytest.approx(np.mean(areas))
+    sizes = np.full(len(right), right.shape[1])  # as FuxiCTR weighs, by impressions
+    assert found["gauc"] == pytest.approx(np.average(areas, weights=sizes))
 
 
 # -- with ties -------------------------------------------------------------------------------------

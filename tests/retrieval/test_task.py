@@ -387,9 +387,8 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     qrels = problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
-    task = quietly(
-        Task, dict(enumerate(qrels)), entities=m, queries=n, known=by_query(problem["known"])
-    )
+    facts = {"entities": m, "queries": n, "known": by_query(problem["known"])}
+    task = quietly(Task, dict(enumerate(qrels)), candidates="all", **facts)
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     cut = np.full((n, m), -1.0)
     np.put_along_axis(cut, top, np.take_along_axis(scores, top, 1), 1)

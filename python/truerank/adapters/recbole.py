@@ -14,6 +14,7 @@ from ..arrays.row_keys import distinct
 from ..counting.ranking import rank
 from ..inputs.rules import NanRule, read_rules
 from ..inputs.selection import indptr_of
+from ..metrics.answers import quotients
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
@@ -58,8 +59,9 @@ class RankEvaluator(recbole.Collector):
     Items that score -inf are masked, as RecBole masks the padding and the history of a user, and
     in sampled evaluation all that is not sampled: these are no candidates, unless they are
     positive. Of the formulas of RecBole (`recbole.evaluator.metrics`) `map@k` divides by min(k, R)
-    for R positive items, `gauc` is the mean of the AUC of each user, weighted by R, without users
-    all of whose items are positive, and `auc` is that of all scores as one list. Positive items
+    for R positive items, `gauc` is the mean of the AUC of each user, weighted by R (that of a
+    report is weighted by candidates), without users all of whose items are positive, and `auc` is
+    that of all scores as one list. Positive items
     that tie with others get the mean over all orders of the tie; RecBole has the order of
     `torch.topk`, but takes the mean for GAUC and AUC.
 
@@ -138,6 +140,11 @@ class RankEvaluator(recbole.Collector):
         for name in self._names:
             if name in self._others:
                 result.update(self._others[name].calculate_metric(dataobject))
+            elif name == "gauc":
+                areas = self.report.per_query("auc")
+                weights = self.report.answers * ~np.isnan(areas)
+                mean = float(quotients(np.nansum(weights * areas), weights.sum()))
+                result[name] = round(mean, digits)
             elif KEYS[name].endswith("@"):
                 for k in self.topk:
                     result[f"{name}@{k}"] = round(self.report[f"{KEYS[name]}{k}"], digits)

@@ -453,7 +453,8 @@ def why_incomparable(key: Key) -> str:
         return f"{key} differs where {plain} does; compare {plain}"
     if metric.mean is None and (metric.is_mean or key.metric == "gmr"):
         return ""
-    instead = _INSTEAD.get(key.metric, "mrr, hits@k or gmr")
+    means = "mrr, hits@k or gmr" if key.unit == "task" else "mrr, mr or hits@k"
+    instead = _INSTEAD.get(key.metric, means)
     return f"{key} is no mean over units; compare {instead}"
 
 

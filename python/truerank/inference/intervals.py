@@ -26,7 +26,7 @@ from ..metrics.contributions import (
     weighted_sample,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.values import RankedTasks, adjusted, compute, moments
+from ..metrics.values import adjusted, compute, moments
 from ..naming import printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
@@ -304,7 +304,7 @@ def gather(
 
 
 def _bootstrap(
-    model: RankedTasks,
+    model: Any,
     key: Key,
     metric: str,
     unit: LabelsLike | None,
@@ -317,7 +317,7 @@ def _bootstrap(
     bases = sums_by_unit(codes, weights)
     value = compute(key, sample)
     low = high = math.nan
-    if len(bases) > 1 and not math.isnan(value):
+    if len(bases) > 1 and math.isfinite(value):
         random = np.random.default_rng(seed)
         plain = replace(key, adjustment=NO_ADJUSTMENT)
         order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
@@ -327,9 +327,11 @@ def _bootstrap(
             drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
             of_tasks = (weights * drawn[codes])[order]
             values.append(compute(plain, ordered._replace(weights=of_tasks)))
-        _, influences = mean_and_influences(sums_by_unit(codes, weights * sample.ranks), bases)
-        if min(values) < max(values) or influences.any():
-            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+        with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
+            _, influences = mean_and_influences(sums_by_unit(codes, weights * sample.ranks), bases)
+            if min(values) < max(values) or influences.any():
+                low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+                low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
         if key.adjustment != NO_ADJUSTMENT:
             chance = moments(key.alone, sample.candidates, sample.weights)
             low, high = sorted(adjusted(key, end, *chance) for end in (low, high))
@@ -356,7 +358,7 @@ def _interval(
     if math.isnan(bounds[0]):
         method = "none"
         notes = ()
-        if not math.isnan(value):
+        if math.isfinite(value):
             counted = describe_units(number, name)
             notes = (f"no interval: all {counted} are alike",)
             if number < 2:

@@ -168,6 +168,17 @@ def reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     return first_reciprocals(ties.above[first], ties.size[first], ties.right[first], within)
 
 
+def first_rank(ties: Ties, k: int) -> FloatArray:
+    """The expected place of the first right answer; inf where the list misses all of them.
+
+    The first of r right answers in a tie of t is at place (t + 1) / (r + 1) of it in the mean.
+    """
+    first = ties.starts
+    above = ties.above[first]
+    places = above + (ties.size[first] + 1) / (ties.right[first] + 1)
+    return np.where(above == BEYOND, np.inf, places)
+
+
 def average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
     """The sum over places of P(right) E(right answers up to here | right) / place, over R.
 
@@ -228,7 +239,7 @@ def expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
 def pairs_in_order(ties: Ties, k: int) -> FloatArray:
     """The share of pairs of a right answer and another candidate in order; a tie counts half.
 
-    1 where there are no others. Pairs are counted twice, as integers: the share is exact.
+    A query without others has no weight. Pairs are counted twice, as integers: the share is exact.
     """
     others = ties.candidates - ties.answers
     most = ties.for_ties(others)  # All pairs with an answer that a list misses count as wrong.

@@ -21,8 +21,9 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from . import answer_metrics
 from .answer_metrics import BEYOND, Ties, hit_chances
-from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, increasing
-from .values import Sides
+from .averages import Sample
+from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, fail, increasing
+from .values import Sides, compute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +149,9 @@ class AnsweredQueries:
     # -- values ------------------------------------------------------------------------------------
 
     def value(self, key: Key) -> float:
-        """Return the mean over queries."""
+        """Return the mean over queries, or the median."""
+        if key.row.mean is not None:
+            return compute(key, self.first_places(key))
         tops, bases = self.sums(key)
         return float(quotients(tops.sum(), bases.sum() + self._zeros(key)))
 
@@ -158,6 +161,9 @@ class AnsweredQueries:
 
     def values_within(self, key: Key, codes: IntArray, groups: int) -> FloatArray:
         """Return the value of a key in each group of queries, by the group of each query."""
+        if key.row.mean is not None:
+            places = self.first_places(key).ranks
+            return metrics.contributions.medians_within(places, self.with_right(codes), groups)
         tops, bases = self.sums(key)
         return quotients(np.bincount(codes, tops, groups), np.bincount(codes, bases, groups))
 
@@ -178,6 +184,8 @@ class AnsweredQueries:
         See `RankedAnswers.sums`. A query without a right answer adds nothing, or 0 to the first and
         1 to the second.
         """
+        if key.row.is_of_pairs or key.adjustment in ("chance", "ratio", "index"):
+            self._check_candidates(str(key))
         answers, places = self._answers_of(key)
         tops, bases = answers.sums(key)
         base_of_others = float(self._counts_zeros(key))
@@ -197,24 +205,43 @@ class AnsweredQueries:
         answers, places = self._answers_of(key)
         columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
         # The mean is over these queries alone.
-        if places is not None and not self._counts_zeros(key):
-            columns = [column[places] for column in columns]
-            codes = codes_of(codes[places]).codes
+        has_weight = self._spread(answers.weights(key) > 0, places, self._counts_zeros(key))
+        if not has_weight.all():
+            columns = [column[has_weight] for column in columns]
+            codes = codes_of(codes[has_weight]).codes
         zeros = self._zeros(key)
         if zeros:  # Each of these queries is a unit of its own.
             added = np.array([0, 1, 0, 0])[:, None].repeat(zeros, axis=1)
             columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
             codes = np.append(codes, int(codes.max(initial=-1)) + 1 + np.arange(zeros))
         tops, bases, least, most = columns
-        merits = tops if increasing(key) else -tops
+        merits = tops if increasing(key) else np.maximum(-tops, -1e300)  # inf has no differences.
         with np.errstate(all="ignore"):
             ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
             tops = metrics.contributions.sums_by_unit(codes, tops)
             bases = metrics.contributions.sums_by_unit(codes, bases)
             mean = float(tops.sum() / bases.sum())
+        if not math.isfinite(mean):  # Of mr, where a list misses all right answers.
+            mean = math.nan
         return metrics.contributions.Contributions(
             key, mean, mean, tops, bases, merits, (ends[0], ends[1])
         )
+
+    def first_places(self, key: Key) -> Sample:
+        """Return the place of the first right answer of each query that has one."""
+        return Sample(self.right.values(key, key.kind), self.right.candidates)
+
+    def with_right(self, codes: IntArray) -> IntArray:
+        """Return the labels of the queries that have a right answer, from those of all."""
+        return codes if self._has_right is None else codes[self._has_right]
+
+    def _check_candidates(self, key: str) -> None:
+        """Refuse a key that depends on candidates of lists that nobody gave."""
+        if self.ranks.protocol.candidates is None:
+            why = "of lists it depends on what there was to order, which "
+            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
+            why += '"listed", or "all" where lists are complete'
+            fail(key, why)
 
     def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
         """Return the answers that a metric is about, and the positions of their queries, or all."""
@@ -233,9 +260,13 @@ class AnsweredQueries:
         return spread
 
     def _counts_zeros(self, key: Key) -> bool:
-        """Whether queries without answers move a value: a ratio to chance has nothing to add."""
+        """Whether queries without answers move a value: a ratio to chance has nothing to add.
+
+        They have no pairs, and no first right answer.
+        """
         is_value = key.adjustment == NO_ADJUSTMENT or key.adjustment in LEVELS
-        return self.zeros is not None and is_value and not key.row.by_answers
+        counts_zeros = bool(key.row.increasing) and not key.row.is_of_pairs
+        return self.zeros is not None and is_value and counts_zeros
 
     def _zeros(self, key: Key) -> int:
         """Return how many queries without any answer count as 0."""
@@ -243,6 +274,8 @@ class AnsweredQueries:
 
     def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
         """Return success@k for many k under an order of ties, or of all candidates."""
+        if order == "chance":
+            self._check_candidates(order)
         ties = self.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         # Queries whose first ties are alike are computed once.
@@ -428,26 +461,30 @@ class RankedAnswers:
             tops = tops - chance
             bases = self.values(key, "optimum") - chance
             # Where no order is better than another, what is left is rounding.
-            is_rounding = bases <= 1e-14
+            is_rounding = np.abs(bases) <= 1e-14
             tops = np.where(is_rounding, 0.0, tops)
             bases = np.where(is_rounding, 0.0, bases)
         else:
             bases = np.ones_like(tops)
-        weights = self._weights(key)
+        weights = self.weights(key)
         return weights * tops, weights * bases
 
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """What each query adds to the first of these sums at least, and at most."""
+        """What each query adds to the first of these sums at its worst, and at its best."""
         best = self.values(key, "optimum")
+        worst = np.zeros_like(best)
+        if not key.row.increasing:
+            worst += self.candidates - self.answers + 1
         chance = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(best)
-        weights = self._weights(key)
-        return weights * -chance, weights * (best - chance)
+        weights = self.weights(key)
+        return weights * (worst - chance), weights * (best - chance)
 
-    def _weights(self, key: Key) -> IntArray | int:
-        """What queries count in means: 0 where no candidate is wrong, if answers are counted."""
-        if not key.row.by_answers:
-            return 1
-        return self.answers * (self.candidates > self.answers)
+    def weights(self, key: Key) -> IntArray:
+        """What queries count in means: 0 in those over pairs, where no candidate is wrong."""
+        if not key.row.is_of_pairs:
+            return np.ones(len(self.queries), np.int64)
+        has_pairs = (self.candidates > self.answers).astype(np.int64)
+        return has_pairs * self.candidates if key.row.by_candidates else has_pairs
 
     def of_queries(self, codes: IntArray, argument: str = "by") -> IntArray:
         """Return the label of each query from those of its right answers, which are the same."""

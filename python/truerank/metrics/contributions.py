@@ -167,13 +167,15 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     return Contributions(key, value, mean, tops, bases, merits, (ends[0], ends[1]), chance)
 
 
-def weighted_sample(
-    tasks: RankedTasks, key: Key, codes: IntArray
-) -> tuple[Sample, FloatArray, IntArray]:
+def weighted_sample(tasks: Any, key: Key, codes: IntArray) -> tuple[Sample, FloatArray, IntArray]:
     """Return the tasks of a key: their ranks, weights with safe sums, and codes of units.
 
-    Tasks of weight 0 are left out of all metrics but count, which counts them.
+    Tasks of weight 0 are left out of all metrics but count, which counts them. Of queries the ranks
+    are those of the first right answers.
     """
+    if not isinstance(tasks, RankedTasks):
+        codes = codes_of(tasks.with_right(tasks.codes_of_units(codes, "unit"))).codes
+        return tasks.first_places(key), np.ones(len(codes)), codes
     tasks.sides.check(key.side, key)
     sample = tasks.sample(key.side, key.kind)
     mask = tasks.sides.mask(key.side)

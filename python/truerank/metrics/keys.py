@@ -437,7 +437,6 @@ RANK_KEYS = Grammar(
     rows=("side", "kind"),
     row_kinds=tuple(KINDS),
 )
-_NO_RANK = "a query has several right answers, and so no rank; reports of ranks have mr"
 # Other names of the metrics of queries: in trec_eval, pytrec_eval, ranx, ir_measures and papers, in
 # RecBole, PyTorch Geometric and pytorch-metric-learning.
 _OTHER_ANSWER_NAMES = {
@@ -448,7 +447,9 @@ _OTHER_ANSWER_NAMES = {
     "r_precision": "rprec",
     "precision": "p",
     "recall": "r",
-    "success": "hit_rate h hr hit hit_ratio",
+    "success": "hits hit_rate h hr hit hit_ratio",
+    "mr": "mean_rank meanr",
+    "median": "median_rank medr",
 }
 ANSWER_KEYS = Grammar(
     "query",
@@ -460,11 +461,7 @@ ANSWER_KEYS = Grammar(
         for metric, names in _OTHER_ANSWER_NAMES.items()
         for name in names.split()
     },
-    refused={
-        "hits": "did you mean success@k? In ranx hits are a number, not a share",
-        "sampled_recall": "did you mean sampled_hits@k:n?",
-    }
-    | dict.fromkeys(("mr", "mean_rank"), _NO_RANK),
+    refused={"sampled_recall": "did you mean sampled_hits@k:n?"},
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
     listed=(
         *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
@@ -523,7 +520,8 @@ def _read_key(key: str, unit: str) -> Key:
     if parsed.adjustment in LEVELS and parsed.kind != EXPECTED_KIND:
         fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
     is_adjusted = parsed.adjustment != NO_ADJUSTMENT
-    if unit == "task" and is_adjusted and parsed.row.chance is None:
+    has_chance = parsed.row.chance if unit == "task" else parsed.row.mean is None
+    if is_adjusted and not has_chance:
         fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
     if parsed.macro and parsed.adjustment == "z":
         why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "

@@ -76,8 +76,8 @@ class Metric:
     of_queries : str
         For a metric of queries, the name of the function of `answer_metrics` that computes the
         value of each from its ties; empty for one of ranks.
-    by_answers : bool
-        Whether a mean weights each query with its number of right answers.
+    by_candidates : bool
+        Whether a mean weights each query with its number of candidates.
     of_gains : bool
         Whether it is about all answers with a gain, whatever the level from which on one is right.
     """
@@ -97,7 +97,7 @@ class Metric:
     optimum: float = 1.0
     source: str = HOYT
     of_queries: str = ""
-    by_answers: bool = False
+    by_candidates: bool = False
     of_gains: bool = False
 
     @property
@@ -109,6 +109,11 @@ class Metric:
     def needed(self) -> str:
         """What a key must have after the name: empty where the parameter may be left out."""
         return "" if self.parameter.startswith("[") else self.parameter
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether it is of pairs of a right answer and a wrong one, which a query may lack."""
+        return self.of_queries == "pairs_in_order"
 
     @property
     def is_mean(self) -> bool:
@@ -300,7 +305,8 @@ _MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
 _CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
 _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
-_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
+_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018)"
+_HODOSH = "Hodosh, Young, Hockenmaier, Framing image description as a ranking task (2013)"
 _ZHU = METRICS["sampled_hits"].source
 # The title, the parameter, the description, the function of `answer_metrics`, and the source.
 _ROWS_OF_QUERIES = (
@@ -319,7 +325,9 @@ _ROWS_OF_QUERIES = (
     ("Success", "@k", "success at k", "success", _TREC),
     ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", "sampled_success", _ZHU),
     ("AUC", "", "area under the ROC curve", "pairs_in_order", _HANLEY),
-    ("GAUC", "", "area under the ROC curve, by right answers", "pairs_in_order", _ZHOU),
+    ("GAUC", "", "area under the ROC curve, by candidates", "pairs_in_order", _ZHOU),
+    ("MR", "", "mean rank of the first right answer", "first_rank", _HODOSH),
+    ("Median", "", "median rank of the first right answer", "first_rank", _HODOSH),
 )
 
 
@@ -332,10 +340,11 @@ def _metric_of_queries(row: tuple[str, str, str, str, str]) -> Metric:
         description=description,
         parameter=parameter,
         examples=_EXAMPLES[parameter],
-        increasing=True,
+        increasing=function != "first_rank",
+        mean=averages.median if title == "Median" else None,
         source=source,
         of_queries=function,
-        by_answers=title == "GAUC",
+        by_candidates=title == "GAUC",
         of_gains=title in ("nDCG", "DCG", "ERR"),
     )
 

@@ -301,6 +301,8 @@ def hits_curve(
         heading = f"{kind} rank"
         label = "Hits@k"
     else:
+        is_known = all(report.protocol.candidates is not None for report in models.values())
+        chance = flag("chance", chance) and is_known
         curves = {name: _success(report, kind, cutoffs) for name, report in models.items()}
         heading = "queries"
         label = "Success@k"
@@ -320,11 +322,14 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     size = len(report.queries)
+    chance = np.full(len(cutoffs), np.nan)
+    if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
+        chance = report.success_at(cutoffs, "chance")
     return Steps(
         line=report.success_at(cutoffs, cast("AnswerOrder", order)),
         low=report.success_at(cutoffs, "pessimistic"),
         high=report.success_at(cutoffs, "optimistic"),
-        chance=report.success_at(cutoffs, "chance"),
+        chance=chance,
         tasks=size,
         details=(format_count(size, "query", "queries"), _format_candidates(report)),
     )

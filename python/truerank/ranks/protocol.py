@@ -15,7 +15,7 @@ ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
 PROVENANCE = ("order", "dtype", "similarity", "lists", "ties", "device", "version", "files")
 MIXED = "mixed"
-_NAMES = ["filter_rule", "split", "gain", "misses", "answerless"]
+_NAMES = ["filter_rule", "candidates", "split", "gain", "misses", "answerless"]
 _NAMES += ["dtype", "similarity", "lists", "ties", "device", "version"]
 
 
@@ -36,8 +36,10 @@ class Protocol:
         Comparable. Which facts of these splits count where facts have further columns, such as a
         time: "fact", those that agree in all of them; "triple", whatever they hold; "columns 4",
         those that agree in these. None: facts have no further columns.
-    candidates : str
+    candidates : str or None
         Comparable. The name of the candidate set: "all", "typed", "selection of 40 (3f2a91c0)", ...
+        None: lists were ranked among all, and nobody said that these were there to order. Reports
+        of retrieval refuse what depends on it; otherwise it is "all".
     sampled : bool
         Comparable. Whether the candidates were sampled.
     nan : {"raise", "worst", "omit"}
@@ -52,7 +54,8 @@ class Protocol:
         kinds optimistic and pessimistic have the first and the last of them ("bounds"), or concern
         what is listed alone ("expected"). `answerless` is what becomes of queries without a right
         answer: "omit", they are left out of the means of the metrics of right answers, or "zero",
-        they count as 0 in all, as in trec_eval. None: the first of these.
+        they count as 0, as in trec_eval, but in those that they do not have (auc, gauc, mr,
+        median). None: the first of these.
     relevance_level : float, optional
         Comparable. From which grade on an answer is right; others have their gains in dcg, ndcg and
         err, and are wrong for all other metrics. None: all that have a grade above 0 are right.
@@ -91,7 +94,7 @@ class Protocol:
 
     filter: tuple[str, ...] = ()
     filter_rule: str | None = None
-    candidates: str = "all"
+    candidates: str | None = "all"
     sampled: bool = False
     nan: str = "raise"
     split: str | None = None
@@ -118,7 +121,6 @@ class Protocol:
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
-        _check_name("candidates", self.candidates)
         for name in _NAMES:
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
@@ -189,10 +191,14 @@ class Protocol:
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
         changes: dict[str, Any] = dict.fromkeys(unlike, MIXED)
+        if self.candidates != other.candidates:
+            changes["candidates"] = None
         return replace(self, **changes | {"files": self.files + other.files})
 
     def _comparable(self, name: str) -> Any:
         value = getattr(self, name)
+        if name == "candidates":
+            return value or "all"
         return sorted(value) if isinstance(value, tuple) else value  # Splits are a set.
 
     def __str__(self) -> str:
@@ -220,10 +226,13 @@ class Protocol:
         return printable(", ".join(words))
 
     def _candidates_in_words(self) -> str:
-        if self.candidates != "all" and self.sampled:
-            return f"candidates {self.candidates} (sampled)"
-        if self.candidates != "all":
-            return f"candidates {self.candidates}"
+        if self.candidates is None and self.lists:
+            return "candidates not given"
+        candidates = self._comparable("candidates")
+        if candidates != "all" and self.sampled:
+            return f"candidates {candidates} (sampled)"
+        if candidates != "all":
+            return f"candidates {candidates}"
         if self.sampled:
             return "sampled candidates"
         return "all candidates"

@@ -178,7 +178,7 @@ class Finding:
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
         "test candidates"; and of lists in retrieval "missing lists", "unused lists", "known in
-        lists", "short lists".
+        lists".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

@@ -59,8 +59,9 @@ class Report(Mapping[str, float], AsTable):
     The ranks of `truerank.retrieval` are of queries with several right answers each. Their values
     are means over queries, by the keys `[macro.][kind.][adjustment.]metric[@k][:p]`. Kinds are the
     expectation over ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``;
-    adjustments ``chance``, ``optimum``, ``ratio`` and ``index``. The documentation of the metrics
-    defines them: "Several right answers per query".
+    adjustments ``chance``, ``optimum``, ``ratio`` and ``index``. Those of lists, but for the
+    optimum, and auc and gauc need the candidates of the task: without them they are a KeyError. The
+    documentation of the metrics defines them: "Several right answers per query".
 
     Parameters
     ----------
@@ -257,6 +258,8 @@ class Report(Mapping[str, float], AsTable):
         kinds = grammar.listed_kinds
         if self.unit == "task" and not reporting.audit.kinds_differ(self):
             kinds = (grammar.default_kind,)
+        elif self.unit == "query" and self.protocol.candidates is None:
+            kinds = grammar.tie_kinds  # Without chance, which depends on the candidates.
         keys = []
         for side, kind, metric in itertools.product(self.sides, kinds, grammar.listed):
             keys.append(grammar.compose(side, kind, metric))
@@ -421,10 +424,7 @@ class Report(Mapping[str, float], AsTable):
 
         A report of retrieval checks ties, constant, NaN, infinite and saturated scores, and sampled
         candidates. Of lists by name it finds queries without a list, lists of queries without right
-        answers, and "known in lists": more than a quarter of what lists name is known. "short
-        lists": without given candidates, the longest list has at most a tenth of all. Chance, index
-        and auc are then those of a full ranking, which is wrong where a model ordered a few that
-        were chosen for it: `truerank.retrieval.Task` takes these as `candidates`.
+        answers, and "known in lists": more than a quarter of what lists name is known.
 
         Parameters
         ----------

@@ -14,14 +14,13 @@ from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import Axis, choice
 from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
-from ..naming import format_count, percent, public
+from ..naming import percent, public
 from ..ranks.container import check_level
 from ..ranks.protocol import Protocol
 from ..records.columns import first_names, read_elements
 from ..records.lists import Lists, read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
-from ..tasks.candidates import ALL
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .sets import check_number_of_names, read_answer_sets, without_leaks
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 
 MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
-FEW = 0.1  # Lists are short up to this share of the candidates.
 
 
 @public("truerank.retrieval")
@@ -94,7 +92,8 @@ class Task(SidedTask):
         right; they are drawn from all, or with ``among="train"`` from those of a known split,
         and with ``per="answer"`` for each right answer, not for a query once. "listed": what the
         list of each query has, and the right answer, for lists alone; one that its list misses
-        counts as 0.
+        counts as 0. Lists do not say what there was to order: of them auc, gauc, chance, ratio and
+        index need `candidates`, the impressions of each query, or "all" where lists are complete.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
     relevance_level : float, optional
         From which gain on an answer is right, as ``-l`` of trec_eval says it: metrics of right
@@ -205,7 +204,7 @@ class Task(SidedTask):
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,
-            candidates=candidate_set.name,
+            candidates=None if candidates is None else candidate_set.name,
             sampled=candidate_set.sampled is not None,
             files=sets.sources,
             gain=None if gain == GAINS[0] else gain,
@@ -409,7 +408,7 @@ class Task(SidedTask):
             Whether an entity that a list by name has twice is an error, or counts where it stands
             first, as in generated lists (beams).
         misses : {"zero", "bounds", "expected"}
-            "zero": nothing. "bounds": the mean over the places that the list leaves, of which the
+            "zero": nothing; its place is infinite. "bounds": the mean over the places that the list leaves, of which the
             first and the last are the bounds. "expected": that mean, without these bounds.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
@@ -459,17 +458,6 @@ class Task(SidedTask):
     ) -> list[reporting.Finding]:
         findings = []
         lengths: Any = np.diff(lists.indptr)
-        candidates = ranks.candidates
-        if self.protocol.candidates == ALL and len(candidates) and candidates.min():
-            longest = int(lengths.max(initial=0))
-            fewest = int(candidates.min())
-            if longest <= FEW * fewest:
-                words = (
-                    f"no list has more than {format_count(longest, 'candidate')} of {fewest:,}, "
-                    "among which chance, index and auc are; if lists order a few that were chosen, "
-                    'candidates can be those of each query, or "listed"'
-                )
-                findings.append(reporting.Finding("short lists", longest, words))
         names = int(lengths[rows].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = ranks.lengths  # They are without what is known.

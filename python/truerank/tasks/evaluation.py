@@ -179,6 +179,8 @@ def join_sides(task: Task, ranks_of_sides: Iterable[Ranks], **fields: Any) -> Ra
             protocol = parts[-1].protocol  # It was checked, and is as quick to join as one.
         else:  # Files of the task come before those of its scores.
             fields["files"] = task.protocol.files + ranks.protocol.files + files
+            if ranks.protocol.lists is None:  # Scores are of all, if nothing else was said.
+                fields["candidates"] = task.protocol.candidates or ranks.protocol.candidates
             protocol = ranks.with_protocol(**fields).protocol
             level = task.protocol.relevance_level
             if level is not None:  # No gain of a part of a task need reach it.

@@ -1,0 +1,308 @@
+"""What there was to order: auc, gauc and chance of lists need it; first right answers do not."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import retrieval as oracle
+from support.examples import examples
+from support.refusals import refusal
+from truerank.retrieval import Sampled, Task
+
+RIGHT = {0: [1], 1: [2]}
+LISTS = {0: [3, 1, 4], 1: [2, 5, 6]}
+COMPLETE = {q: [*listed, *sorted(set(range(9)) - set(listed))] for q, listed in LISTS.items()}
+THREE = {0: [0], 1: [0, 1, 2], 2: [0]}
+SHOWN = {0: range(2), 1: range(4), 2: range(8)}
+ORDERS = {0: [1, 0], 1: [0, 3, 1, 2], 2: [1, 2, 0, 3, 4, 5, 6, 7]}
+WITHOUT_CANDIDATES = ("auc", "gauc", "optimum.auc", "chance.mrr", "index.map", "ratio.ndcg@10")
+ALL_RIGHT = Task({0: [1, 2], 1: [2]}, entities=9, candidates={0: [1, 2], 1: [2, 5, 6]})
+
+
+def area(right: Any, listed: Any) -> float:
+    """Return the share of pairs in order, of a list that has all its candidates."""
+    is_right = np.isin(listed, right)
+    pairs = np.subtract.outer(np.flatnonzero(~is_right), np.flatnonzero(is_right)) > 0
+    return float(pairs.mean()) if pairs.size else math.nan
+
+
+# -- what there was to order -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", WITHOUT_CANDIDATES)
+@pytest.mark.parametrize("misses", ["zero", "bounds", "expected"])
+def test_lists_without_candidates_have_none(key: str, misses: str) -> None:
+    task = Task(RIGHT, entities=1000, groups=["x", "y"])
+    found = task.evaluate_lists(LISTS, misses=misses)
+    words = f"{key}': of lists it depends on what there was to order, .* candidates=.* says: "
+    words += r"{query: \[...\]}, as impressions, \"listed\", or \"all\" where lists are complete"
+    calls: list[Any] = [found.__getitem__, found.per_query, found.interval, found.group_values]
+    calls += [found.table, found.groups["x"].__getitem__, tr.report(found.ranks).__getitem__]
+    for call in calls[: 4 if "." in key else 7]:
+        refusal(KeyError, words, call, key)
+    refusal(KeyError, words, tr.compare, found, found, metric=key)
+    refusal(KeyError, words, tr.table, {"a": found}, [key])
+
+
+def test_default_tables_leave_chance_out() -> None:
+    """Of lists without candidates, and of ranks that are joined with theirs."""
+    task = Task(RIGHT, entities=1000)
+    listed = task.evaluate_lists(LISTS)
+    assert not [key for key in listed if key.startswith(("chance", "index"))]
+    assert not listed.audit()
+    assert "candidates not given" in str(listed.audit())
+    for text in (listed.to_text(), listed.to_json(), str(tr.table({"a": listed}))):
+        assert "index" not in text
+    words = "chance': of lists"
+    refusal(KeyError, words, listed.success_at, [1], "chance")
+    refusal(KeyError, "chance.mrr': of lists", listed.to_text, kinds=["chance"])
+    scores = np.zeros((2, 1000))
+    scored = task.evaluate_scores(scores)
+    assert (scored.protocol.candidates, scored["auc"]) == ("all", 0.5)
+    assert "index.mrr" in list(scored)
+    assert tr.compare(listed, scored).units == 2  # they are of one protocol
+    assert listed.protocol.fingerprint == scored.protocol.fingerprint
+    parts = [task[:1].evaluate_scores(scores[:1]), task[1:].evaluate_lists(LISTS)]
+    for order in (parts, parts[::-1]):
+        joined = tr.report(tr.concatenate([part.ranks for part in order]))
+        refusal(KeyError, "auc': of lists", joined.__getitem__, "auc")
+
+
+def test_saved_ranks_know_it(tmp_path: Any) -> None:
+    Task(RIGHT, entities=1000).evaluate_lists(LISTS).ranks.save(tmp_path / "ranks.npz")
+    loaded = tr.report(tr.load(tmp_path / "ranks.npz"))
+    refusal(KeyError, "auc': of lists", loaded.__getitem__, "auc")
+
+
+@pytest.mark.parametrize(
+    ("entities", "candidates", "lists", "expected"),
+    [
+        (1000, LISTS, LISTS, 0.75),  # impressions
+        (1000, "listed", LISTS, 0.75),
+        (1000, "all", LISTS, (998 + 999) / 2 / 999),  # the rest is below, as the user says
+        (9, "all", COMPLETE, np.mean([area(RIGHT[q], COMPLETE[q]) for q in RIGHT])),
+        (9, range(9), COMPLETE, np.mean([area(RIGHT[q], COMPLETE[q]) for q in RIGHT])),
+    ],
+)
+def test_candidates_say_it(entities: int, candidates: Any, lists: Any, expected: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task = Task(RIGHT, entities=entities, candidates=candidates)
+        found = task.evaluate_lists(lists)
+        assert found["auc"] == found["gauc"] == pytest.approx(expected, rel=1e-14)
+        assert found["index.auc"] == pytest.approx(2 * expected - 1, rel=1e-12)
+        assert "index.mrr" in dict(found)
+        assert not found.audit()
+
+
+def test_sampled_candidates_say_it() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task = Task(RIGHT, entities=1000, candidates=Sampled(5))
+        chosen = task.answers.candidates
+        assert chosen is not None
+        drawn = np.split(chosen.indices, chosen.indptr[1:-1])
+        lists = {q: drawn[q][::-1].tolist() for q in RIGHT}
+        found = task.evaluate_lists(lists)
+        areas = [area(RIGHT[q], listed) for q, listed in lists.items()]
+        assert found["auc"] == pytest.approx(np.mean(areas))
+
+
+# -- auc and gauc ----------------------------------------------------------------------------------
+
+
+def test_a_query_without_pairs_has_no_auc() -> None:
+    lists = {0: [1, 2], 1: [5, 2, 6]}
+    for misses in ("zero", "bounds", "expected"):
+        found = ALL_RIGHT.evaluate_lists(lists, misses=misses)
+        for report in (found, tr.report(found.ranks.with_protocol(answerless="zero"))):
+            assert (report["auc"], report["gauc"], report["index.auc"]) == (0.5, 0.5, 0)
+            assert report["chance.auc"] == 0.5
+            assert report.per_query("auc").tolist() == pytest.approx([np.nan, 0.5], nan_ok=True)
+            assert report.interval("auc").units == 1
+    with pytest.warns(UserWarning, match="1 of 2 queries with right answers have no list"):
+        found = ALL_RIGHT.evaluate_lists({1: lists[1]})
+    assert found["auc"] == 0.5
+    alone = ALL_RIGHT[:1].evaluate_lists({0: [1, 2]})
+    assert math.isnan(alone["auc"])
+    assert math.isnan(alone.interval("gauc").value)
+    by_group = Task({0: [1, 2], 1: [2]}, entities=2 + 1, groups=["x", "y"], candidates=[1, 2])
+    found = by_group.evaluate_lists({0: [1, 2], 1: [2, 1]})
+    assert found.group_values("auc") == pytest.approx({"x": np.nan, "y": 1.0}, nan_ok=True)
+    assert (found["macro.auc"], found.macro_left_out("auc")) == (1, 1)
+
+
+def test_gauc_weighs_queries_by_their_candidates() -> None:
+    """As Zhou et al. (2018) and FuxiCTR do: an impression is a candidate that was shown."""
+    found = Task(THREE, entities=8, candidates=SHOWN).evaluate_lists(ORDERS)
+    areas = np.array([area(THREE[q], ORDERS[q]) for q in THREE])
+    assert found["gauc"] == pytest.approx(np.average(areas, weights=[2, 4, 8]), rel=1e-14)
+    assert found["gauc"] == pytest.approx(0.503, abs=5e-4)
+    assert found["auc"] == pytest.approx(areas.mean(), rel=1e-14)
+    assert (found["chance.gauc"], found["index.gauc"]) == (
+        pytest.approx(0.5),
+        pytest.approx(2 * found["gauc"] - 1),
+    )
+
+
+@st.composite
+def impressions(draw: st.DrawFn) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Draw right answers and orders of some candidates, which may all be right."""
+    right = {}
+    orders = {}
+    for query in range(draw(st.integers(2, 8))):
+        order = draw(st.permutations(range(draw(st.integers(1, 6)))))
+        chosen = draw(st.lists(st.sampled_from(order), min_size=1, unique=True))
+        right[query] = chosen
+        orders[query] = list(order)
+    return right, orders
+
+
+@given(impressions())
+@examples(30)
+def test_impressions_are_those_of_plain_numpy(problem: Any) -> None:
+    """The values, intervals, groups and comparisons of auc and gauc."""
+    right, orders = problem
+    labels = [query % 2 for query in right]
+    task = Task(right, entities=6, candidates=orders, groups=labels)
+    found = task.evaluate_lists(orders)
+    worse = task.evaluate_lists({q: order[::-1] for q, order in orders.items()})
+    areas = np.array([area(right[q], order) for q, order in orders.items()])
+    has_pairs = ~np.isnan(areas)
+    sizes = np.array([len(order) for order in orders.values()])
+    for key, weights in (("auc", np.ones(len(sizes))), ("gauc", sizes)):
+        chosen, of_chosen = areas[has_pairs], weights[has_pairs]
+        expected = np.average(chosen, weights=of_chosen) if len(chosen) else math.nan
+        assert found[key] == pytest.approx(expected, nan_ok=True)
+        values = found.group_values(key)
+        for label in set(labels):
+            is_in = has_pairs & (np.array(labels) == label)
+            group = np.average(areas[is_in], weights=weights[is_in]) if is_in.any() else math.nan
+            assert values[label] == pytest.approx(group, nan_ok=True)
+            assert found.groups[label][key] == pytest.approx(group, nan_ok=True)
+        if not len(chosen):
+            continue
+        interval = found.interval(key)
+        assert (interval.units, interval.value) == (len(chosen), pytest.approx(expected))
+        pair = tr.compare(found, worse, metric=key)
+        assert (pair.units, pair.value_b) == (len(chosen), pytest.approx(1 - expected))
+
+
+@given(impressions())
+@examples(20)
+def test_mind(problem: Any) -> None:
+    """The four metrics of MIND's own evaluation."""
+    right, orders = problem
+    found = Task(right, entities=6, candidates=orders).evaluate_lists(orders)
+    assert found.ranks.queries is not None
+    queries = found.ranks.queries.codes
+    means = np.bincount(queries, 1 / found.ranks.realistic) / np.bincount(queries)
+    of_mind = []
+    gains = []
+    for query, order in orders.items():
+        clicks = np.isin(order, right[query])
+        of_mind.append((clicks / np.arange(1, len(order) + 1)).sum() / clicks.sum())
+        discounts = 1 / np.log2(np.arange(2, len(order) + 2))[:5]
+        gains.append((clicks[:5] * discounts).sum() / discounts[: clicks.sum()].sum())
+    assert means.mean() == pytest.approx(np.mean(of_mind))
+    assert found["ndcg@5"] == pytest.approx(np.mean(gains))
+
+
+# -- the first right answer ------------------------------------------------------------------------
+
+
+def test_hits_are_successes() -> None:
+    found = Task(THREE, entities=8, candidates=SHOWN).evaluate_lists(ORDERS)
+    for k in (1, 2, 3):
+        assert found[f"hits@{k}"] == found[f"success@{k}"]
+    assert found["index.hits@1"] == found["index.success@1"]
+    assert str(found.interval("hits@1")).startswith("hits@1 0.333 ")
+    assert found.table("hits@1").columns[-1].heading.startswith("Success@1")
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=5, max_size=5), min_size=1), st.data())
+@examples(30)
+def test_mean_and_median_rank_are_those_of_the_first(
+    scores: list[list[int]], data: st.DataObject
+) -> None:
+    """Of a tie they are the mean over its orders, as of image-text retrieval without ties."""
+    answers = st.lists(st.integers(0, 4), min_size=1, unique=True)
+    right = {q: data.draw(answers) for q in range(len(scores))}
+    found = Task(right, entities=5).evaluate_scores(np.array(scores))
+    for kind in ("expected", "optimistic", "pessimistic"):
+        places = []
+        for q, row in enumerate(scores):
+            gains = [int(j in right[q]) for j in range(5)]
+            places.append(oracle.values_by_order("mr", row, gains)[kind])
+        assert found.per_query(f"{kind}.mr") == pytest.approx(places)
+        assert found.per_query(f"{kind}.median") == pytest.approx(places)
+        assert found[f"{kind}.mr"] == pytest.approx(np.mean(places))
+        assert found[f"{kind}.median"] == pytest.approx(np.median(places))
+
+
+def test_image_text_retrieval() -> None:
+    """Five captions of an image, and one image of a caption, as in the code of VSE++."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, 200))
+    captions = {image: list(range(5 * image, 5 * image + 5)) for image in range(40)}
+    order = np.argsort(-scores, axis=1)
+    firsts = np.array([np.flatnonzero(order[i] // 5 == i)[0] for i in range(40)])
+    task = Task(captions, entities=200, groups=["a", "b"] * 20)
+    found = task.evaluate_scores(scores)
+    assert found["median"] == np.median(firsts) + 1
+    assert found["mr"] == pytest.approx(firsts.mean() + 1)
+    assert found["hits@10"] == (firsts < 10).mean()
+    assert found.group_values("median") == {
+        "a": np.median(firsts[::2]) + 1,
+        "b": np.median(firsts[1::2]) + 1,
+    }
+    assert found["macro.median"] == np.mean(list(found.group_values("median").values()))
+    assert found["chance.mr"] == pytest.approx(201 / 6)
+    assert found["index.mr"] == pytest.approx((201 / 6 - found["mr"]) / (201 / 6 - 1))
+    of_first = tr.Ranks(firsts, np.ones(40, int), 200)  # a task for each image
+    for key in ("mr", "median"):
+        ours, theirs = found.interval(key), tr.report(of_first).interval(key)
+        assert (ours.low, ours.high, ours.method) == (
+            pytest.approx(theirs.low),
+            pytest.approx(theirs.high),
+            theirs.method,
+        )
+    assert "MR \u2193  Median \u2193" in found.to_text(["mr", "median"])
+    other = task.evaluate_scores(rng.normal(size=(40, 200)))
+    pair = tr.compare(found, other, metric="mr")
+    assert pair.estimate == pytest.approx(found["mr"] - other["mr"])
+    assert pair.wins + pair.ties + pair.losses == 40
+    words = "metric: median is no mean over units; compare mrr, mr or hits@k"
+    refusal(ValueError, words, tr.compare, found, other, metric="median")
+    refusal(KeyError, "median has no chance model", found.__getitem__, "index.median")
+
+
+def test_misses_have_no_place_where_they_count_as_0() -> None:
+    """As in mrr, whose 0 is 1 / inf; among the places that a list leaves they have their mean."""
+    qrels = {q: [q] for q in range(4)}
+    lists = {0: [0, 5], 1: [5, 1], 2: [5, 2], 3: [5, 6]}
+    task = Task(qrels, entities=8)
+    zero = task.evaluate_lists(lists)
+    assert (zero["mr"], zero["median"], zero["mrr"]) == (math.inf, 2, 0.5)
+    assert math.isnan(zero.interval("mr").value)
+    bounds = zero.interval("median")
+    assert (bounds.value, bounds.low, bounds.high) == (2, 1, math.inf)
+    assert math.isnan(tr.compare(zero, zero, metric="mr").p_value)
+    bounded = task.evaluate_lists(lists, misses="bounds")
+    left = [3, 4, 5, 6, 7, 8]
+    assert bounded.per_query("mr").tolist() == [1, 2, 2, np.mean(left)]
+    assert bounded.per_query("optimistic.mr")[3] == left[0]
+    assert bounded.per_query("pessimistic.mr")[3] == left[-1]
+    listed = Task(qrels, entities=8, candidates="listed").evaluate_lists(lists)
+    assert listed["median"] == 2
+    missed = task[2:].evaluate_lists({q: [5, 6] for q in (2, 3)})
+    assert missed["median"] == math.inf
+    assert missed.interval("median").method == "none"
