@@ -112,7 +112,8 @@ def keys(draw: st.DrawFn, grammar: Grammar) -> Key:
         for word in grammar.defaults
     }
     found["macro"] = draw(st.booleans())
-    if grammar is RANK_KEYS and METRICS[row.name].chance is None:
+    has_chance = METRICS[row.name].chance if grammar is RANK_KEYS else row.name != "median"
+    if not has_chance:
         found["adjustment"] = "none"
     assume(not (found["macro"] and found["adjustment"] == "z"))
     assume(found["adjustment"] not in ("chance", "optimum") or found["kind"] == "expected")

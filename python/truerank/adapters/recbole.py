@@ -59,11 +59,10 @@ class RankEvaluator(recbole.Collector):
     Items that score -inf are masked, as RecBole masks the padding and the history of a user, and
     in sampled evaluation all that is not sampled: these are no candidates, unless they are
     positive. Of the formulas of RecBole (`recbole.evaluator.metrics`) `map@k` divides by min(k, R)
-    for R positive items, `gauc` is the mean of the AUC of each user, weighted by R (that of a
-    report is weighted by candidates), without users all of whose items are positive, and `auc` is
-    that of all scores as one list. Positive items
-    that tie with others get the mean over all orders of the tie; RecBole has the order of
-    `torch.topk`, but takes the mean for GAUC and AUC.
+    for R positive items, and `auc` is that of all scores as one list. `gauc` is the mean of the AUC
+    of each user, weighted by R, without users all of whose items are positive; that of a report is
+    weighted by candidates. Positive items that tie with others get the mean over all orders of the
+    tie; RecBole has the order of `torch.topk`, but takes the mean for GAUC and AUC.
 
     Examples
     --------

@@ -408,8 +408,9 @@ class Task(SidedTask):
             Whether an entity that a list by name has twice is an error, or counts where it stands
             first, as in generated lists (beams).
         misses : {"zero", "bounds", "expected"}
-            "zero": nothing; its place is infinite. "bounds": the mean over the places that the list leaves, of which the
-            first and the last are the bounds. "expected": that mean, without these bounds.
+            "zero": nothing; its place is infinite. "bounds": the mean over the places that the list
+            leaves, of which the first and the last are the bounds. "expected": that mean, without
+            these bounds.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
