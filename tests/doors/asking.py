@@ -6,15 +6,17 @@ import contextlib
 import re
 import resource
 import signal
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from doors.calls import Call
 from doors.counting_calls import counting_calls, ranks_calls, vector_calls
-from doors.odd_values import OddValue
+from doors.odd_values import Maker, OddValue
 from doors.report_calls import compat_calls, metric_calls, report_calls, shown_calls
 from doors.task_calls import alignment_calls, link_prediction_calls, retrieval_calls
 from support.examples import ONE_OF
@@ -41,12 +43,26 @@ CALLED = {
 # and of all where a share will do.
 STEPS = {"page.save": 12 * ONE_OF}
 SECONDS = 20  # of a single call
+LONGEST = 6000  # characters of a message
 MEMORY = 2 << 30  # that a call may take beyond what there is
 
 
 def all_calls(folder: Path) -> dict[str, Call]:
     """Return the good calls of all rooms by name; their files are in a folder."""
     return {call.name: call for room in ROOMS for call in room(folder)}
+
+
+kept_calls = cache(lambda: all_calls(Path(tempfile.mkdtemp())))
+
+
+def ask(name: str, odd: list[tuple[int, Maker]]) -> None:
+    """Give several arguments of a function odd values; what it writes is removed."""
+    call = kept_calls()[name]
+    parameters = sorted(call.parameters())
+    values = {parameters[place % len(parameters)]: make() for place, make in odd}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), limits():
+        fault = fault_of(call, values)
+    assert not fault, f"{name}({values}): {fault}"
 
 
 @contextlib.contextmanager
@@ -92,8 +108,9 @@ def fault_of(call: Call, odd: dict[str, Any]) -> str:
     except ImportError as error:  # of a library that the value asks for
         return "" if "pip install" in str(error) else str(error)
     except InputError as error:
-        if not any(re.search(rf"\b{name}\b", str(error)) for name in names):
-            return f"names no argument: {error}"
+        is_named = any(re.search(rf"\b{name}\b", str(error)) for name in names)
+        if not is_named or len(str(error)) > LONGEST:
+            return f"names no argument, or says too much: {error}"
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
     return ""

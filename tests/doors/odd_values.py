@@ -7,6 +7,7 @@ are named beside them: a value whose library is not installed is left out.
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -17,7 +18,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 
+Maker = Callable[[], Any]
 HUGE = 1 << 50  # entries that are declared and that no memory holds
 
 
@@ -25,7 +28,7 @@ class OddValue(NamedTuple):
     """A name, what makes the value, and the library that it needs; empty: numpy is enough."""
 
     name: str
-    make: Callable[[], Any]
+    make: Maker
     library: str = ""
 
     @property
@@ -37,7 +40,7 @@ class OddValue(NamedTuple):
 def _table(library: str, values: dict[str, Callable[[Any], Any]]) -> list[OddValue]:
     """Return values that are made by a library, which is imported when they are."""
 
-    def maker(make: Callable[[Any], Any]) -> Callable[[], Any]:
+    def maker(make: Callable[[Any], Any]) -> Maker:
         return lambda: make(import_module(library))
 
     name = library.partition(".")[0]
@@ -51,6 +54,18 @@ class _Anything:
         pass
 
 
+def _recursive() -> list[Any]:
+    values: list[Any] = []
+    values.append(values)
+    return values
+
+
+def _damaged(sparse: Any) -> Any:
+    damaged = sparse.csr_array(([1.0], ([0], [3])), (3, 4))
+    damaged.indices[0] = -7
+    return damaged
+
+
 def _labels() -> Any:
     return np.array(["a", "b", "c"], dtype=object)
 
@@ -59,7 +74,7 @@ def _masked(data: Any) -> Any:
     return np.ma.masked_array(data, mask=[False, True, False])
 
 
-PLAIN: dict[str, Callable[[], Any]] = {
+PLAIN: dict[str, Maker] = {
     "None": lambda: None,
     "True": lambda: True,
     "a float": lambda: 0.5,
@@ -67,11 +82,18 @@ PLAIN: dict[str, Callable[[], Any]] = {
     "NaN": lambda: math.nan,
     "a negative integer": lambda: -1,
     "an integer of 63 bits": lambda: 1 << 62,
+    "an integer of 64 bits": lambda: 1 << 63,
     "an integer beyond 64 bits": lambda: 1 << 70,
+    "infinity": lambda: -math.inf,
+    "the least float": lambda: 5e-324,
     "a fraction": lambda: Fraction(1, 3),
     "a complex number": lambda: 1j,
     "a word": lambda: "nothing-of-that-name",
     "no letters": lambda: "",
+    "a NUL": lambda: "\0",
+    "half of a pair of surrogates": lambda: "\udcff",
+    "a metric": lambda: "mr",
+    "a cutoff of 5,000 digits": lambda: "hits@" + "9" * 5000,
     "bytes": lambda: b"bytes",
     "a path that is not there": lambda: Path("not") / "there.tsv",
     "an empty list": list,
@@ -81,7 +103,12 @@ PLAIN: dict[str, Callable[[], Any]] = {
     "a dict of lists": lambda: {0: [1, 2]},
     "a set": lambda: {0, 1},
     "a generator": lambda: (number for number in (0, 1)),
+    "a range": lambda: range(3),
     "a huge range": lambda: range(1 << 62),
+    "a list that contains itself": _recursive,
+    "a view of memory": lambda: memoryview(b"\0\1\2"),
+    "an array of the standard library": lambda: array.array("q", [0, 1, 2]),
+    "a type of numpy": lambda: np.dtype("f4"),
     "rows of unequal length": lambda: [[0, 1], [2]],
     "None in a list": lambda: [None, None],
     "labels in a list": lambda: ["a", "b"],
@@ -95,7 +122,7 @@ PLAIN: dict[str, Callable[[], Any]] = {
     "an object with attributes": lambda: SimpleNamespace(shape=3, dtype="int64"),
 }
 
-ARRAYS: dict[str, Callable[[], Any]] = {
+ARRAYS: dict[str, Maker] = {
     "a 0-d array": lambda: np.array(1),
     "an empty array": lambda: np.zeros(0),
     "an empty matrix": lambda: np.zeros((0, 3)),
@@ -106,6 +133,12 @@ ARRAYS: dict[str, Callable[[], Any]] = {
     "integers of 64 bits": lambda: np.array([1 << 63, 1], dtype=np.uint64),
     "booleans": lambda: np.array([True, False, True]),
     "a mask of integers": lambda: np.array([0, 1, 1, 1]),
+    "numbers as objects": lambda: np.array([1, 2], dtype=object),
+    "numbers that overflow in a sum": lambda: np.array([1e308, 1e308]),
+    "33 dimensions": lambda: np.zeros((1,) * 33, np.int64),
+    "a matrix of numpy": lambda: np.array([[0, 1, 2]]).view(np.matrix),
+    "bytes of three": lambda: np.zeros((3, 4), "S3"),
+    "raw bits": lambda: np.zeros((3, 4), "V3"),
     "complex numbers": lambda: np.array([1j, 2.0, 3.0]),
     "labels as objects": _labels,
     "labels as a matrix": lambda: np.array([["a", "b", "c"]]),
@@ -117,6 +150,14 @@ ARRAYS: dict[str, Callable[[], Any]] = {
     "an array that declares 2**50 entries": lambda: np.broadcast_to(np.int64(0), (HUGE,)),
     "a matrix that declares 2**50 columns": lambda: np.broadcast_to(np.float32(0), (3, HUGE)),
 }
+
+# Selections, and what is amiss with their starts.
+STARTS = ([0, 1, 2, 9], [0, 2, 1, 3], [1, 2, 3, 3], [0, -1, 2, 3], [0, 2**63 - 1, -(2**63), 3], [0])
+SELECTIONS: dict[str, Maker] = {
+    f"a selection that starts at {starts}": lambda starts=starts: (np.array(starts), np.arange(3))
+    for starts in STARTS
+}
+SELECTIONS["a selection with lists"] = lambda: (np.array([0, 3]), np.arange(3), np.array([0, 0, 1]))
 
 PANDAS: dict[str, Callable[[Any], Any]] = {
     "a Series": lambda pd: pd.Series([0, 1, 2]),
@@ -144,6 +185,8 @@ ARROW: dict[str, Callable[[Any], Any]] = {
 }
 
 SPARSE: dict[str, Callable[[Any], Any]] = {
+    "a damaged one": _damaged,
+    "a matrix without entries": lambda sparse: sparse.csr_matrix((9, 9)),
     "a matrix in COO": lambda sparse: sparse.coo_matrix(np.eye(3)),
     "an array in LIL": lambda sparse: sparse.lil_array(np.eye(2, 3)),
 }
@@ -156,10 +199,27 @@ TORCH: dict[str, Callable[[Any], Any]] = {
     "of no dimensions": lambda torch: torch.tensor(1),
 }
 
-ODD = [OddValue(name, make) for name, make in (PLAIN | ARRAYS).items()]
+ODD = [OddValue(name, make) for name, make in (PLAIN | ARRAYS | SELECTIONS).items()]
 ODD += _table("pandas", PANDAS) + _table("scipy.sparse", SPARSE)
 # What the README's test line does not install.
 ODD_OF_TOOLKITS = _table("polars", POLARS) + _table("pyarrow", ARROW) + _table("torch", TORCH)
+
+
+def containers(members: st.SearchStrategy[Maker]) -> st.SearchStrategy[Maker]:
+    """Draw what makes a list, a tuple or a dict of what others make."""
+    few = st.lists(members, min_size=1, max_size=3)
+    kinds = st.sampled_from([list, tuple, lambda values: dict(enumerate(values)), by_name])
+    return st.builds(lambda kind, made: lambda: kind([make() for make in made]), kinds, few)
+
+
+def by_name(values: list[Any]) -> dict[str, Any]:
+    """Return values by names that arguments and labels have."""
+    return dict(zip(["tail", "a", "q"], values, strict=False))
+
+
+# Several odd values, each with a number that chooses an argument.
+MAKERS = st.recursive(st.sampled_from([value.make for value in ODD]), containers, max_leaves=4)
+ODD_ARGUMENTS = st.lists(st.tuples(st.integers(0, 20), MAKERS), max_size=3)
 
 
 def in_other_forms(values: Any) -> Iterator[tuple[str, Any]]:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from doors.asking import faults_of
+from doors.asking import ask, faults_of
 from doors.calls import Call, expected_calls
-from doors.odd_values import ODD, in_other_forms
+from doors.odd_values import ODD, ODD_ARGUMENTS, Maker, in_other_forms
 from truerank.errors import InputError
 
 pytestmark = pytest.mark.python_only
@@ -28,6 +30,16 @@ def test_odd_values_are_taken_or_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert faults_of(calls[name], ODD) == {}
+
+
+@given(
+    st.sampled_from(
+        sorted(expected_calls() - {"page.save"})
+    ),  # which takes a hundred times as long
+    ODD_ARGUMENTS,
+)
+def test_several_odd_values_at_once(name: str, odd: list[tuple[int, Maker]]) -> None:
+    ask(name, odd)
 
 
 def plain(value: Any) -> Any:

@@ -234,6 +234,21 @@ def test_groups_that_there_are_not(sided: Ranks) -> None:
     refusal(KeyError, r"which has 0, 1, .*, 9, \.\.\.$", many.groups.__getitem__, 11)
 
 
+def test_messages_name_large_numbers_by_their_digits(sided: Ranks) -> None:
+    words = "^value: .* got an integer of about 5,001 digits$"
+    refusal(ValueError, words, tr.adjust, "mr", 10**5000, candidates=[3])
+    words = "k must be a whole number >= 1, got one of"
+    refusal(KeyError, words, tr.chance, "hits@" + "9" * 5000, [3])
+    words = "^metrics: expected several keys, got ndarray$"
+    refusal(TypeError, words, report(sided).to_markdown, np.array(3))
+
+
+def test_sides_may_have_long_names() -> None:
+    measured = report(Ranks([0, 1], [1, 1], [5, 5], side=["m" * 5000, "tail"]))
+    assert measured["m" * 5000 + ".amri"] == measured["m" * 5000 + ".index.mr"] == 1
+    refusal(KeyError, "no side", measured.__getitem__, "m" * 10**6 + ".mrr")
+
+
 def test_reports_of_reports(sided: Ranks) -> None:
     """A report stands for its ranks and weights; several are a list, which `table` takes."""
     measured = report(sided, weights=range(1, 1 + len(sided)))
