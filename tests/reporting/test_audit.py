@@ -12,7 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, concatenate, evaluate, load, rank_lists, report, table
+from truerank import (
+    Protocol,
+    RankCounter,
+    Ranks,
+    TopK,
+    alignment,
+    concatenate,
+    evaluate,
+    load,
+    rank_against,
+    rank_embeddings,
+    rank_lists,
+    report,
+    table,
+)
 from truerank.link_prediction import Task
 from truerank.reporting.audit import MESSAGES, OTHER_ORDERS
 
@@ -285,6 +299,28 @@ def test_a_mask_that_hides_the_targets_asks_for_no_order(
         (finding,) = evaluate(given_scores, TRUE, **options).audit("worse than chance")
         assert finding.message.endswith(end)
     assert evaluate(masked(GOOD, -math.inf, shift=1), TRUE).audit("worse than chance") == []
+
+
+def test_masked_targets_are_said_whatever_counts_them() -> None:
+    scores = masked(GOOD, -math.inf)
+    true = scores[np.arange(60), TRUE]
+    counter = RankCounter(true, TRUE, candidates=50)
+    counter.update(scores[:, 30:], start=30)
+    counter.update(scores[:, :30], start=0)
+    bias = np.where(np.arange(50) < 20, -math.inf, 0)
+    vectors = rank_embeddings(GOOD, np.eye(50), np.arange(60) % 20, bias=bias)
+    pairs = alignment.Task([(i, i) for i in range(50)], left=60, right=50)
+    for ranks, number in (
+        (counter.ranks(), 60),
+        (rank_against(true, scores[:, :9] + 99), 60),
+        (vectors, 60),
+        (rank_lists(*TopK(np.tile(np.arange(50), (60, 1)), scores), TRUE, candidates=50), 60),
+        (pairs.evaluate_scores(scores).ranks, 100),
+    ):
+        assert ranks.masked is not None
+        assert np.count_nonzero(ranks.masked) == number
+    others = masked(GOOD, -math.inf, shift=1)  # The true scores are good.
+    assert rank_against(others[np.arange(60), TRUE], others).masked is None
 
 
 def test_masked_targets_are_said_of_tasks_and_their_parts(tmp_path: Path) -> None:

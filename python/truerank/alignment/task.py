@@ -743,10 +743,11 @@ def rank_matrix(
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
-    return [
-        count.job.ranks(count.final_counts(), store.dtype, store.files)
-        for count in (forward, backward)
-    ]
+    ranks = []
+    for count in (forward, backward):
+        counted = count.job.ranks(count.final_counts(), store.dtype, store.files)
+        ranks.append(count.job.mark_masked(counted, count.store))
+    return ranks
 
 
 def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     # The core takes scores, or vectors whose scores it makes.
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
+FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
 _TASKS_AT_A_TIME = 1 << 16
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
@@ -161,6 +162,8 @@ class Job:
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
+        if "masked" in counts:
+            arrays["masked"] = counts["masked"]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         rules = self.rules
@@ -171,10 +174,11 @@ class Job:
     def mark_masked(self, ranks: Ranks, scores: _core.Scores | Store) -> Ranks:
         """Mark tasks whose true score is the last that there can be, where there are any.
 
-        Only the true scores are read that no candidate is below. Those on a device stay there.
+        Only the true scores are read that no candidate is below; none where a device has counted,
+        or where they were known before. Few tasks are not asked.
         """
-        is_on_device = not isinstance(scores, _core.Scores) and bool(scores.device)
-        if is_on_device:
+        is_known = ranks.protocol.device not in (None, getattr(scores, "host_place", None))
+        if len(ranks) <= FEW_TASKS or is_known or ranks.masked is not None:
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)

@@ -116,6 +116,7 @@ def final_counts(
 ) -> dict[str, IntArray]:
     """Add the true candidates; return new counts of all tasks, with those of an audit.
 
+    Where true scores are the last that there can be, "masked" says of which tasks.
     A true score that is NaN is the last of all; only the rule "worst" allows it.
     """
     is_nan = are_nan(true_scores)
@@ -131,10 +132,13 @@ def final_counts(
         tied[is_nan] = 1
     if rules.nan == "omit":
         candidates = numbers
-    final = {"above": above, "tied": tied, "candidates": candidates}
+    final: dict[str, Any] = {"above": above, "tied": tied, "candidates": candidates}
+    keys, bottom, top, floating = true_scores.keys()
+    is_last = floating & (keys == (top if rules.is_ascending else bottom))
+    if is_last.any():
+        final["masked"] = is_last
     if not rules.audit:
         return final
-    keys, bottom, top, floating = true_scores.keys()
     is_infinite = floating & ((keys == bottom) | (keys == top))
     total = {name: counts[name].copy() for name in ("differing", "nan", *ODD_FIELDS)}
     true = {

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..inputs.rules import IoMode
     from ..ranks.container import Ranks
 
-FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
-
 
 @public("truerank")
 @with_options(RuleOptions)
@@ -155,10 +153,7 @@ def rank(
         refuse_permutations(matrix)
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
-        ranks = job.ranks(job.counts_of(matrix), matrix.dtype)
-        if len(job.targets) <= FEW_TASKS:  # A call for one row stays short.
-            return ranks
-        return job.mark_masked(ranks, matrix)
+        return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
     from .driver import count_scores, prepare_where_they_are
 
     tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}

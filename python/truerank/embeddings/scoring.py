@@ -254,7 +254,7 @@ def rank_open_embeddings(
     """
     job = embeddings.job(targets, rows, filter, candidates, rules)
     counts = embeddings.counts(job, **counting).checked(job)
-    return embeddings.ranks(job, counts.arrays, counts.place)
+    return job.mark_masked(embeddings.ranks(job, counts.arrays, counts.place), embeddings)
 
 
 @public("truerank")

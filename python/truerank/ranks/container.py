@@ -112,8 +112,8 @@ class Ranks(Immutable):
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
     masked : ndarray of bool, shape (n,), read-only, or None
-        Whether the true score is the last that there can be: -inf, or in ascending order inf. It is
-        known of scores in memory and in files, and None where no such score was seen. Ranks that
+        Whether the true score is the last that there can be: -inf, or in ascending order inf. None
+        where no such score was seen, and not looked for where there are few tasks. Ranks that
         differ in nothing else are equal.
     gains : ndarray of float64, shape (n,), read-only, or None
         In retrieval, the grade of each right answer, from the judgements that a
