@@ -293,12 +293,6 @@ def impressions(candidates: Any) -> float:
     return round(task.evaluate_lists(LISTS)["auc"], 4)
 
 
-def all_right_answers() -> float:
-    """The query whose candidates are all right is left out."""
-    task = queries({0: [1, 2], 1: [2]}, candidates={0: [1, 2], 1: [2, 5, 6]})
-    return task.evaluate_lists({0: [1, 2], 1: [5, 2, 6]})["auc"]
-
-
 def middle_of_a_tie() -> float:
     return tr.report(tr.Ranks.from_ranks([2, 1], [3, 1], candidates=10))["mr"]
 
@@ -381,7 +375,6 @@ CAME: dict[str, Twin] = {
     "auc of each query's impressions": (partial(impressions, {0: [3, 1, 4], 1: [2, 5, 6]}), 0.75),
     "auc of what is listed": (partial(impressions, "listed"), 0.75),
     "auc of lists among all": (partial(impressions, "all"), 0.9375),
-    "auc where all are right": (all_right_answers, 0.5),
     "the middle of a tie": (middle_of_a_tie, 1.75),
     "lists with repeats": (beams, 0.5),
     "Int64 without NA": (frame_without_missing_ids, 2),
