@@ -87,42 +87,40 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
 
 
 FAULTS = [
-    (header("(20,,"), "expected a .npy file, the header is broken: "),
-    (header(f"({10**23},)"), "expected lengths from 0 on, got shape (1"),
-    (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
-    (header(f"({2**80}, 0)"), "expected lengths from 0 on"),
-    (header(f"({2**62}, 4, 0)"), "too big"),
-    (header("(True,)"), "got shape (True,)"),
-    (header("(-1,)"), "got shape (-1,)"),
-    (header(f"({'9' * 5000},)"), "expected a .npy file, the header is broken: "),
-    (header(f"({10**12},)", "'<U0'"), "numbers or text, got dtype <U0"),
-    (header("(10,)", "('<i8', (2,))"), "expected plain numbers or text, got dtype"),
-    (header(order="1"), "fortran_order is not a valid bool: 1"),
-    (MAGIC + b"\x01\x00\x02\x00[]", "not a dictionary: []"),
-    (header("[20]"), "shape is not valid: [20]"),
-    (header("(" * 5000), "expected a .npy file, the header is broken: "),
-    (header("-" * 15000), "expected a .npy file, the header is broken: "),
-    (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "expected 4294967295 bytes got 1"),
-    (MAGIC + b"\x01\x07" + header()[8:], "the header is broken: (1, 7)"),
-    (header()[:-1], "there are 2"),
+    header("(20,,"),
+    header(f"({10**23},)"),
+    header(f"({2**60 - 1},)"),
+    header(f"({2**80}, 0)"),
+    header(f"({2**62}, 4, 0)"),
+    header("(True,)"),
+    header("(-1,)"),
+    header(f"({'9' * 5000},)"),
+    header(f"({10**12},)", "'<U0'"),
+    header("(10,)", "('<i8', (2,))"),
+    header("(20,)", "'|O'"),
+    header(order="1"),
+    MAGIC + b"\x01\x00\x02\x00[]",
+    header("[20]"),
+    header("(" * 5000),
+    header("-" * 15000),
+    MAGIC + b"\x02\x00\xff\xff\xff\xff{",
+    MAGIC + b"\x01\x07" + header()[8:],
+    header()[:-1],
     # Python cannot make a str of it: that would be a SystemError, at some later place
-    (npy(np.array([0x110000], "<u4").view("<U1")), "text, got a character of code 1,114,112"),
-    (npy(np.array([65, 0x110000], ">u4").view(">U1")), "text, got a character of code 1,114,112"),
+    npy(np.array([0x110000], "<u4").view("<U1")),
+    npy(np.array([65, 0x110000], ">u4").view(">U1")),
 ]
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-@pytest.mark.parametrize(("content", "message"), FAULTS)
-def test_damaged_files(tmp_path: Path, content: bytes, message: str, mapped: bool) -> None:
+@pytest.mark.parametrize("content", FAULTS, ids=range(len(FAULTS)))
+def test_damaged_files(tmp_path: Path, content: bytes, mapped: bool) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        read_npy("weights", path, mapped=mapped)
-    assert str(caught.value).startswith(f"weights: {path}: ")
-    assert len(str(caught.value)) < 500
+    words = f"^weights: {re.escape(str(path))}: "
+    assert len(refusal(ValueError, words, read_npy, "weights", path, mapped=mapped)) < 500
     (tmp_path / "x.npz").write_bytes(zipped({"a.npy": content}))
-    with pytest.raises(ValueError, match=re.escape(message.replace("there are 2", "there are"))):
-        read_npz("filter", tmp_path / "x.npz")
+    refusal(ValueError, r"^filter: .*x\.npz: a\.npy: ", read_npz, "filter", tmp_path / "x.npz")
 
 
 def test_archives(tmp_path: Path) -> None:

@@ -399,21 +399,25 @@ def test_the_study_of_toolkits() -> None:
     assert set(re.findall("`(.+?)`", said)) == set(compat.PRESETS) - reached
 
 
-def of_presets(presets: Any, scores: Any = ((1.0,),)) -> object:
-    return compat.table(scores, [0], presets=presets)
-
-
 GMR = replace(compat.PRESETS["ogb"], metrics=(compat.Metric("a number", "gmr"),))
-ERRORS: list[tuple[type[Exception], str, Any, Any]] = [
-    (TypeError, "presets: ", of_presets, ["ogb"]),
-    (ValueError, "presets: ", of_presets, [["ogb", "ogb"]]),
-    (ValueError, "key: .*'gmr'", of_presets, [[GMR]]),
-    (TypeError, "32 bits, got int64", of_presets, [["libkge"], np.array([[1, 2]])]),
-    (ValueError, "targets", compat.table, [[[1.0]], [3]]),
+ROW = {"scores": [[0.5, 0.1]], "targets": [0]}
+BARE = {"scores": [0.5], "others": [[0.1]]}
+ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
+    (TypeError, "presets: ", compat.table, ROW | {"presets": "ogb"}),
+    (ValueError, "presets: ", compat.table, ROW | {"presets": ["ogb", "ogb"]}),
+    (ValueError, "key: .*'gmr'", compat.table, ROW | {"presets": [GMR]}),
+    (TypeError, "int64", compat.table, {"scores": np.array([[1, 2]]), "targets": [0]}),
+    (ValueError, "targets: ", compat.table, ROW | {"targets": [3]}),
+    (TypeError, "targets: ", compat.table, {"scores": [[0.5, 0.1]]}),
+    (ValueError, r"scores: .*\(1, 2\)", compat.table, BARE | {"scores": [[0.5, 0.1]]}),
+    (KeyError, "preset: ", compat.report, ROW | {"preset": "x"}),
+    (TypeError, "preset: ", compat.report, ROW | {"preset": 3}),
+    (ValueError, "rank: ", compat.Convention, {"rank": "middle"}),
 ]
+for name in ("targets", "rows", "filter", "candidates"):
+    ERRORS.append((TypeError, f"{name}: ", compat.table, BARE | {name: [0]}))
 
 
 @pytest.mark.parametrize(("kind", "words", "call", "arguments"), ERRORS)
-def test_errors(kind: type[Exception], words: str, call: Any, arguments: Any) -> None:
-    refusal(kind, words, call, *arguments)
-    refusal(ValueError, "rank: ", compat.Convention, rank="middle")
+def test_errors(kind: type[Exception], words: str, call: Any, arguments: dict[str, Any]) -> None:
+    refusal(kind, words, call, **arguments)

@@ -12,22 +12,8 @@ from hypothesis import strategies as st
 
 from support import constant_scorer
 from support.examples import examples
-from support.refusals import refusal
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
-
-
-def test_wrong_presets_and_columns_beside_bare_scores() -> None:
-    scores = {"scores": [[0.5, 0.1]], "targets": [0]}
-    refusal(KeyError, "preset: ", compat.report, **scores, preset="x")
-    refusal(TypeError, "preset: ", compat.report, **scores, preset=3)
-    refusal(TypeError, "targets: ", compat.table, [[0.5, 0.1]])
-    bare = {"scores": [0.5], "others": [[0.1]]}
-    words = r"scores: .*shape \(1, 2\)"
-    refusal(ValueError, words, compat.table, [[0.5, 0.1]], others=[[0.1]])
-    for name in ("targets", "rows", "filter", "candidates"):
-        words = f"{name}: cannot be given beside others="
-        refusal(TypeError, words, compat.table, **bare, **{name: [0]})
 
 
 @pytest.mark.parametrize(("seed", "wide"), [(0, False), (1, True)])

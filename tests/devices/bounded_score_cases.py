@@ -112,7 +112,7 @@ def test_a_device_is_tried() -> None:
 
 
 def test_bounds_that_are_too_tight_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring_kernels, "_UP", tl.constexpr(2.0**-6))
+    monkeypatch.setattr(scoring_kernels, "UP", tl.constexpr(2.0**-6))
     assert not bounds_right(HOST, "dot")
 
 
@@ -185,7 +185,7 @@ def test_vectors_of_all_magnitudes(similarity: str, scale: float) -> None:
 
 def planted(monkeypatch: pytest.MonkeyPatch, factor: float) -> bool:
     """Whether vectors that reach the bound have other counts with bounds so much tighter."""
-    monkeypatch.setattr(scoring_kernels, "_UP", tl.constexpr(factor))
+    monkeypatch.setattr(scoring_kernels, "UP", tl.constexpr(factor))
     monkeypatch.setattr(bounded_scores, "RESIDUE", 2.0**-11)
     return any(counts_of(*tight(40, 2, 5, seed), "dot").any() for seed in (0, 1))
 

@@ -235,9 +235,9 @@ def test_a_counter_goes_on_while_a_device_counts(example: tuple[Any, Any]) -> No
     lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]
     counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300, filter=lists)
     module.forget()
-    done = module.default._done
+    done = module.default.done
     counter.update(pending_scores(array[:, :100]), start=0)
-    assert module.default._done == done  # nothing was waited for
+    assert module.default.done == done  # nothing was waited for
     assert repr(counter) == "RankCounter(23 tasks, float64, 100 of 300 columns)"
     with pytest.raises(ValueError, match=r"^block: column 99 has been counted before"):
         counter.update(pending_scores(array[:, 99:200]), start=99)
@@ -277,7 +277,7 @@ def test_who_waits_for_a_batch_does_not_wait_for_the_next(
     def batches() -> Iterator[tuple[Any, Any]]:
         for _ in range(4):
             yield pending_scores(array), targets
-            left.append(len(module.default.operations) - module.default._done)
+            left.append(len(module.default.operations) - module.default.done)
 
     ranks = ranks_of_blocks(batches())
     assert ranks == tr.concatenate([tr.rank(array, targets)] * 4, repeats="keep")
@@ -294,7 +294,7 @@ def test_queries_are_copied_to_a_device_that_still_counts(monkeypatch: pytest.Mo
     left: list[int] = []
 
     def scored(queries: Any) -> Any:
-        left.append(len(module.default.operations) - module.default._done)
+        left.append(len(module.default.operations) - module.default.done)
         return model[queries[:, 0]]
 
     report = task.evaluate(tail=scored, batch_size=10, device=model.device)

@@ -44,7 +44,7 @@ def rounds_as_tf32(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-un
 
 @pytest.mark.parametrize("step", [rounds_twice, takes_subnormal_sums_for_zero, rounds_as_tf32])
 def test_another_rounding_is_seen(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring_kernels, "_step", step)
+    monkeypatch.setattr(scoring_kernels, "next_total", step)
     assert not scores_right(HOST, "dot", "float32")
 
 
@@ -63,10 +63,10 @@ def by_a_reciprocal(x):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("name", "function", "similarity"),
     [
-        ("_square_root", one_ulp_more, "l2"),
-        ("_square_root", one_ulp_more, "complex_l1"),
-        ("_inverse_of_one_more", by_a_reciprocal, "inverse_l1"),
-        ("_inverse_of_one_more", by_a_reciprocal, "inverse_l2"),
+        ("square_root", one_ulp_more, "l2"),
+        ("square_root", one_ulp_more, "complex_l1"),
+        ("inverse_of_one_more", by_a_reciprocal, "inverse_l1"),
+        ("inverse_of_one_more", by_a_reciprocal, "inverse_l2"),
     ],
 )
 def test_an_approximation_is_seen(

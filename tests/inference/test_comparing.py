@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +17,6 @@ import truerank as tr
 from inference.test_intervals import of_ranks
 from metrics.test_contributions import drawn
 from support.examples import examples
-from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare
 from truerank.inference.comparing import compare_pair, corrected
@@ -264,52 +261,6 @@ def test_the_kind_random_has_one_seed() -> None:
 def test_metrics_that_cannot_be_compared(key: str, words: str) -> None:
     a = drawn(0)
     refusal(tr.InputValueError, words, compare, a, moved(a, 1), metric=key)
-
-
-COMPARABLE = keys_where(lambda row: row.single is not None)
-COMPARABLE += ("gmr", "index.mr", "ratio.mrr")
-COMPARABLE += ("expected.mrr", "expected.gmr", "tail.mrr", "pessimistic.hits@1")
-
-
-def results_of_all_swaps(a: tr.Ranks, b: tr.Ranks) -> Iterator[tuple[tr.Report, tr.Report]]:
-    """The reports of two models for each way to swap their results, unit by unit."""
-    assert a.unit is not None
-    units = int(a.unit.codes.max()) + 1
-    for swaps in itertools.product((False, True), repeat=units):
-        swapped = np.array(swaps)[a.unit.codes]
-        models = []
-        for one, two in ((a, b), (b, a)):
-            above = np.where(swapped, two.above, one.above)
-            tied = np.where(swapped, two.tied, one.tied)
-            labels = {"side": a.side, "relation": a.relation, "weights": a.weights}
-            models.append(tr.report(tr.Ranks(above, tied, a.candidates, **labels)))
-        yield models[0], models[1]
-
-
-@pytest.mark.parametrize(("units", "seed"), [(2, 0), (3, 1), (5, 2), (6, 3)])
-def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) -> None:
-    a = drawn(seed, 2 * units, weighted=seed % 2 == 1)
-    b = moved(a, seed, most=3)
-    if seed == 2:  # units that do not differ
-        b = tr.concatenate([a[:4].with_weights(None), b[4:].with_weights(None)], repeats="keep")
-        a = a.with_weights(None)
-        b = b.with_labels(unit=a.unit.codes)
-    apart = np.unique(a.unit.codes[(a.above != b.above) | (a.tied != b.tied)])
-    effects: dict[str, list[float]] = {key: [] for key in COMPARABLE}
-    ratios = {key: compare(a, b, metric=key).effect for key in COMPARABLE}
-    for one, two in results_of_all_swaps(a, b):
-        for key, found in effects.items():
-            values = (one[key], two[key])
-            if ratios[key] == "ratio":
-                found.append(abs(math.log(values[0] / values[1])))
-            else:
-                found.append(abs(values[0] - values[1]))
-    for key, sizes in effects.items():
-        found = compare(a, b, metric=key)
-        slack = 1e-9 * (1e-3 + max(sizes))
-        expected = float(np.mean(np.array(sizes) >= sizes[0] - slack))
-        assert found.p_value >= 2.0 ** (1 - len(apart))
-        assert found.p_value == pytest.approx(expected, rel=1e-9), key
 
 
 @pytest.mark.parametrize(

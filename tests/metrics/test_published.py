@@ -81,15 +81,6 @@ def test_degenerate_chance_gives_nan() -> None:
         assert all(map(math.isnan, (found.index, found.z, found.probability_of_z)))
 
 
-def test_the_probability_of_z() -> None:
-    """It is near 1 for a good MRR and near 0 for a good mean rank, and no p-value."""
-    for metric, value, expected in (("mrr", 0.43, 1.0), ("mr", 4.7, 0.0)):
-        found = tr.adjust(metric, value, candidates=100, tasks=2148)
-        assert found.probability_of_z == expected
-    chance = tr.adjust("mr", 2.0, candidates=3, tasks=4)
-    assert (chance.z, chance.probability_of_z) == (0.0, 0.5)
-
-
 WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("mrr 31.6", {}, ValueError, "from .* to 1, got 31.6; as a percentage it is 0.316"),
     ("hits@10 300", {}, ValueError, "expected hits@10 from 0 to 1, got 300$"),

@@ -115,56 +115,47 @@ def test_what_cannot_be_read(saved: Path) -> None:
         refusal(OSError, "Input/output", load, saved)
 
 
-Members = dict[str, Any]
 FOREIGN = "not a file of truerank"
 
 
-def origin_of(fields: list[Any]) -> Members:
+def origin_of(fields: list[Any]) -> dict[str, Any]:
     """A header with one task that ranks come from."""
     return {"truerank": {"origins": [fields]}}
 
 
 NEWER = {"protocol": {"comparable": {"types": "new"}, "provenance": {}}}
-DAMAGED: list[tuple[bytes | Members, str]] = [
+# What stands in place of a file, of its members or of fields of its header; and what is refused.
+DAMAGED: list[tuple[bytes | dict[str, Any], str]] = [
     (b"", FOREIGN),
     (b"PK\x05\x06" + bytes(18), FOREIGN),
     (npy(np.arange(3)), FOREIGN),
     ({"truerank": None}, f"{FOREIGN}: it has no member 'truerank'"),
-    ({"truerank": npy(np.arange(5))}, "damaged header: "),
-    ({"truerank": {"kind": "scores"}}, "expected a file of kind 'truerank.ranks', got 'scores'"),
+    ({"truerank": np.arange(5)}, "damaged header: "),
+    ({"truerank": {"kind": "scores"}}, "got 'scores'"),
     ({"truerank": {"format": 1}}, "npz: written by another truerank, format 1; .* reads format 2"),
-    ({"truerank": {"labels": []}}, "damaged: header.labels: .*list"),
+    ({"truerank": {"labels": []}}, "damaged: header.labels: "),
     ({"truerank": {"members": ["above", "absent"]}}, "damaged: no member 'absent'"),
     ({"truerank": {"labels": {"x": None}}}, "damaged: no member 'labels.x'"),
     ({"truerank": {"protocol": {"comparable": {}}}}, "protocol: "),
     ({"truerank": NEWER}, "written by a newer truerank, whose protocol has types"),
-    ({"addition": npy(np.arange(3))}, "expected no member 'addition'"),
-    ({"labels.addition": npy(np.arange(3))}, "expected no member 'labels.addition'"),
-    ({"tied": npy(np.array([print]))}, r"tied\.npy: "),
-    ({"above": npy([0, 3, 2**40, -1])}, "above: .*-1 at position 3"),
-    ({"above": b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i8'}"}, "above.npy: .* the header is b"),
-    ({"gains": npy([1.0, np.nan, 1.0, 1.0])}, "gains: "),
-    ({"answers": npy([1, 2, 0, 1])}, "answers: .*0 at position 2"),
+    ({"addition": np.arange(3)}, "no member 'addition'"),
+    ({"labels.addition": np.arange(3)}, "no member 'labels.addition'"),
+    ({"above": np.array([0, 3, 2**40, -1])}, "above: .*-1 at position 3"),
+    ({"gains": np.array([1.0, np.nan, 1.0, 1.0])}, "gains: "),
+    ({"answers": np.array([1, 2, 0, 1])}, "answers: .*0 at position 2"),
     (origin_of(["a", 9, 9, 0, ["b", "c"]]), "labels.unit: "),
-    (origin_of(["a", "9", 9, 0, ["b", "c"]]), "origins.rows: .*str"),
-    (origin_of(["a", 9, 9, 0, ["b", 3]]), "digests.1: .*int"),
-    (origin_of(["a", 9, 9, 0, "bc"]), "origins.digests: .*str"),
+    (origin_of(["a", "9", 9, 0, ["b", "c"]]), "origins.rows: "),
+    (origin_of(["a", 9, 9, 0, ["b", 3]]), "digests.1: "),
+    (origin_of(["a", 9, 9, 0, "bc"]), "origins.digests: "),
 ]
 
 
 @pytest.mark.parametrize(("change", "match"), DAMAGED)
-def test_damaged_files(saved: Path, change: bytes | Members, match: str) -> None:
+def test_damaged_files(saved: Path, change: bytes | dict[str, Any], match: str) -> None:
     if isinstance(change, bytes):
         saved.write_bytes(change)
     else:
-        if isinstance(change.get("truerank"), dict):
-            header = json.dumps(header_of(saved) | change["truerank"]).encode()
-            change = {"truerank": npy(np.frombuffer(header, np.uint8))}
-        contents = members(saved) | change
-        with zipfile.ZipFile(saved, "w") as archive:
-            for name, data in contents.items():
-                if data is not None:
-                    archive.writestr(f"{name}.npy", data)
+        rewrite(saved, **change)
     message = refusal(ValueError, match, load, saved)
     assert str(saved) in message
     assert "\n" not in message

@@ -47,16 +47,16 @@ class Stream:
 
     def __init__(self, device: Any = None) -> None:
         self.operations: list[Callable[[], None]] = []
-        self._done = 0
+        self.done = 0
         self._lock = threading.RLock()
 
     def run(self, position: int) -> None:
         with self._lock:
-            while self._done < position:
+            while self.done < position:
                 with _own_modes():
-                    self.operations[self._done]()
-                self.operations[self._done] = _nothing  # This frees what the operation has read.
-                self._done += 1
+                    self.operations[self.done]()
+                self.operations[self.done] = _nothing  # This frees what the operation has read.
+                self.done += 1
 
     def wait_stream(self, other: Stream) -> None:
         position = len(other.operations)

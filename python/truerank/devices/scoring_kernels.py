@@ -40,22 +40,22 @@ AT_ONCE = tl.constexpr(8)  # components of a pair that are read at a time
 _MOST_LEVEL = tl.constexpr(2.0**15)
 _LEAST_LEVEL = tl.constexpr(2.0**-14)
 # What norms and errors are made larger by, so that their own rounding does not count.
-_UP = tl.constexpr(1 + 2.0**-10)
+UP = tl.constexpr(1 + 2.0**-10)
 
 
 @triton.jit
-def _square_root(x):
+def square_root(x):
     return tl.sqrt(x) if x.dtype == tl.float64 else tl.sqrt_rn(x)
 
 
 @triton.jit
-def _inverse_of_one_more(x):
+def inverse_of_one_more(x):
     one = tl.full(x.shape, 1, x.dtype)
     return one / (one + x) if x.dtype == tl.float64 else tl.div_rn(one, one + x)
 
 
 @triton.jit
-def _step(total, q, e, SIMILARITY: tl.constexpr):
+def next_total(total, q, e, SIMILARITY: tl.constexpr):
     """Take the sum of each pair, with the next component of both vectors, to the next sum."""
     if SIMILARITY == "dot" or SIMILARITY == "cosine":
         q, e = tl.broadcast(q, e)
@@ -113,11 +113,11 @@ def _finished(
     if SIMILARITY == "l1" or SIMILARITY == "sql2" or SIMILARITY == "complex_l1":
         total = total * -1
     elif SIMILARITY == "l2":
-        total = _square_root(total) * -1
+        total = square_root(total) * -1
     elif SIMILARITY == "inverse_l1":
-        total = _inverse_of_one_more(total)
+        total = inverse_of_one_more(total)
     elif SIMILARITY == "inverse_l2":
-        total = _inverse_of_one_more(_square_root(total))
+        total = inverse_of_one_more(square_root(total))
     elif SIMILARITY == "poincare":
         squares = tl.load(query_squares + query), tl.load(entity_squares + entity)
         square = _squared_hyperbolic(total.to(tl.float64), squares[0], squares[1])
@@ -142,12 +142,12 @@ def _scores(
             at_entity = entities + k * entity_stride + entity
             re = tl.load(at_query) - tl.load(at_entity)
             im = tl.load(at_query + query_stride) - tl.load(at_entity + entity_stride)
-            total = total + _square_root(tl.fma(re, re, im * im))
+            total = total + square_root(tl.fma(re, re, im * im))
     else:
         for k in range(depth):
             q = tl.load(queries + k * query_stride + query)
             e = tl.load(entities + k * entity_stride + entity)
-            total = _step(total, q, e, SIMILARITY)
+            total = next_total(total, q, e, SIMILARITY)
     return _finished(
         total, query_squares, entity_squares, bias, query_means, entity_means, query, entity,
         SIMILARITY,
@@ -313,7 +313,7 @@ def make_levels(
     else:
         norm += residue
         reach = tl.maximum(norm, (residue + norm * share) / ratio)
-    reach = tl.where(is_bounded, reach * _UP, float("nan"))
+    reach = tl.where(is_bounded, reach * UP, float("nan"))
     unit = unit.to(tl.float64)
     tl.store(reaches + vector, reach.to(tl.float32), mask=row < size)
     tl.store(squares + vector, (length * unit * unit).to(tl.float32), mask=row < size)
@@ -456,7 +456,7 @@ def score_open_pairs(
             for k in tl.static_range(AT_ONCE):
                 q = tl.load(queries + query * padded + (start + k))
                 e = tl.load(entities + entity * padded + (start + k), mask=is_pair, other=0.0)
-                # as in `_step`; the interpreter takes long to call functions
+                # as in `next_total`; the interpreter takes long to call functions
                 if SIMILARITY == "dot" or SIMILARITY == "cosine":
                     q, e = tl.broadcast(q, e)
                     total = tl.fma(q, e, total)
