@@ -227,6 +227,10 @@ def test_fork(run_python: Run, script: str) -> None:
 # --- how many threads
 
 
+def test_default_threads() -> None:
+    assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
+
+
 DEFAULT = "from truerank import _core; print(_core.default_threads())"
 
 

@@ -122,6 +122,12 @@ def weights_of(ranks: Ranks, name: str) -> list[float]:
     return report(ranks, weights=name).weights.tolist()
 
 
+def test_weights_that_count_once(labelled: Ranks) -> None:
+    assert weights_of(labelled, "target") == [0.5, 0.5, 1, 0.5, 0.5]
+    unsided = labelled.with_labels(side=None)
+    assert weights_of(unsided, "target") == [1 / 3, 1 / 3, 1 / 3, 0.5, 0.5]
+
+
 @given(any_ranks({"queries": True, "side": True}))
 def test_each_query_weighs_one(ranks: Ranks) -> None:
     sums = Counter[tuple[str, int]]()
