@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import constant_scorer
 from support.examples import examples
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
@@ -76,14 +75,3 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
         assert found.bounds(name) == pytest.approx((min(values), max(values)))
         middle = above + (tied + 1) / 2
         assert found.corrected(name) == pytest.approx(first_k(value, middle))
-
-
-# -- a constant scorer ----------------------------------------------------------------------------
-
-
-def test_tables_of_the_pages() -> None:
-    """`python tests/support/constant_scorer.py` writes them again."""
-    for page, tables in constant_scorer.tables_by_page().items():
-        text = (constant_scorer.DOCS / page).read_text(encoding="utf-8")
-        for name, table in tables.items():
-            assert f"<!-- table: {name} -->\n\n{table}\n" in text

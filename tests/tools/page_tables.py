@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
+import truerank as tr
+from truerank import compat
 from truerank.metrics import METRICS
+from truerank.tables.forms import markdown_cell
 
 DOCS = Path(__file__).parents[2] / "docs"
 BETTER = {True: "more", False: "less", None: ""}
@@ -75,7 +80,75 @@ def summary_of(thing: object) -> str:
     return summary.replace("``", "`").replace("|", r"\|")
 
 
-TABLES = {"metrics.md": metric_rows, "reference/names.md": public_names}
+# -- a scorer whose scores are all equal --------------------------------------------------------
+
+CANDIDATES = 1000
+OWN = "the true candidate is among its own negatives"
+# These terms, which the page explains, stand for words that many rows have.
+SHORT = {
+    r"filtered candidates score (\S+) and stay: they (tie with|count if)[^;]*": r"filler \1",
+    f"{OWN}, and ties with itself without a filter": "own negative",
+    f"{OWN}, scored as if it were filtered": "own negative, filled",
+}
+
+
+def exact_rows() -> Iterator[str]:
+    """Yield a row for each kind of rank of a constant scorer."""
+    yield from heading("kind | mr | mrr | hits@1 | hits@10 | mrr, adjusted", texts=1)
+    report = tr.evaluate(np.zeros((1, CANDIDATES), np.float32), [0])
+    for kind in ("optimistic", "realistic", "expected", "pessimistic"):
+        keys = ("mr", "mrr", "hits@1", "hits@10", "index.mrr")
+        yield as_row([kind, *(number(report[f"{kind}.{key}"]) for key in keys)])
+
+
+def toolkit_rows() -> Iterator[str]:
+    """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
+    names = "preset | all equal | all NaN | ties | toolkit: version | what else differs"
+    yield from heading(names, texts=6)
+    zeros, nans = (constant_tables(score) for score in (0.0, float("nan")))
+    for name, row in compat.PRESETS.items():
+        steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
+        others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
+        for words, term in SHORT.items():
+            others = re.sub(words, term, others)
+        texts = (row.convention.rank, f"{row.toolkit}: {row.version}", others)
+        ends = [ends_of(tables, name) for tables in (zeros, nans)]
+        yield as_row([f"`{name}`", *ends, *map(markdown_cell, texts)])
+
+
+def constant_tables(score: float) -> list[compat.CompatTable]:
+    """Evaluate tasks whose candidates score the same; the true one is first, anywhere, last."""
+    scores = np.full((1, CANDIDATES), score, np.float32)
+    places = ([0], np.arange(CANDIDATES), [CANDIDATES - 1])
+    return [compat.table(scores, x, rows=np.zeros(len(x), np.int64)) for x in places]
+
+
+def ends_of(tables: Sequence[compat.CompatTable], name: str) -> str:
+    """Return the least and the greatest mrr, wherever the true candidates stand."""
+    ends = [found[name].ends["mrr"] for found in tables]
+    return " to ".join(dict.fromkeys((number(min(map(min, ends))), number(max(map(max, ends))))))
+
+
+def number(value: float) -> str:
+    value = round(value, 12)  # What is 0 but for rounding is 0.
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+
+
+def heading(names: str, texts: int) -> list[str]:
+    cells = names.split(" | ")
+    return [as_row(cells), as_row([":---"] * texts + ["---:"] * (len(cells) - texts))]
+
+
+def as_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+TABLES = {
+    "metrics.md": metric_rows,
+    "reference/names.md": public_names,
+    "ties.md": exact_rows,
+    "other-tools.md": toolkit_rows,
+}
 
 
 def renewed(page: Path) -> str:
