@@ -228,6 +228,12 @@ def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
     assert pickle.dumps(one) == before
 
 
+@pytest.mark.parametrize("nan", ["raise", "omit"])
+def test_a_true_score_that_is_nan(nan: str) -> None:
+    for call in (tr.RankCounter, lambda t, **k: tr.rank_against(t, SCORES, **k)):
+        refusal(ValueError, f'task 1 is NaN, which nan="{nan}"', call, [0.5, np.nan], nan=nan)
+
+
 def test_a_nan_is_named_by_its_column() -> None:
     wrong = np.where(np.arange(8).reshape(2, 4) == 7, np.nan, SCORES)[:, [3, 2]]
     words = r"NaN.*row 1, column 0 \(column 3\)|row 1, column 0 \(column 3\).*NaN"
