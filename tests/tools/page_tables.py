@@ -103,7 +103,7 @@ def exact_rows() -> Iterator[str]:
 
 def toolkit_rows() -> Iterator[str]:
     """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
-    names = "preset | all equal | all NaN | ties | toolkit: version | what else differs"
+    names = "preset | all equal | all NaN | ties | toolkit | what else differs"
     yield from heading(names, texts=6)
     zeros, nans = (constant_tables(score) for score in (0.0, float("nan")))
     for name, row in compat.PRESETS.items():
@@ -111,7 +111,7 @@ def toolkit_rows() -> Iterator[str]:
         others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
         for words, term in SHORT.items():
             others = re.sub(words, term, others)
-        texts = (row.convention.rank, f"{row.toolkit}: {row.version}", others)
+        texts = (row.convention.rank, row.toolkit, others)
         ends = [ends_of(tables, name) for tables in (zeros, nans)]
         yield as_row([f"`{name}`", *ends, *map(markdown_cell, texts)])
 
