@@ -24,6 +24,7 @@ THREE = {0: [0], 1: [0, 1, 2], 2: [0]}
 SHOWN = {0: range(2), 1: range(4), 2: range(8)}
 ORDERS = {0: [1, 0], 1: [0, 3, 1, 2], 2: [1, 2, 0, 3, 4, 5, 6, 7]}
 WITHOUT_CANDIDATES = ("auc", "gauc", "optimum.auc", "chance.mrr", "index.map", "ratio.ndcg@10")
+WITHOUT_CANDIDATES += ("sampled_hits@10:99",)
 ALL_RIGHT = Task({0: [1, 2], 1: [2]}, entities=9, candidates={0: [1, 2], 1: [2, 5, 6]})
 
 
@@ -58,6 +59,7 @@ def test_default_tables_leave_chance_out() -> None:
     listed = task.evaluate_lists(LISTS)
     assert not [key for key in listed if key.startswith(("chance", "index"))]
     assert not listed.audit()
+    refusal(ValueError, "unit: expected 'query'", tr.report, listed.ranks, unit="task")
     assert "candidates not given" in str(listed.audit())
     for text in (listed.to_text(), listed.to_json(), str(tr.table({"a": listed}))):
         assert "index" not in text

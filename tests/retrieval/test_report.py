@@ -528,7 +528,8 @@ def test_sampled_hits_of_one_right_answer_are_those_of_ranks(counts: list[tuple[
 
 
 def test_a_list_without_a_right_answer_has_no_sampled_hit() -> None:
-    task = tr.retrieval.Task({"q": ["a", "b"], "r": ["c"]}, entities=list("abcdefgh"))
+    qrels = {"q": ["a", "b"], "r": ["c"]}
+    task = tr.retrieval.Task(qrels, entities=list("abcdefgh"), candidates="all")
     found = task.evaluate_lists({"q": ["h", "g"], "r": ["h", "c"]})
     assert found.per_query("sampled_hits@3:2").tolist() == [0, 1]  # of 2 no 3 are above
     assert found.per_query("sampled_hits@1:1").tolist() == pytest.approx([0, 6 / 7])

@@ -184,7 +184,8 @@ class AnsweredQueries:
         See `RankedAnswers.sums`. A query without a right answer adds nothing, or 0 to the first and
         1 to the second.
         """
-        if key.row.is_of_pairs or key.adjustment in ("chance", "ratio", "index"):
+        draws = key.metric == "sampled_hits"  # of the other candidates
+        if draws or key.row.is_of_pairs or key.adjustment in ("chance", "ratio", "index"):
             self._check_candidates(str(key))
         answers, places = self._answers_of(key)
         tops, bases = answers.sums(key)

@@ -143,6 +143,9 @@ class Report(Mapping[str, float], AsTable):
             self.ranks = self._model.ranks
         else:
             self.ranks = tasks = weighted_ranks("ranks", ranks)
+            if tasks.protocol.candidates is None:  # Adjusted ranks depend on them.
+                expected = "'query', as the Task of these lists has no candidates="
+                raise InputValueError("unit", expected=expected, got="'task'")
             if isinstance(weights, str):
                 self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
                 weights = task_weights_by(tasks, weights)
