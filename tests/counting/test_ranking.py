@@ -101,15 +101,8 @@ def test_a_nan_truth_that_the_filter_lists_with_other_tasks_of_its_row() -> None
     ranks = tr.rank(scores, [1, 1, 0], nan="worst", **given)
     assert counts(ranks) == [(3, 1, 4), (3, 1, 4), (1, 2, 4)]
     for rule in ("raise", "omit"):
-        refusal(
-            tr.InputValueError,
-            "row 0, column 1.*NaN",
-            tr.rank,
-            scores,
-            [1, 1, 0],
-            nan=rule,
-            **given,
-        )
+        given |= {"nan": rule}
+        refusal(ValueError, "row 0, column 1.*NaN", tr.rank, scores, [1, 1, 0], **given)
 
 
 @pytest.mark.smoke

@@ -441,63 +441,44 @@ def test_join_of_one_vocabulary_keeps_it() -> None:
     assert mixed.values.tolist() == list("dcabccabcdbc")
 
 
-def test_join_refuses_unlike_protocols() -> None:
-    a = Ranks([0], [1], 5)
-    b = a.with_protocol(filter=("train",), nan="omit")
-    refusal(ValueError, "parts: number 2: .*: none against train; nan: .* ", concatenate, [a, a, b])
-    c = a.with_protocol(order="ascending", files=("x",))
-    assert concatenate([a, c, a]).protocol == a.protocol.joined(c.protocol)
-
-
-@pytest.mark.parametrize("name", OPTIONAL)
-def test_join_needs_all_or_none(name: str) -> None:
+BARE = Ranks([0], [1], 5)
+OTHER = BARE.with_protocol(filter=("train",), nan="omit")
+NOT_JOINED: list[tuple[type, str, Any]] = [
+    (ValueError, "parts: number 2: .*: none against train; nan: ", [BARE, BARE, OTHER]),
+    (ValueError, "relation: ", [BARE.with_labels(relation=label) for label in (["x"], [3])]),
+]
+NOT_JOINED += [(TypeError, "parts: ", x) for x in ([], everything(), [everything(), 3], 3)]
+for name in OPTIONAL:
     value = {"weights": [1.0], "audit": ([0], [0], [1])}.get(name, ["x"])
-    bare = Ranks([0], [1], 5)
     rich = Ranks([0], [1], 5, **{name: value})
-    with pytest.raises(ValueError, match=rf"parts: {name} missing in part 1, but not in all"):
-        concatenate([rich, bare, rich, bare])
+    NOT_JOINED.append((ValueError, f"parts: {name} missing in part 1", [rich, BARE, rich, BARE]))
 
 
-def test_join_refuses_names_with_ids() -> None:
-    a = Ranks([0], [1], 5, relation=["x"])
-    b = Ranks([0], [1], 5, relation=[3])
-    refusal(ValueError, "relation: cannot join names and ids", concatenate, [a, b])
+@pytest.mark.parametrize(("kind", "words", "parts"), NOT_JOINED)
+def test_what_is_not_joined(kind: type, words: str, parts: Any) -> None:
+    refusal(kind, words, concatenate, parts)
+
+
+def test_protocols_and_labels_of_joined_ranks() -> None:
+    other = BARE.with_protocol(order="ascending", files=("x",))
+    assert concatenate([BARE, other, BARE]).protocol == BARE.protocol.joined(other.protocol)
     nothing = Ranks([], [], 5, relation=[])
-    assert concatenate([nothing, a]).relation.values.tolist() == ["x"]
-    assert concatenate([nothing, b]).relation.values.tolist() == [3]
-
-
-@pytest.mark.parametrize("parts", [[], everything(), [everything(), 3], 3])
-def test_join_of_wrong_things(parts: Any) -> None:
-    refusal(TypeError, r"parts: ", concatenate, parts)
+    for labels in (["x"], [3]):
+        joined = concatenate([nothing, BARE.with_labels(relation=labels)])
+        assert joined.relation.values.tolist() == labels
 
 
 WORDS = st.lists(st.sampled_from(["", "a", "b\0", "1"]), min_size=3, max_size=3)
 NUMBERS = st.lists(st.integers(-2, 2), min_size=3, max_size=3)
 
 
-@pytest.mark.parametrize(
-    ("labels", "other", "got"),
-    [
-        (IDS, "7", "expected int, as the labels of these tasks are, got '7'"),
-        (IDS, ["7", "9", "7"], "int"),
-        (IDS, np.array(["7", "9", "7"]), "int"),
-        (IDS, NAMES, "expected int, as the labels of these tasks are, got 'a'"),
-        (NAMES, 7, "expected str, as the labels of these tasks are, got 7"),
-        (NAMES, np.int64(0), "str"),
-        (NAMES, [0, 1, 0], "str"),
-        (NAMES, True, "got bool"),
-        (IDS, True, "got bool"),
-        (IDS, 7.0, "got float"),
-        (NAMES, b"a", "got bytes"),
-    ],
-)
-def test_labels_of_another_type_are_refused(labels: Any, other: Any, got: str) -> None:
-    for compare in (operator.eq, operator.ne):
-        refusal(TypeError, f"^labels: .*{got}", compare, labels, other)
-
-
-def test_no_labels_compare_with_any() -> None:
+def test_labels_of_another_type_are_refused() -> None:
+    of_ids = ["7", ["7", "9", "7"], np.array(["7", "9", "7"]), NAMES, True, 7.0]
+    of_names = [7, np.int64(0), [0, 1, 0], True, b"a"]
+    for labels, others in ((IDS, of_ids), (NAMES, of_names)):
+        for other in others:
+            for compare in (operator.eq, operator.ne):
+                refusal(TypeError, "^labels: ", compare, labels, other)
     assert (IDS[:0] == "7").tolist() == (NAMES[:0] == 7).tolist() == (IDS[:0] == []).tolist() == []
 
 
