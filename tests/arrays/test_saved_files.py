@@ -126,7 +126,8 @@ def test_names_of_any_length(tmp_path: Path) -> None:
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("path", ["", "a\0b", b"absent/", 3, None, ["a"]])
 def test_what_is_no_path(door: str, path: Any) -> None:
-    refusal(tr.InputError, "path: ", DOORS[door], path)
+    kind = ValueError if isinstance(path, (str, bytes)) else TypeError
+    refusal(kind, "path: ", DOORS[door], path)
 
 
 # -- full disks ------------------------------------------------------------------------------------

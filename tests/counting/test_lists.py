@@ -180,39 +180,49 @@ def test_bfloat16_is_what_dtype_says() -> None:
     assert (ranks.above.tolist(), ranks.protocol.dtype) == ([1], "bfloat16")
 
 
+V = tr.InputValueError
+T = tr.InputTypeError
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("kind", "call", "message"),
     [
-        (dict(ids=[3, 1]), r"ids: .*shape \(\)"),
-        (dict(ids=np.zeros((1, 2))), "ids: .*dtype float64"),
-        (dict(ids=[[1], 2]), r"ids: .*shape \(\)"),
-        (dict(ids=([0, 1], [1, 2])), "ids: "),
-        (dict(ids=([0, 2, 1, 2], [1, 2])), "ids: "),
-        (dict(ids=([1, 2], [0, 2])), r"ids: .*\[1 2\]"),
-        (dict(ids=([0, 1], [1]), scores=([0.5], [0, 1])), "scores: indptr: .*dtype float64"),
-        (dict(ids=np.array([[-1, 2]])), r"at the end of a row, got -1 in list 0, at position 0"),
-        (dict(ids=np.array([[3, -1, 2, -1]])), "only at the end, got an id after a pad in list 0"),
-        (dict(ids=np.array([[2, 2]])), "once in a list, got 2 in list 0, at positions 0 and 1"),
-        (dict(ids=np.array([[1, 9]])), r"ids from 0 to 4 \(5 candidates\), got 9 in list 0, at"),
-        (dict(scores=[]), r"scores: .*\[\]"),
-        (dict(ids=np.array([[0, 1]]), scores=np.ones(2)), r"scores: .*shape \(2,\)"),
-        (dict(ids=([0, 1], [1]), scores=([0, 1, 1], [1.0])), r"as those of ids, got \[1 1\]"),
-        (dict(scores=[["a", "b"]]), "scores: "),
-        (dict(targets=[5]), r"targets: .*5"),
-        (dict(targets=[1, 2]), "targets: "),
-        (dict(rows=[1]), r"rows: .*1 for task 0"),
-        (dict(candidates=-1), "candidates: "),
-        (dict(candidates=5.0), "candidates: .*float"),
-        (dict(scores=[[np.nan, 1.0]]), "scores: the score in list 0, at position 0, is NaN, which"),
-        (dict(scores=[[1.0, np.nan]]), "scores: the score in list 0, at position 1, is NaN, which"),
-        (dict(filter=[[7]]), "filter: .*7 in list 0"),
+        (V, dict(ids=[3, 1]), r"ids: .*shape \(\)"),
+        (T, dict(ids=np.zeros((1, 2))), "ids: .*dtype float64"),
+        (V, dict(ids=[[1], 2]), r"ids: .*shape \(\)"),
+        (V, dict(ids=([0, 1], [1, 2])), "ids: "),
+        (V, dict(ids=([0, 2, 1, 2], [1, 2])), "ids: "),
+        (V, dict(ids=([1, 2], [0, 2])), r"ids: .*\[1 2\]"),
+        (T, dict(ids=([0, 1], [1]), scores=([0.5], [0, 1])), "scores: indptr: .*dtype float64"),
+        (V, dict(ids=np.array([[-1, 2]])), r"at the end of a row, got -1 in list 0, at position 0"),
+        (
+            V,
+            dict(ids=np.array([[3, -1, 2, -1]])),
+            "got an id after a pad in list 0",
+        ),
+        (V, dict(ids=np.array([[2, 2]])), "once in a list, got 2 in list 0, at positions 0 and 1"),
+        (V, dict(ids=np.array([[1, 9]])), r"ids from 0 to 4 \(5 candidates\), got 9 in list 0, at"),
+        (V, dict(scores=[]), r"scores: .*\[\]"),
+        (V, dict(ids=np.array([[0, 1]]), scores=np.ones(2)), r"scores: .*shape \(2,\)"),
+        (V, dict(ids=([0, 1], [1]), scores=([0, 1, 1], [1.0])), r"as those of ids, got \[1 1\]"),
+        (T, dict(scores=[["a", "b"]]), "scores: "),
+        (V, dict(targets=[5]), r"targets: .*5"),
+        (V, dict(targets=[1, 2]), "targets: "),
+        (V, dict(rows=[1]), r"rows: .*1 for task 0"),
+        (V, dict(candidates=-1), "candidates: "),
+        (T, dict(candidates=5.0), "candidates: .*float"),
+        (V, dict(scores=[[np.nan, 1.0]]), "scores: .* list 0, at position 0, is NaN"),
+        (V, dict(scores=[[1.0, np.nan]]), "scores: .* list 0, at position 1, is NaN"),
+        (V, dict(filter=[[7]]), "filter: .*7 in list 0"),
     ],
 )
-def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
+def test_errors_name_what_is_wrong(
+    kind: type[Exception], call: dict[str, Any], message: str
+) -> None:
     full: dict[str, Any] = {"ids": [[3, 1]], "scores": None, "targets": [3], "candidates": 5}
     full |= call
     positional = [full.pop(name) for name in ("ids", "scores", "targets")]
-    refusal(tr.InputError, message, tr.rank_lists, *positional, **full)
+    refusal(kind, message, tr.rank_lists, *positional, **full)
 
 
 RISING: list[list[float]] = [[0.1, 0.5, 0.9]] * 4
