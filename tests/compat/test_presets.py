@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -40,38 +39,19 @@ def test_pytrec_eval_itself(seed: int, wide: bool) -> None:
         assert (compat.report(scores, targets, preset="trec_eval").first != found.first).any()
 
 
-def test_bare_scores_have_no_columns() -> None:
-    """Their place is anywhere in the tie, and the number its mean over all orders."""
-    found = compat.report([5.0], others=[[5.0, 5.0, 9.0]], preset="mteb")
-    assert (found.first[0], found.last[0]) == (2, 4)
-    assert found["mrr_at_10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
-    assert found.bounds("mrr_at_3") == (0, 0.5)
-    assert found["mrr_at_3"] == pytest.approx((1 / 2 + 1 / 3) / 3)
+VALUES = {"mrr": lambda r: 1 / r, "ndcg": lambda r: 1 / math.log2(r + 1), "hits": lambda r: 1}
 
 
 @examples(60)
-@given(data=st.data())
-def test_values_among_the_first_k(data: st.DataObject) -> None:
-    """The mean over the orders of a tie, from the definition, position by position."""
-    columns = data.draw(st.integers(1, 12))
-    row = data.draw(st.lists(st.integers(0, 2), min_size=columns, max_size=columns))
-    k = data.draw(st.integers(1, 14))
-    added = {"mrr": lambda r: 1 / r, "ndcg": lambda r: 1 / math.log2(r + 1), "hits": lambda r: 1}
-
-    def first_k(value: Callable[[float], float], place: float) -> float:
-        return value(place) if place <= k else 0
-
-    metrics = tuple(compat.Metric(name, f"{name}@{k}") for name in added)
-    preset = compat.Preset(
-        name="mine", toolkit="mine", version="1", source=(), metrics=metrics, splits="none",
-        candidates="all", convention=compat.Convention(rank="any"),
-    )  # fmt: skip
-    found = compat.report(np.array([row], np.float32), [0], preset=preset)
-    above = sum(s > row[0] for s in row)
-    tied = row.count(row[0])
-    for name, value in added.items():
-        values = [first_k(value, r) for r in range(above + 1, above + tied + 1)]
-        assert found[name] == pytest.approx(sum(values) / tied)
-        assert found.bounds(name) == pytest.approx((min(values), max(values)))
-        middle = above + (tied + 1) / 2
-        assert found.corrected(name) == pytest.approx(first_k(value, middle))
+@given(st.integers(0, 12), st.integers(1, 7))
+def test_bare_scores_have_no_columns(above: int, tied: int) -> None:
+    """Their place is anywhere in the tie, and a number its mean over all orders, by definition."""
+    others = [9.0] * above + [5.0] * (tied - 1) + [1.0]
+    found = compat.report([5.0], others=[others], preset="mteb")
+    assert (found.first[0], found.last[0]) == (above + 1, above + tied)
+    for shown, metric in zip(found, found.preset.metrics, strict=True):
+        name, _, k = metric.key.partition("@")
+        places = range(above + 1, above + tied + 1)
+        values = [VALUES[name](r) * metric.scale if r <= int(k) else 0 for r in places]
+        assert found[shown] == pytest.approx(sum(values) / tied), shown
+        assert found.bounds(shown) == pytest.approx((min(values), max(values)))
