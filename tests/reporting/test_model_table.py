@@ -202,7 +202,7 @@ def test_notes_of_a_table(models: dict[str, Report]) -> None:
     assert note.startswith("tied, too: ties move ")
     (note,) = table({"a": one(3, 4, tied=2), "b": tied, "c": one(3, 4)}).notes  # the worst, once
     assert note.startswith("b: ties move ")
-    assert note.endswith("; say which is reported. In a less.")
+    assert note.endswith("; say which is reported. Less in a.")
     made = table({"a": one(1), "b": one(2, protocol=FILTERED)}, ["mr"], allow_unlike=True)
     (note,) = made.notes
     assert note in made.to_markdown()

@@ -214,9 +214,9 @@ class Task(SidedTask):
         triples are ranked, "duplicates" and "leaks" with what was done with them, the triples of a
         known split that share a query where others do not, columns and headers that are "left
         out", what was "found" in all splits, and the triples, entities and relations that are
-        "unseen" in the split named "train", or else in all known ones. As many relations as heads,
-        or as tails, are a sign of columns in another order, and ids that go far beyond the
-        entities that occur one of labels that were read as ids.
+        "unseen" in the split named "train", or else in all known ones. If there are as many
+        relations as heads or tails, the columns may be swapped. If few of the ids occur, labels may
+        have been read as ids.
     test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None

@@ -49,8 +49,8 @@ JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 
 # Each check has a message on the value that it measures; "{}" is that value in words.
 MESSAGES = {
-    "misses": "{} are misses, whose target is not in its list: optimistic and pessimistic ranks "
-    "are its bounds",
+    "misses": "{} are misses, whose target is not in its list: its rank is between the optimistic "
+    "and the pessimistic one",
     "worse than chance": "ranks are worse than random ones {}",
     "ties": "ties move {}; say which is reported",
     "constant": "all candidates have one score in {}",
@@ -59,13 +59,12 @@ MESSAGES = {
     "rescored": "{} have another score in their block than the given one",
     "queries": "{} have rows that differ from the first row of their query",
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
-    "few candidates": f"{{}} have at most {CUTOFF} candidates, which are hits whatever their "
-    "scores",
-    "unfiltered": "known answers count as wrong ones; name the splits that hold them as known",
-    "sampled": "the candidates are a sample: ranks are better than among all, and only compare "
-    "over the same sample",
-    "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
-    "across test sizes, but for amri, which hardly moves",
+    "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
+    "unfiltered": "known answers count as wrong ones: pass the splits that have them as known",
+    "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of the "
+    "same sample",
+    "test candidates": "the candidates are the entities of the test alone: smaller tests have better "
+    "numbers, except amri",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {

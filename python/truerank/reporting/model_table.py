@@ -519,4 +519,4 @@ def _doubts(models: Models) -> Iterator[str]:
         names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
         others = ", ".join(name for name in of_models if name not in alike)
         end = "" if message.endswith("?") else "."
-        yield f"{names}{message}{end}" + (f" In {others} less." if others else "")
+        yield f"{names}{message}{end}" + (f" Less in {others}." if others else "")
