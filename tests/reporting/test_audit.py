@@ -91,7 +91,12 @@ ROWS = "3 tasks have rows that differ from the first row of their query"
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
         ({"audit": None}, "", 0, ""),
         ({"side": ["tail"] * N}, "unfiltered", N, "have them as known"),
-        ({"side": ["tail"] * N, "protocol": {"sampled": True}}, "sampled", N, "a sample: among all"),
+        (
+            {"side": ["tail"] * N, "protocol": {"sampled": True}},
+            "sampled",
+            N,
+            "a sample: among all",
+        ),
         ({"protocol": {"candidates": "test"}}, "test candidates", N, "of the test alone"),
         ({"side": ["tail"] * N, "protocol": {"filter": ["train"]}}, "", 0, ""),
         ({"side": ["left_to_right"] * N}, "", 0, ""),

@@ -61,10 +61,10 @@ MESSAGES = {
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates: hits@{CUTOFF} cannot miss",
     "unfiltered": "known answers count as wrong ones: pass the splits that have them as known",
-    "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of the "
-    "same sample",
-    "test candidates": "the candidates are the entities of the test alone: smaller tests have better "
-    "numbers, except amri",
+    "sampled": "the candidates are a sample: among all, ranks are worse; compare only numbers of "
+    "the same sample",
+    "test candidates": "the candidates are the entities of the test alone: smaller tests have "
+    "better numbers, except amri",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {
@@ -220,7 +220,7 @@ class Findings(list[Finding], AsTable):
     Counts of scores: nan 0, inf 0, at_best 1, differing 0, mismatched 0.
     <BLANKLINE>
     finding  count  message
-    sampled  1      the candidates are a sample: ranks are better than among all, and only compare over the same sample
+    sampled  1      the candidates are a sample: among all, ranks are worse; compare only numbers of the same sample
     """  # noqa: E501
 
     def __init__(self, findings: Iterable[Finding], lines: Iterable[str] = ()) -> None:
