@@ -111,7 +111,8 @@ def test_repeats_are_paired_by_their_units() -> None:
     """Two equal triples: the head task of one unit never goes with the tail task of another."""
     side = ["tail", "head", "tail", "head"]
     unit = [0, 0, 1, 1]
-    a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, queries=[5] * 4)
+    ids = {"queries": [5] * 4, "targets": [5] * 4}
+    a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, **ids)
     order = [3, 0, 2, 1]  # heads of the second unit first, tails of the first one first
     b = a[order]
     order, _, differences = match_tasks(a, b)
@@ -133,9 +134,10 @@ def test_unlike_sets_are_refused_and_shown() -> None:
     b = a.with_labels(queries=["z", "w", "x"])
     words = (
         r"tasks: 1 of 3 differ, the first at position 1 "
-        r"\(relation likes, query y against relation likes, query w\); allow_unlike=True"
+        r"\(relation likes, query y against relation likes, query w\)$"
     )
     refusal(ValueError, words, compare, a, b)
+    refusal(ValueError, words, compare, a, b, allow_unlike=True)
     assert align_runs([RankedTasks(a), RankedTasks(b)]) is None
 
 
@@ -151,24 +153,97 @@ def test_models_of_unequal_numbers_of_tasks_are_told_which_are_alone() -> None:
     refusal(ValueError, "tasks: 4 against 0$", compare, a, a[:0])
 
 
-def test_what_labels_can_pair_is_never_paired_by_position() -> None:
-    a = tr.Ranks([0, 10, 20], [1] * 3, 99, queries=["x", "y", "z"])
-    b = tr.Ranks([20, 7, 0], [1] * 3, 99, queries=["z", "w", "x"])
-    found = compare(a, b, metric="mr", allow_unlike=True)
-    assert (found.wins, found.ties, found.losses) == (0, 2, 1)
-    assert found.notes[0].startswith("unlike tasks: 1 of 3 differ")
-    assert found.pairing == "query ids"
-    nothing = compare(a, b.with_labels(queries=["p", "q", "r"]), metric="mr", allow_unlike=True)
-    assert (nothing.wins, nothing.ties, nothing.losses) == (1, 0, 2)
-    assert nothing.pairing == "position"
-
-
 def test_names_are_not_compared_with_ids() -> None:
     a = tr.Ranks([0, 1], [1, 1], 9, queries=["x", "y"], targets=[3, 4])
     b = a.with_labels(queries=[0, 1])[[1, 0]]
     refusal(ValueError, "queries: names against integer ids", compare, a, b)
     found = compare(a, b, metric="mr", allow_unlike=True)
     assert (found.pairing, found.ties) == ("target ids", 2)
+    words = "queries: names against integer ids; with_labels gives both the same"
+    alone = a.with_labels(targets=None), b.with_labels(targets=None)
+    refusal(ValueError, words, compare, *alone)
+    refusal(ValueError, words, compare, *alone, allow_unlike=True)
+
+
+NAMES = ("side", "relation", "queries", "targets", "unit")
+
+
+def position_by_definition(a: tr.Ranks, b: tr.Ranks) -> list[int] | None:
+    """Position where labels do not tell tasks apart, if all that both have is equal there."""
+    both = [name for name in NAMES if name in a.labels and name in b.labels]
+    rows = [list(zip(*(x.labels[name] for name in both), strict=True)) for x in (a, b)]
+    return list(range(len(a))) if not both or rows[0] == rows[1] else None
+
+
+@examples(300)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 7),
+    st.sets(st.sampled_from(NAMES)),
+    st.sets(st.sampled_from(NAMES)),
+    st.booleans(),
+)
+def test_position_by_definition(
+    seed: int, n: int, names_a: set[str], names_b: set[str], is_shuffled: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    whole = labelled(seed, n, names=bool(seed % 2)).with_labels(unit=rng.integers(0, 3, n))
+    a = whole.with_labels(**{x: None for x in NAMES if x not in names_a})
+    b = whole.with_labels(**{x: None for x in NAMES if x not in names_b})
+    if is_shuffled:
+        b = b[rng.permutation(n)]
+    order, labels, _ = match_tasks(a, b)
+    keys = [x for x in LABELLED if x in names_a & names_b]
+    rows = list(zip(*(a.labels[x] for x in keys), strict=True))
+    tells = bool({"queries", "targets"} & set(keys)) and (
+        len(set(rows)) == n
+        or ({"queries", "targets"} <= set(keys) and not {*LABELLED} & (names_a ^ names_b))
+    )
+    assert labels == (tuple(keys) if tells else ())
+    if not tells:
+        assert (None if order is None else order.tolist()) == position_by_definition(a, b)
+        return
+    assert order is not None
+    assert sorted(order) == list(range(n))
+    assert rows == list(zip(*(b.labels[x][order] for x in keys), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"side": ["head", "tail"]}, r"first at position 0 \(side head against side tail\)"),
+        (
+            {"relation": ["r", "s"]},
+            r"\(relation r against relation s\); labels .columns. query",
+        ),
+        ({"unit": ["x", "y"]}, r"tasks: 2 of 2 differ, .* \(unit x against unit y\)"),
+        ({"queries": ["x", "x"], "side": ["head", "tail"], "relation": [0, 0]}, ""),
+        ({"queries": ["x", "x"], "relation": [0, 1], "unit": [0, 1]}, ""),
+        ({"queries": ["x", "x"], "unit": [0, 1]}, r"\(query x, unit 0 against query x, unit 1\)"),
+        ({"targets": ["x", "x"], "unit": [0, 1]}, r"\(target x, unit 0 against target x, unit 1\)"),
+    ],
+)
+def test_what_differs_at_a_position_is_refused(labels: dict[str, Any], words: str) -> None:
+    """Tasks that labels do not tell apart are in the same order, or are no tasks to compare."""
+    a = tr.Ranks([0, 5], [1, 1], 9, **labels)
+    assert compare(a, a, "mr").ties == 2
+    if not words:
+        assert compare(a, a[::-1], "mr").ties == 2
+        return
+    refusal(ValueError, words, compare, a, a[::-1])
+    refusal(ValueError, words, compare, a, a[::-1], allow_unlike=True)
+    told = a.with_labels(queries=["x", "y"], targets=["z", "z"])
+    assert compare(told, told[::-1], "mr").ties == 2
+
+
+def test_targets_may_be_the_only_difference_of_tasks() -> None:
+    """One query with two right answers: without targets nothing says which is which."""
+    a = tr.Ranks([0, 5], [1, 1], 9, queries=["x", "x"])
+    assert (compare(a, a).pairing, compare(a, a).notes[0]) == (
+        "position",
+        "paired by position only",
+    )
+    assert compare(report(a), report(a[::-1])).pairing == "query ids"
 
 
 def test_position_serves_only_where_there_are_no_labels() -> None:

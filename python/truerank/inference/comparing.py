@@ -320,11 +320,12 @@ def compare(
         mapping all pairs are compared, and p-values are corrected by Holm's rule.
     b : Ranks, Report, or a list of those
         The same tasks. They are paired by the labels that both models have (side, relation,
-        query, target), repeats in the order in which they occur; without labels, by position. Of
-        Tasks of the same facts whose entities are in another order, they are paired by names, and a
-        note says so.
-        Several runs where a has several; if the runs of a have unlike tasks, they are folds, and b
-        has the same. Not given with a mapping.
+        query, target), repeats in the order in which they occur. Where these do not tell tasks
+        apart, as without query and target, they are paired by position, and a note says so; labels
+        and units that differ there are refused. Of Tasks of the same facts whose entities are in
+        another order, they are paired by names, and a note says so. Several runs where a has
+        several; if the runs of a have unlike tasks, they are folds, and b has the same. Not given
+        with a mapping.
     metric : str or Key, or several of them
         Keys of a report that are means over units; and gmr, whose effect is a ratio. For several
         keys, p-values are corrected by Holm's rule.
@@ -335,9 +336,9 @@ def compare(
     seed : int
         The seed of the kind "random" of Ranks; a Report has its own.
     allow_unlike : bool
-        Also compare ranks whose protocols, candidates or ids differ; a note says what differs.
-        Tasks that labels cannot pair are paired by position. The numbers of tasks and the weights
-        must agree in any case.
+        Also compare ranks whose protocols, candidates or units differ, or whose queries or targets
+        cannot be compared where the other label pairs the tasks; a note says what differs. The
+        tasks and the weights must agree in any case.
 
     Returns
     -------
@@ -347,10 +348,10 @@ def compare(
     Raises
     ------
     ValueError
-        If the numbers of tasks, weights, candidates, comparable fields of the protocols, or ids
-        differ; the message lists all differences. For ranks of a report of retrieval, if a query
-        has several right answers: compare its report. For metrics that are no means over units:
-        compare mrr for hmr, mr for imr, and any mean for medians and spreads.
+        If the tasks, weights, candidates, comparable fields of the protocols, or units differ; the
+        message lists the differences. For ranks of a report of retrieval, if a query has several
+        right answers: compare its report. For metrics that are no means over units: compare mrr
+        for hmr, mr for imr, and any mean for medians and spreads.
     KeyError
         For an unknown key.
     TypeError

@@ -132,41 +132,52 @@ def align_runs(models: Sequence[Any]) -> list[Any] | None:
         ranks = model.ranks
         if len(ranks) != len(first):
             return None
-        order, labels, differences = match_tasks(first, ranks)
-        if differences or (first.candidates != ranks.candidates[order]).any():
+        order, labels, differences = match_tasks(first, ranks, models[0].unit)
+        if order is None or differences or (first.candidates != ranks.candidates[order]).any():
             return None
         ranks = align(first, ranks, order, labels)
         aligned.append(model if ranks is model.ranks else model.with_ranks(ranks))
     return aligned
 
 
-def match_tasks(a: Ranks, b: Ranks) -> tuple[IntArray, tuple[str, ...], list[str]]:
-    """Match as many tasks of two models by what they are.
+def match_tasks(
+    a: Ranks, b: Ranks, unit: str = "task"
+) -> tuple[IntArray | None, tuple[str, ...], list[str]]:
+    """Match the tasks of two models by what they are.
 
     These are the labels that both have: side, relation, query and target. Tasks that are equal in
-    all of them are matched in the order in which they, or their units, occur. Tasks without a
-    partner are left, and matched by their order.
+    all of them are one task that is repeated, and matched in the order in which they, or their
+    units, occur. Where these labels do not tell tasks apart, as without query and target, they are
+    matched by position, where their labels and units must be equal.
 
     Returns
     -------
-    order : ndarray of int64, shape (n,)
-        For each task of the first model the position of its partner.
+    order : ndarray of int64, shape (n,), or None
+        For each task of the first model the position of its partner; None where some have none.
     labels : tuple of str
-        The labels by which they were matched.
+        The labels by which they were matched; () by position.
     differences : list of str
         What is unlike: tasks without a partner, labels that cannot be compared, units.
 
     Examples
     --------
-    >>> a, b = (Ranks([0, 0, 0], [1, 1, 1], 9, queries=x) for x in (["x", "y", "x"], list("yxx")))
+    >>> a, b = (Ranks([0, 0, 0], [1, 1, 1], 9, queries=x) for x in (["x", "y", "z"], list("zyx")))
     >>> match_tasks(a, b)
-    (array([1, 0, 2]), ('queries',), [])
+    (array([2, 1, 0]), ('queries',), [])
     """
     of_a, of_b, differences = _shared_labels(a, b)
     labels = tuple(of_a)
     order = np.arange(len(a))
-    pairs = zip(of_a.values(), of_b.values(), strict=True)
-    if not all(one.same_as(two) for one, two in pairs):
+    alone_a = alone_b = order[:0]
+    advice = ""
+    if not _tell_tasks(a, b, of_a, unit):
+        if differences:  # Both say what tasks are, in ways that cannot be compared.
+            return None, (), differences
+        labels = ()
+        advice = "; labels (columns) query and target of both pair tasks in any order"
+        of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
+        alone_a = alone_b = np.flatnonzero(np.any([of_a[x] != of_b[x] for x in of_a], axis=0))
+    elif not all(of_a[name].same_as(of_b[name]) for name in labels):
         key_a, key_b = _task_keys(a, b, of_a, of_b)
         ordered_b, order_b = sorted_with_order(key_b)
         in_a, places = look_up(ordered_b, key_a)
@@ -174,27 +185,42 @@ def match_tasks(a: Ranks, b: Ranks) -> tuple[IntArray, tuple[str, ...], list[str
         alone_a = np.delete(order, in_a)
         alone_b = np.delete(order, in_b)
         order[in_a] = in_b
-        order[alone_a] = alone_b
-        if len(alone_a):
-            task_of_a = describe_task(of_a, alone_a[0])
-            task_of_b = describe_task(of_b, alone_b[0])
-            differences.append(
-                f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
-                f"{alone_a[0]} ({task_of_a} against {task_of_b})"
-            )
-        if len(alone_a) == len(a):  # No task was found by its labels.
-            labels = ()
-    if a.unit is not None and b.unit is not None:
-        units_of_a = a.unit.codes
-        units_of_b = b.unit.codes[order]
-        if (units_of_a != units_of_b).any():
-            number = len(distinct(row_keys([units_of_a, units_of_b])))
-            if not len(distinct(units_of_a)) == number == len(distinct(units_of_b)):
-                differences.append("unit: tasks of one unit belong to several of the other model's")
+    if len(alone_a):
+        task_of_a = describe_task(of_a, alone_a[0])
+        task_of_b = describe_task(of_b, alone_b[0])
+        differences.append(
+            f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
+            f"{alone_a[0]} ({task_of_a} against {task_of_b}){advice}"
+        )
+        return None, labels, differences
+    if a.unit is not None and b.unit is not None and _divide_unlike(a.unit, b.unit[order]):
+        differences.append("unit: tasks of one unit belong to several of the other model's")
     return order, labels, differences
 
 
-def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
+def _divide_unlike(one: Labels, two: Labels) -> bool:
+    """Whether units, whatever they are called, are of other tasks."""
+    if np.array_equal(one.codes, two.codes):
+        return False
+    numbers = {len(distinct(x)) for x in (one.codes, two.codes, row_keys([one.codes, two.codes]))}
+    return len(numbers) > 1
+
+
+def _tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels], unit: str) -> bool:
+    """Whether the labels of both tell which task is which, so that equal ones are repeats."""
+    if "unit" in of_a or (unit == "query" and "queries" in of_a):
+        return True
+    if of_a.keys().isdisjoint(BY_IDS):
+        return False
+    names = a.labels.keys() | b.labels.keys()
+    if of_a.keys() >= {*BY_IDS, *names.intersection(IDENTIFYING_LABELS)}:
+        return True
+    return len(distinct(row_keys([labels.codes for labels in of_a.values()]))) == len(a)
+
+
+def _shared_labels(
+    a: Ranks, b: Ranks, names: Sequence[str] = IDENTIFYING_LABELS
+) -> tuple[dict[str, Labels], dict[str, Labels], list[str]]:
     """The labels of both that say what a task is, and those that cannot be compared."""
     of_a: dict[str, Labels] = {}
     of_b: dict[str, Labels] = {}
@@ -210,7 +236,7 @@ def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, Labels], dict[str, Lab
         differences.append(f"entities: {orders[0][0]} against {orders[1][0]}")
     labels_of_a = a.labels
     labels_of_b = b.labels
-    for name in IDENTIFYING_LABELS:
+    for name in names:
         one = labels_of_a.get(name)
         two = labels_of_b.get(name)
         if one is None or two is None:
@@ -219,7 +245,9 @@ def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, Labels], dict[str, Lab
             of_a[name] = one
             of_b[name] = two
         elif name in BY_IDS:  # The query tells tasks apart without its other labels.
-            differences.append(f"{name}: names against integer ids")
+            differences.append(
+                f"{name}: names against integer ids; with_labels gives both the same"
+            )
     return of_a, of_b, differences
 
 
@@ -343,14 +371,16 @@ def pair_ranks(
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(two.ranks):
         raise InputValueError(names[1], refused + _describe_unequal(first, two.ranks, names))
-    order, labels, differences = match_tasks(first, two.ranks)
+    unlike = [f"protocol: {x}" for x in first.protocol.differences(two.ranks.protocol)]
+    order, labels, differences = match_tasks(first, two.ranks, one.unit)
+    if order is None:
+        raise InputValueError(names[1], refused + "; ".join([*unlike, *differences]))
     second = align(first, two.ranks, order, labels)
-    unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     unlike += _unlike_candidates(first, second)
     unlike += differences
     if not _weigh_alike(first, second):
-        differ = "weights: they differ; give both the same with ranks.with_weights(...)"
-        raise InputValueError(names[1], refused + "; ".join([differ, *unlike]))
+        problem = "weights: they differ; give both the same with ranks.with_weights(...)"
+        raise InputValueError(names[1], refused + "; ".join([problem, *unlike]))
     # Both get the sides that either has, and the weights of the first.
     if first.side is None and second.side is not None:
         one = one.with_ranks(first.with_labels(side=second.side))
@@ -361,9 +391,9 @@ def pair_ranks(
     if second is not two.ranks:
         two = two.with_ranks(second)
     # Rules are compared task by task, so both models must be in one order by now.
-    for name, rule in one.paired_rules.items():
-        if not np.array_equal(rule, two.paired_rules[name]):
-            unlike.append(f"{name}: they differ")
+    rules = one.paired_rules.items()
+    differ = [name for name, rule in rules if not np.array_equal(rule, two.paired_rules[name])]
+    unlike += [f"{name}: they differ" for name in differ]
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
