@@ -83,13 +83,6 @@ def summary_of(thing: object) -> str:
 # -- a scorer whose scores are all equal --------------------------------------------------------
 
 CANDIDATES = 1000
-OWN = "the true candidate is among its own negatives"
-# These terms, which the page explains, stand for words that many rows have.
-SHORT = {
-    r"filtered candidates score (\S+) and stay: they (tie with|count if)[^;]*": r"filler \1",
-    f"{OWN}, and ties with itself without a filter": "own negative",
-    f"{OWN}, scored as if it were filtered": "own negative, filled",
-}
 
 
 def exact_rows() -> Iterator[str]:
@@ -103,15 +96,11 @@ def exact_rows() -> Iterator[str]:
 
 def toolkit_rows() -> Iterator[str]:
     """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
-    names = "preset | all equal | all NaN | ties | toolkit | what else differs"
-    yield from heading(names, texts=6)
+    names = "preset | all equal | all NaN | ties | toolkit"
+    yield from heading(names, texts=5)
     zeros, nans = (constant_tables(score) for score in (0.0, float("nan")))
     for name, row in compat.PRESETS.items():
-        steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
-        others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
-        for words, term in SHORT.items():
-            others = re.sub(words, term, others)
-        texts = (row.convention.rank, row.toolkit, others)
+        texts = (row.convention.rank, row.toolkit)
         ends = [ends_of(tables, name) for tables in (zeros, nans)]
         yield as_row([f"`{name}`", *ends, *map(markdown_cell, texts)])
 
