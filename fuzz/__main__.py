@@ -17,7 +17,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from fuzz.check import area_names, checks_of, import_area
+from fuzz.areas import CORE
+from fuzz.check import area_names
 
 ENDLESS = sys.maxsize
 
@@ -39,16 +40,14 @@ class Result:
             print(f"\n=== {self.area}: {name}\n{text}\nAgain: {replay}\n", flush=True)
 
 
-def worker(area: str, seed: int, seconds: float, rounds: int, verbose: bool = False) -> list[str]:
+def worker(*options: object) -> list[str]:
     """Return the command that runs rounds of an area."""
-    command = [sys.executable, "-m", "fuzz.worker"]
-    command += map(str, (area, seed, seconds, rounds, verbose))
-    return command
+    return [sys.executable, "-m", "fuzz.worker", *map(str, options)]
 
 
 def last_input(area: str, seed: int) -> str:
     """Repeat a round that ended the process, and return the end of what it prints about inputs."""
-    command = worker(area, seed, 0, 1, verbose=True)
+    command = worker(area, seed, 0, 1, True)
     done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
     return done.stderr.decode(errors="replace")[-8000:]
 
@@ -64,7 +63,7 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
     while result.rounds < rounds and not (stop and result.findings):
         if result.rounds and time.monotonic() > end:
             break
-        command = worker(area, seed, end - time.monotonic(), rounds - result.rounds)
+        command = worker(area, seed, end - time.monotonic(), rounds - result.rounds, False)
         inputs = 0
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
@@ -81,9 +80,7 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
         code = process.returncode
         if code == 0 or (stop and result.findings):
             break
-        cause = f"exit code {code}"
-        if code < 0:
-            cause = f"signal {signal.Signals(-code).name}"
+        cause = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         result.add(f"the process ended with {cause}", last_input(area, seed), seed)
         seed += 1
         result.rounds += 1
@@ -93,42 +90,31 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
 def parse() -> argparse.Namespace:
     kind = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("python -m fuzz", description=__doc__, formatter_class=kind)
-    parser.add_argument("areas", nargs="*", metavar="AREA", help="default: all areas")
+    known = area_names()
+    names = ", ".join(known)
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"default: all of {names}")
     parser.add_argument("--seconds", type=float, help="in all; default: 60, or what --rounds take")
-    parser.add_argument("--rounds", type=int, help="of each area, at most")
-    parser.add_argument("--seed", type=int, help="of the first round; default: a fresh one")
+    parser.add_argument("--rounds", type=int, default=ENDLESS, help="of each area, at most")
+    fresh = secrets.randbits(32)
+    parser.add_argument("--seed", type=int, default=fresh, help="of the first round")
     parser.add_argument("--stop", action="store_true", help="stop an area at its first finding")
     both = argparse.BooleanOptionalAction
     parser.add_argument("--core", action=both, help="only areas that run the core, or the others")
-    parser.add_argument("--list", action="store_true", help="list the areas and their checks")
     options = parser.parse_args()
-    known = area_names()
     unknown = set(options.areas).difference(known)
     if unknown:
-        parser.error(f"no such area: {', '.join(sorted(unknown))}; areas are {', '.join(known)}")
+        parser.error(f"no such area: {', '.join(sorted(unknown))}; areas are {names}")
     options.areas = options.areas or known
     if options.seconds is None:
-        options.seconds = ENDLESS
-        if options.rounds is None:
-            options.seconds = 60
-    if options.rounds is None:
-        options.rounds = ENDLESS
-    if options.seed is None:
-        options.seed = secrets.randbits(32)
+        options.seconds = 60 if options.rounds == ENDLESS else ENDLESS
     return options
 
 
 def main() -> int:
     options = parse()
-    areas = {name: import_area(name) for name in options.areas}
+    areas = options.areas
     if options.core is not None:
-        chosen = [name for name in areas if getattr(areas[name], "CORE", False) == options.core]
-        areas = {name: areas[name] for name in chosen}
-    if options.list:
-        for name, area in areas.items():
-            summary = (area.__doc__ or "").splitlines()[0]
-            print(f"{name}: {summary} ({', '.join(checks_of(area))})")
-        return 0
+        areas = [area for area in areas if (area in CORE) == options.core]
     print(f"seed {options.seed}", flush=True)
     limits = options.seed, options.seconds / len(areas), options.rounds, options.stop
     results = [run_area(name, *limits) for name in areas]

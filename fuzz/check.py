@@ -1,24 +1,24 @@
-"""What an area consists of: functions, strategies that draw their arguments, planted faults."""
+"""What an area consists of: functions, and strategies that draw their arguments."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
-import importlib.util
 import inspect
 import pkgutil
-import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis import Phase, Verbosity
 from hypothesis import strategies as st
+
+from fuzz import areas
 
 Strategy = st.SearchStrategy[Any]
 TESTS = Path(__file__).parents[1] / "tests"
@@ -31,7 +31,7 @@ class Check:
     function: Callable[..., None]
     strategies: tuple[Strategy, ...]
     inputs: int = 100
-    named: dict[str, Strategy] | None = None
+    named: dict[str, Strategy] = field(default_factory=dict)
 
     def run_round(self, seed: int, on_input: Callable[[], None], *, verbose: bool = False) -> None:
         """Give the function the inputs of a seed; of those that fail, raise for the smallest."""
@@ -44,36 +44,15 @@ class Check:
             except pytest.skip.Exception:  # for want of a library
                 hypothesis.reject()
 
-        verbosity = hypothesis.Verbosity.normal
-        if verbose:
-            verbosity = hypothesis.Verbosity.verbose
         settings = hypothesis.settings(
-            max_examples=self.inputs,
-            database=None,
-            deadline=None,
-            derandomize=False,
-            phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
-            print_blob=False,
-            report_multiple_bugs=False,
+            **{"max_examples": self.inputs, "database": None, "deadline": None},
+            **{"derandomize": False, "print_blob": False, "report_multiple_bugs": False},
+            phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(hypothesis.HealthCheck),
-            verbosity=verbosity,
+            verbosity=Verbosity.verbose if verbose else Verbosity.normal,
         )
-        given = hypothesis.given(*self.strategies, **(self.named or {}))
+        given = hypothesis.given(*self.strategies, **self.named)
         hypothesis.seed(seed)(settings(given(counted)))()
-
-
-class Fault(NamedTuple):
-    """A fault that the checks of the area must find when it is planted in the package.
-
-    In the file at `path`, from the top folder, the text `right` is replaced by `wrong`. With `isa`,
-    only this instruction set comes there.
-    """
-
-    kind: str
-    path: str
-    right: str
-    wrong: str
-    isa: str = ""
 
 
 def check(*strategies: Strategy, inputs: int = 100) -> Callable[[Callable[..., None]], Check]:
@@ -93,34 +72,22 @@ FIXTURES = {
 def checks_in(*paths: str) -> dict[str, Check]:
     """Return the tests of files and folders below `tests` that Hypothesis draws for, as checks.
 
-    What their parameters may be is drawn, too. Tests that ask for other fixtures are left out.
+    What their parameters may be is drawn, too. Tests that ask for other fixtures are left out, and
+    modules that skip themselves, for want of a library.
     """
-    found = {}
+    checks = {}
     for path in paths:
-        files = [TESTS / path]
-        if not files[0].is_file():
-            files = sorted(files[0].rglob("test_*.py"))
-        for module in map(_import, files):
-            for name, test in vars(module).items():
-                is_own = getattr(test, "__module__", "") == module.__name__
-                if not is_own or not hasattr(test, "hypothesis"):
-                    continue
-                made = _check_of(test)
-                if made:
-                    found[f"{module.__name__}.{name}"] = made
-    return found
-
-
-def _import(file: Path) -> ModuleType:
-    """Import a module of tests; one that skips itself, for want of a library, has no tests."""
-    name = file.relative_to(TESTS).with_suffix("").as_posix().replace("/", ".")
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    with contextlib.suppress(pytest.skip.Exception):
-        spec.loader.exec_module(module)
-    return module
+        files = sorted((TESTS / path).rglob("test_*.py")) or [TESTS / path]
+        for file in files:
+            name = ".".join(file.relative_to(TESTS).with_suffix("").parts)
+            try:
+                tests = vars(importlib.import_module(name))
+            except pytest.skip.Exception:
+                continue
+            for word, test in tests.items():
+                if hasattr(test, "hypothesis") and test.__module__ == name:
+                    checks[f"{name}.{word}"] = _check_of(test)
+    return {name: made for name, made in checks.items() if made is not None}
 
 
 def _check_of(test: Any) -> Check | None:
@@ -129,9 +96,8 @@ def _check_of(test: Any) -> Check | None:
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":
             name, values = mark.args
-            drawn[name] = st.sampled_from(
-                [getattr(value, "values", (value,))[0] for value in values]
-            )
+            values = [getattr(value, "values", (value,))[0] for value in values]
+            drawn[name] = st.sampled_from(values)
     drawn |= test.hypothesis._given_kwargs
     names = inspect.signature(function).parameters
     if not drawn.keys() >= names.keys():
@@ -141,15 +107,15 @@ def _check_of(test: Any) -> Check | None:
 
 def area_names() -> list[str]:
     """Return the names of all areas."""
-    folder = importlib.import_module("fuzz.areas").__path__
-    return sorted(module.name for module in pkgutil.iter_modules(folder))
+    return sorted(
+        [*areas.OF_TESTS, *(module.name for module in pkgutil.iter_modules(areas.__path__))]
+    )
 
 
-def import_area(name: str) -> ModuleType:
-    return importlib.import_module(f"fuzz.areas.{name}")
-
-
-def checks_of(area: ModuleType) -> dict[str, Check]:
+def checks_of(area: str) -> dict[str, Check]:
     """Return the checks of an area by the names of their functions, and those of its tests."""
-    checks = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
-    return checks | checks_in(*getattr(area, "TESTS", ()))
+    if area in areas.OF_TESTS:
+        return checks_in(*areas.OF_TESTS[area])
+    module = vars(importlib.import_module(f"fuzz.areas.{area}"))
+    checks = {name: value for name, value in module.items() if isinstance(value, Check)}
+    return checks | checks_in(*module.get("TESTS", ()))

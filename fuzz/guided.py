@@ -12,7 +12,6 @@ import importlib.util
 import json
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,8 +65,7 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path) -> None:
     corpus.mkdir()
     for number, (_, data) in enumerate(corpus_files(name)):
         corpus.joinpath(str(number)).write_bytes(data)
-    arguments = sys.argv[:1]
-    arguments += OPTIONS
+    arguments = [sys.argv[0], *OPTIONS]
     arguments += [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
     arguments.append(str(corpus))
     atheris.Setup(arguments, run, custom_mutator=mutator)
@@ -80,9 +78,7 @@ def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
     command = [sys.executable, "-c", script.format(name, seconds, seed, str(folder))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     path = folder / "findings"
-    lines = []
-    if path.exists():
-        lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for finding in map(json.loads, lines):
         data = Path(finding["file"]).read_bytes()
         print(f"\n=== {name}: {finding['finding']}\n{finding['text']}\n{data!r}\n")
@@ -97,31 +93,20 @@ def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m fuzz.guided", description=__doc__)
-    names = list(PARSERS)
-    names.append("all")
+    names = [*PARSERS, "all"]
     parser.add_argument("parser", choices=names, metavar="PARSER", help=", ".join(names))
     parser.add_argument("--seconds", type=int, default=60, help="for each parser; default: 60")
     parser.add_argument("--seed", type=int, help="default: a fresh one")
-    parser.add_argument("--keep", action="store_true", help="keep findings and the grown corpus")
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
         parser.exit(2, f"{INSTALL}\n")
-    seed = options.seed
-    if seed is None:
-        seed = secrets.randbits(31)
+    seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     findings = 0
-    chosen = [options.parser]
-    if options.parser == "all":
-        chosen = list(PARSERS)
-    for name in chosen:
-        folder.joinpath(name).mkdir()
-        findings += summarize(name, options.seconds, seed, folder / name)
-    if options.keep:
-        print(f"kept: {folder}")
-    else:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in list(PARSERS) if options.parser == "all" else [options.parser]:
+            Path(folder, name).mkdir()
+            findings += summarize(name, options.seconds, seed, Path(folder, name))
     return findings > 0
 
 

@@ -45,90 +45,23 @@ WORDS += [
 WORDS += ["\\ud800", "\ud800", "\x00", "\x1b[2J", "\r", "\n", "\t", "\ufeff", "\u0661", "a" * 300]
 WORDS += ["above", "tied", "best", "truerank.ranks", "truerank.counter", "worst", "descending"]
 DTYPES = ("<i8", ">i8", "<i4", "<u8", "<u2", "|u1", "|b1", "<f8", "<f4", "<f2", "<f16", "<c16")
-DTYPES += (
-    "|O",
-    "|S3",
-    "|S0",
-    "<U1",
-    "<U0",
-    "|V2",
-    "|V0",
-    "<M8[ns]",
-    "<m8[D]",
-    "=f8",
-    "f8",
-    "",
-    "<x9",
-)
+DTYPES += ("|O", "|S3", "|S0", "<U1", "<U0", "|V2", "|V0", "<M8[ns]", "<m8[D]", "=f8", "f8", "")
+DTYPES += ("<x9",)
 DESCRIPTIONS = tuple(map(repr, DTYPES))
-DESCRIPTIONS += (
-    "('<f4', (2,))",
-    "[('a', '<f4')]",
-    "[('a', '|O'), ('a', '|O')]",
-    "[]",
-    "None",
-    "'<f8' '<f8'",
-)
-SHAPES = (
-    "()",
-    "(0,)",
-    "(1,)",
-    "(3,)",
-    "(3, 4)",
-    "(4, 3)",
-    "(0, 4)",
-    "(3, 0)",
-    "(1000000000000, 0)",
-)
-SHAPES += (
-    "(20,,",
-    "(3,",
-    "3",
-    "[3]",
-    "(-1,)",
-    "(-3, -4)",
-    "(3.0,)",
-    "(True,)",
-    "('3',)",
-    "(3L, 4L)",
-)
+DESCRIPTIONS += ("('<f4', (2,))", "[('a', '<f4')]", "[('a', '|O'), ('a', '|O')]", "[]", "None")
+DESCRIPTIONS += ("'<f8' '<f8'",)
+SHAPES = ("()", "(0,)", "(1,)", "(3,)", "(3, 4)", "(4, 3)", "(0, 4)", "(3, 0)", "(20,,", "(3,", "3")
+SHAPES += ("[3]", "(-1,)", "(-3, -4)", "(3.0,)", "(True,)", "('3',)", "(3L, 4L)")
+SHAPES += ("(1000000000000, 0)",)
 SHAPES += ("(99999999999999999999999,)", "(1152921504606846975,)", "(9223372036854775807,)")
 SHAPES += ("(4294967296, 4294967296)", "(9223372036854775807, 0)", "(1,) * 70", f"({'1, ' * 70})")
 FIELDS = {"shape": SHAPES, "descr": DESCRIPTIONS}
-ARRAYS: tuple[object, ...] = (
-    [0],
-    [-1],
-    [0, 1],
-    [1, 0],
-    [2**63 - 1],
-    [-(2**63)],
-    [2**62, 2**62, 2**62],
-    [3, 1, 2],
-)
-ARRAYS += (
-    0,
-    1,
-    -1,
-    2**40,
-    1.5,
-    "text",
-    [0.5, np.nan, np.inf],
-    [[0, 1], [1, 2]],
-    [],
-    [[]],
-    ["a", "b"],
-)
-ARRAYS += (
-    np.array([2**64 - 1], np.uint64),
-    np.array([1, 0, 1], bool),
-    np.array([0, 1, 3], np.int32),
-    np.array([0, 1, 3], ">i8"),
-    np.array([1j]),
-    np.array(["2020-01-01"], "datetime64[D]"),
-    np.frombuffer(b"[1, 2]", np.uint8),
-    np.frombuffer(b'{"a": NaN}', np.uint8),
-    np.frombuffer(b"[" * 3000, np.uint8),
-)
+ARRAYS: list[object] = [[0], [-1], [0, 1], [1, 0], [2**63 - 1], [-(2**63)], [2**62] * 3, [3, 1, 2]]
+ARRAYS += [0, 1, -1, 2**40, 1.5, "text", [0.5, np.nan, np.inf], [[0, 1], [1, 2]], [], [[]]]
+ARRAYS += [["a", "b"], np.array([2**64 - 1], np.uint64), np.array([1, 0, 1], bool), np.array([1j])]
+ARRAYS += [np.array([0, 1, 3], np.int32), np.array([0, 1, 3], ">i8")]
+ARRAYS += [np.array(["2020-01-01"], "datetime64[D]"), np.frombuffer(b"[1, 2]", np.uint8)]
+ARRAYS += [np.frombuffer(b'{"a": NaN}', np.uint8), np.frombuffer(b"[" * 3000, np.uint8)]
 
 
 def damage(data: bytes, random: Random) -> bytes:

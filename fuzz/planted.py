@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import truerank
-from fuzz.check import Fault, area_names, import_area
+from fuzz.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60
@@ -30,10 +30,9 @@ def replace(path: Path, right: str, wrong: str) -> None:
 
 def plant(fault: Fault, folder: Path, sources: Path) -> None:
     """Put a package with the fault into a folder; a fault in C++ needs a build."""
-    if fault.path.startswith("python/"):
-        installed = Path(truerank.__file__).parent
-        shutil.copytree(installed, folder / "truerank")
-        replace(folder / fault.path.removeprefix("python/"), fault.right, fault.wrong)
+    if not fault.path.startswith("cpp/"):
+        shutil.copytree(Path(truerank.__file__).parent, folder / "truerank")
+        replace(folder / "truerank" / fault.path, fault.right, fault.wrong)
         return
     if not sources.exists():
         products = shutil.ignore_patterns(".*", "build", "__pycache__", "*.so")
@@ -41,11 +40,11 @@ def plant(fault: Fault, folder: Path, sources: Path) -> None:
     # One folder for all builds, so that each compiles what differs from the one before.
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", f"--target={folder}"]
     command += [f"-Cbuild-dir={sources}.build", str(sources)]
-    replace(sources / fault.path, fault.right, fault.wrong)
+    replace(sources / fault.source, fault.right, fault.wrong)
     try:
         subprocess.run(command, check=True)
     finally:
-        replace(sources / fault.path, fault.wrong, fault.right)
+        replace(sources / fault.source, fault.wrong, fault.right)
 
 
 def find(area: str, folder: Path, isa: str) -> tuple[float, str]:
@@ -57,17 +56,14 @@ def find(area: str, folder: Path, isa: str) -> tuple[float, str]:
     if not Path(imported).is_relative_to(folder):
         raise SystemExit(f"{imported.strip()} is imported, and not the copy with the fault")
     started = time.monotonic()
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    options = {"cwd": ROOT, "env": environment, "stdout": subprocess.PIPE, "text": True}
+    done = subprocess.run(command, check=False, **options)
     findings = [line for line in done.stdout.splitlines() if line.startswith("===")]
-    findings.append("")
-    return time.monotonic() - started, findings[0]
+    return time.monotonic() - started, "".join(findings[:1]).strip("= ")
 
 
 def main() -> int:
-    areas = sys.argv[1:] or area_names()
-    faults = [(area, fault) for area in areas for fault in import_area(area).FAULTS]
+    faults = [(area, fault) for area in sys.argv[1:] or FAULTS for fault in FAULTS[area]]
     missed = 0
     with tempfile.TemporaryDirectory() as name:
         for number, (area, fault) in enumerate(faults):
@@ -75,10 +71,10 @@ def main() -> int:
             plant(fault, folder, Path(name, "sources"))
             seconds, finding = find(area, folder, fault.isa)
             missed += not finding
-            outcome = "MISSED"
-            if finding:
-                outcome = f"found after {seconds:.0f} s: {finding.strip('= ')}"
-            print(f"{area}: {fault.kind} ({fault.path}): {outcome}", flush=True)
+            outcome = f"found after {seconds:.0f} s: {finding}" if finding else "MISSED"
+            print(
+                f"{area}: {fault.path}: {fault.right!r} as {fault.wrong!r}: {outcome}", flush=True
+            )
     return missed > 0
 
 

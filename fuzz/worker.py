@@ -17,8 +17,10 @@ import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
+import pytest
+
 from fuzz import check
-from fuzz.check import checks_of, import_area
+from fuzz.check import checks_of
 from support.environment import SANITIZED
 
 INPUT_SECONDS = 120  # an input that takes longer is a finding: something hangs
@@ -60,7 +62,7 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
         inputs += 1
         faulthandler.dump_traceback_later(INPUT_SECONDS, exit=True)
 
-    checks = checks_of(import_area(name))
+    checks = checks_of(name)
     end = time.monotonic() + seconds
     for number in itertools.count():
         write(seed=seed + number, inputs=inputs)
@@ -76,7 +78,7 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
             try:
                 with contextlib.redirect_stdout(printed):
                     one.run_round(seed + number, on_input, verbose=verbose)
-            except Exception as error:
+            except (Exception, pytest.fail.Exception) as error:  # the latter is no Exception
                 name, text = describe(error)
                 write(finding=f"{function}: {name}", text=text, seed=seed + number)
             faulthandler.cancel_dump_traceback_later()

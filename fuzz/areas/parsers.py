@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import zlib
@@ -9,11 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzz.check import Check, Fault, Strategy, check
+from fuzz.check import Check, Strategy, check
 from fuzz.mutations import damage, mutate
 from support.parsers import PARSERS, corpus_files, parse, samples
-
-CORE = False
 
 _RANDOMS: Strategy = st.randoms(use_true_random=False)
 
@@ -54,11 +53,9 @@ def damaged(name: str) -> Check:
 
 
 def is_gzip(data: bytes) -> bool:
-    try:
-        gzip.decompress(data)
-    except (EOFError, OSError, zlib.error):
-        return False
-    return True
+    with contextlib.suppress(EOFError, OSError, zlib.error):
+        return gzip.decompress(data) is not None
+    return False
 
 
 @functools.cache
@@ -66,46 +63,7 @@ def original(name: str, number: int) -> Any:
     return parse(name, samples(name)[number])
 
 
-globals().update({f"hostile_{name}": hostile(name) for name in PARSERS})
-globals().update(
-    {f"damaged_{name}": damaged(name) for name, parser in PARSERS.items() if parser.has_checksum}
-)
-
-FAULTS = [
-    Fault(
-        "the dtype of counts in an archive left unchecked",
-        "python/truerank/counting/partial_counts.py",
-        'if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:',
-        'if table.shape[1:] == like["above"].shape:',
-    ),
-    Fault(
-        "the size that a .npy header declares left unchecked",
-        "python/truerank/arrays/input_files.py",
-        "parse_npy_header(content[:MAX_HEADER_BYTES], len(content))",
-        "parse_npy_header(content[:MAX_HEADER_BYTES], 1 << 999)",
-    ),
-    Fault(
-        "the size that members of an .npz declare left unchecked",
-        "python/truerank/arrays/input_files.py",
-        "declared = sum(info.compress_size for info in entries.values())",
-        "declared = 0",
-    ),
-    Fault(
-        "an error of zlib that is not caught",
-        "python/truerank/records/text.py",
-        "except (EOFError, zlib.error, gzip.BadGzipFile) as error:",
-        "except (EOFError, gzip.BadGzipFile) as error:",
-    ),
-    Fault(
-        "the columns of a line in another order",
-        "python/truerank/records/text.py",
-        "order = [form.places[role] for role in names]",
-        "order = [form.places[role] for role in names][::-1]",
-    ),
-    Fault(
-        "text beyond Unicode in a .npy file let through",
-        "python/truerank/arrays/input_files.py",
-        "if codes.max() > sys.maxunicode:",
-        "if False:",
-    ),
-]
+for _name, _parser in PARSERS.items():
+    globals()[f"hostile_{_name}"] = hostile(_name)
+    if _parser.has_checksum:
+        globals()[f"damaged_{_name}"] = damaged(_name)

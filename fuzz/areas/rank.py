@@ -9,50 +9,11 @@ from hypothesis import strategies as st
 
 from doors.asking import ask
 from doors.odd_values import ODD_ARGUMENTS, Maker
-from fuzz.check import Fault, check
-from oracles.counting import count, count_large
-from strategies.count_problems import Problem
+from fuzz.check import check
+from oracles.counting import count
 from support.outcomes import check as compare
-from support.problems import LAYOUTS, dtype_keyword, pool
 
-CORE = True
 TESTS = ("counting/test_ranking.py",)
-
-
-# Rows, columns and tasks beyond what is packed, cached, counted or sorted at a time.
-LARGE = [(1, 1_200_000, 3), (3, 300_000, 12), (40, 20_000, 60), (3000, 700, 600), (300_000, 4, 900)]
-
-
-@st.composite
-def large_problems(draw: st.DrawFn) -> Problem:
-    """Draw large matrices and lists, with sizes that shrink."""
-    rows, columns, tasks = (draw(st.integers(1, n)) for n in draw(st.sampled_from(LARGE)))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    kind = draw(st.sampled_from(["float16", "bfloat16", "float32", "float64", "int8", "uint64"]))
-    values = rng.choice(pool(kind), draw(st.sampled_from([2, 30])))
-    layout = draw(st.sampled_from(["C", "Fortran", "steps", "negative both", "byte-swapped"]))
-    scores = LAYOUTS[layout](values[rng.integers(0, len(values), (rows, columns))])
-    targets = rng.integers(0, columns, tasks)
-    keywords: dict[str, Any] = {"rows": rng.integers(0, rows, tasks).tolist()}
-    most = draw(st.sampled_from([0, 10, columns // 3, 2 * columns]))
-    if draw(st.booleans()):
-        lists = [rng.integers(0, columns, rng.integers(0, most + 1)) for _ in range(3)]
-        keywords["filter"] = [lists[i] for i in rng.integers(0, 3, tasks)]
-        keywords["filter_form"] = draw(st.sampled_from(["csr int32", "csr int64", "lists int64"]))
-    if draw(st.booleans()):
-        chosen = np.concatenate([rng.integers(0, columns, most), targets])
-        keywords["candidates"] = [chosen] * tasks
-        keywords["candidates_form"] = "shared int64"
-    keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
-    keywords["order"] = draw(st.sampled_from(["descending", "ascending"]))
-    keywords["audit"] = draw(st.booleans())
-    keywords["threads"] = draw(st.sampled_from([1, 2, 4]))
-    return Problem(scores, targets.tolist(), keywords | {"dtype": dtype_keyword(kind)})
-
-
-@check(large_problems(), inputs=5)
-def counts_beyond_a_chunk(problem: Problem) -> None:
-    compare(count_large, problem.scores, problem.targets, **problem.keywords)
 
 
 @check(
@@ -80,25 +41,3 @@ def strides(
 @check(ODD_ARGUMENTS, inputs=200)
 def hostile(odd: list[tuple[int, Maker]]) -> None:
     ask("rank", odd)
-
-
-FAULTS = [
-    Fault(
-        "an off-by-one in a filter",
-        "cpp/engine/selection.cpp",
-        "std::sort(first, first + n);",
-        "std::sort(first, first + n - 1);",
-    ),
-    Fault(
-        "a bound made too tight",
-        "cpp/bind/calls.cpp",
-        "return v < least || v >= bound; });",
-        "return v < least || v >= bound - 1; });",
-    ),
-    Fault(
-        "a checked size left out",
-        "python/truerank/inputs/selection.py",
-        "if indptr[0] != 0 or indptr[-1] != entries or",
-        "if indptr[0] != 0 or",
-    ),
-]

@@ -10,31 +10,25 @@ import numpy as np
 from hypothesis import strategies as st
 
 import truerank as tr
-from fuzz.check import Fault, check
+from fuzz.check import check
 from oracles.counting import count_large
 from strategies.stored import IO
 from support.outcomes import assert_outcome
 
-CORE = True
 TESTS = ("stores",)
 
 
 @check(
     st.sampled_from(["i1", "<f4", ">f8"]),
     st.sampled_from([(1, 1_200_000), (3, 500_000), (700_000, 3), (40_000, 30), (40, 30_000)]),
-    st.booleans(),
+    st.sampled_from("CF"),
     st.integers(0, 2**32),
     IO,
     st.sampled_from([1, 3]),
     inputs=3,
 )
 def files_beyond_a_chunk(
-    dtype: str,
-    shape: tuple[int, int],
-    by_columns: bool,
-    seed: int,
-    io: str | None,
-    threads: int,
+    dtype: str, shape: tuple[int, int], order: Any, seed: int, io: str | None, threads: int
 ) -> None:
     """Files that are read in several chunks, also by several threads, cut lists of candidates."""
     rng = np.random.default_rng(seed)
@@ -49,37 +43,7 @@ def files_beyond_a_chunk(
     expected = count_large(scores, targets.tolist(), **plain)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "scores.npy")
-        if by_columns:
-            scores = np.asfortranarray(scores)
-        np.save(path, scores)
+        np.save(path, np.asarray(scores, order=order))
         options: dict[str, Any] = {"io": io, "threads": threads, "rows": tasks, "filter": filters}
         got = tr.rank(path, targets, candidates=chosen, audit=True, **options)
     assert_outcome(got, expected, audit=True)
-
-
-FAULTS = [
-    Fault(
-        "an off-by-one in lists that a chunk cuts",
-        "cpp/engine/file.cpp",
-        "chunk_filter = chunk_filter.within(chunk_tasks.first_column, ",
-        "chunk_filter = chunk_filter.within(chunk_tasks.first_column + 1, ",
-    ),
-    Fault(
-        "an off-by-one where shards meet",
-        "python/truerank/stores/store.py",
-        '(rows, columns)[self.axis], side="right") - 1',
-        '(rows, columns)[self.axis] - 1, side="right") - 1',
-    ),
-    Fault(
-        "a bound made too tight",
-        "python/truerank/stores/store.py",
-        "for left in range(0, columns, width)",
-        "for left in range(0, columns - (columns > 5), width)",
-    ),
-    Fault(
-        "a member of an archive that begins a byte too late",
-        "python/truerank/stores/opening.py",
-        "header._replace(start=start + header.start)",
-        "header._replace(start=start + header.start + (start > 0))",
-    ),
-]

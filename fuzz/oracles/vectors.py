@@ -28,9 +28,7 @@ def library() -> ctypes.CDLL:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "vectors.so")
-        command = [compiler]
-        command += FLAGS
-        command += [str(SOURCE), "-o", str(made), "-lm"]
+        command = [compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"]
         subprocess.run(command, check=True, env=environment)
         return ctypes.CDLL(str(made))
 
@@ -50,14 +48,8 @@ def score(
             np.ascontiguousarray(widened(x, dtype), np.float64)
             for x in (queries.reshape(-1, queries.shape[-1]), entities)
         )
-        added = None
-        if bias is not None:
-            added = widened(bias, dtype).astype(kind, order="C")
-        of_queries = None
-        of_entities = None
-        if csls is not None:
-            of_queries = np.array(csls[0], kind)
-            of_entities = np.array(csls[1], kind)
+        added = None if bias is None else widened(bias, dtype).astype(kind, order="C")
+        of_queries, of_entities = (np.array(x, kind) for x in csls[:2]) if csls else (None, None)
     work = np.empty(q.size + e.size, kind)
     sums = np.empty(len(q) + len(e))
     out = np.empty((len(q), len(e)), kind)
@@ -69,6 +61,4 @@ def score(
 
 
 def address(array: Array | None) -> Any:
-    if array is None:
-        return ctypes.c_void_p(None)
-    return ctypes.c_void_p(array.ctypes.data)
+    return ctypes.c_void_p(None if array is None else array.ctypes.data)

@@ -1,0 +1,109 @@
+"""Faults that the checks of an area must find when they are planted in the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """A fault: in a file, the text `right` is replaced by `wrong`.
+
+    The path is below `cpp`, or in the package. With `isa`, only this instruction set comes there.
+    """
+
+    path: str
+    right: str
+    wrong: str
+    isa: str = ""
+
+    @property
+    def source(self) -> Path:
+        """Return the path from the top folder."""
+        return Path("" if self.path.startswith("cpp/") else "python/truerank", self.path)
+
+
+PANEL, QUERIES, SETTLING = (
+    f"cpp/engine/{name}.hpp" for name in ("bounded_panel", "bounded_queries", "settling")
+)
+# By area: the file, what stands there, the fault.
+ROWS: dict[str, list[tuple[str, ...]]] = {
+    "alignment": [
+        ("alignment/task.py", "splits.tested :]", "splits.tested + 1 :]"),
+        ("alignment/matching.py", "(queries < queries", "(queries > queries"),
+    ],
+    "arguments": [
+        ("inputs/checks.py", "if not isinstance(value, kind):", "if False:"),
+    ],
+    "bounds": [
+        ("cpp/engine/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
+        (QUERIES, "= q_.rounded_up(facts.residue);", "= 0;"),
+        (PANEL, "error = residue + 255 *", "error = 255 *"),
+        (QUERIES, "= query.offset - slack,", "= query.offset - 0 * slack,"),
+        (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
+        (QUERIES, "row.residue) / scale", "row.residue) * 0"),
+        (QUERIES, "return largest / (static", "return largest / 2 / (static", "avx2"),
+        (SETTLING, "error = row.norm * lane.residue +", "error = 0 * lane.residue +"),
+        (SETTLING, "= 2 * q_.scale.gamma() * size", "= 0 * size"),
+        (PANEL, "2 * roughness", "0 * roughness"),
+    ],
+    "command_line": [
+        ("cli/commands.py", "except InputError as error:", "except OSError as error:"),
+    ],
+    "counters": [
+        ("cpp/engine/row_finish.hpp", "!p_.filters_target(task)", "true"),
+        ("counting/partial_counts.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
+        ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
+    ],
+    "embeddings": [
+        ("cpp/kernels/steps.hpp", "A::fma(re, re, im * im)", "A::fma(im, im, re * re)"),
+        ("embeddings/scoring.py", "embeddings.shape[1]))", "embeddings.shape[1] - 1))"),
+        ("embeddings/vectors.py", "and length % 2)", "and length % 2 and length > 1)"),
+    ],
+    "inference": [
+        ("inference/statistics.py", "return 2 * (1 - smaller", "return (1 - smaller"),
+    ],
+    "link_prediction": [
+        ("tasks/side.py", "distinct_in_place(codes)", "distinct_in_place(codes[:-1])"),
+        ("tasks/candidates.py", "answers[~are_among(answers, pool)]", "answers[:0]"),
+        ("tasks/candidates.py", "np.diff(starts)[lists] -", "np.diff(starts)[lists] - 1 -"),
+    ],
+    "metrics": [
+        ("metrics/chance_model.py", "(tasks.weights * variance)", "variance"),
+        ("metrics/keys.py", "if parsed.macro and", 'if parsed.macro and parsed.side == "both" and'),
+        (
+            "metrics/keys.py",
+            '\n_WHOLE = re.compile(r"(?!.{1000',
+            '\n_WHOLE = re.compile(r"(?!.{999',
+        ),
+    ],
+    "parsers": [
+        ("counting/partial_counts.py", "table.dtype == np.int64 and table", "table"),
+        ("arrays/input_files.py", "HEADER_BYTES], len(content)", "HEADER_BYTES], 1 << 999"),
+        ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
+        ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),
+        ("records/text.py", "[form.places[role] for role in names]", "[*form.places.values()]"),
+        ("arrays/input_files.py", "if codes.max() > sys.maxunicode:", "if False:"),
+    ],
+    "rank": [
+        ("cpp/engine/selection.cpp", "sort(first, first + n);", "sort(first, first + n - 1);"),
+        ("cpp/bind/calls.cpp", "v < least || v >= bound;", "v < least || v >= bound - 1;"),
+        ("inputs/selection.py", "indptr[-1] != entries or", ""),
+    ],
+    "renderers": [
+        ("tables/forms.py", r're.compile(r"[\\|*', r're.compile(r"[\\*'),
+        ("naming.py", "return _UNPRINTABLE.sub(escape, text)", "return text"),
+    ],
+    "reports": [
+        ("reporting/reports.py", "RankedTasks(tasks, self", "RankedTasks(self.ranks, self"),
+        ("metrics/contributions.py", "bounds[1:])", "bounds[1:] - (groups > 2))"),
+        ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
+    ],
+    "stores": [
+        ("cpp/engine/file.cpp", "= chunk_filter.within(", "= chunk_filter.within(1 + "),
+        ("stores/store.py", ', side="right") - 1', ' - 1, side="right") - 1'),
+        ("stores/store.py", "range(0, columns, width)", "range(0, columns - (columns > 5), width)"),
+        ("stores/opening.py", "start + header.start)", "start + header.start + (start > 0))"),
+    ],
+}
+FAULTS = {area: [Fault(*row) for row in rows] for area, rows in ROWS.items()}
