@@ -11,71 +11,108 @@
 namespace truerank {
 namespace {
 
-// Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
+// The number of NaN among a few scores.
 template <class T, int Bytes>
-TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T true_score, bool more_follow,
-                                            PartialCounts* counts) {
+TRUERANK_INLINE std::int64_t nan_among(const T* scores, std::size_t n) {
+    using L = Lanes<T, Bytes>;
+    typename L::Counts nan = {};
+    std::size_t i = 0;
+    for (; i + L::size <= n; i += L::size) L::add(nan, L::is_nan_score(L::load(scores + i)));
+    if (i < n) {
+        T copy[L::size];
+        typename L::Counts valid;
+        const typename L::Scores last = L::load(L::tail(scores, n, n - i, copy, valid));
+        L::add(nan, L::is_nan_score(last), valid);
+    }
+    return L::sum(nan);
+}
+
+// Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
+//
+// A sum of floats or doubles is a NaN where one of them is, and an addition takes less time than a comparison whose
+// result is counted: so scores may be added up, and only where a sum is a NaN are those in it compared. (It is one
+// without a NaN, too, where infinities of both signs meet, or sums that are too large.)
+template <class T, int Bytes, bool AddsUp>
+TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true_score, bool more_follow,
+                                          PartialCounts* counts) {
     using L = Lanes<T, Bytes>;
     constexpr std::size_t line = kLine / sizeof(T);
     constexpr std::size_t step = 2 * line;
+    constexpr std::size_t at_once = AddsUp ? measured::kSummedBytes / sizeof(T) : L::max_additions * L::size;
     const typename L::Scores true_vector = L::broadcast(true_score);
     const bool is_long = n >= kPageBytes / sizeof(T);
     std::size_t ahead = 0;
     if (n >= measured::kLongBytes / sizeof(T)) {
-        ahead = measured::kAheadBytesOfLongRows<Bytes>;
+        ahead = ahead_bytes.of_long_rows;
     } else if (is_long || more_follow) {
-        ahead = measured::kAheadBytesOfShortRows<Bytes>;
+        ahead = ahead_bytes.of_short_rows;
     }
     std::int64_t nans = 0;
     std::size_t i = 0;
     do {
-        const std::size_t stop = i + std::min(n - i, L::max_additions * L::size);
-        typename L::Counts above = {}, tied = {}, nan = {};
-        const auto count_vector = [&](const T* from) __attribute__((always_inline)) {
-            const typename L::Scores vector = L::load(from);
-            L::add(above, vector > true_vector);
-            L::add(tied, vector == true_vector);
-            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector));
-        };
-        const auto count_some = [&](const T* from, typename L::Counts valid) __attribute__((always_inline)) {
-            const typename L::Scores vector = L::load(from);
-            L::add(above, vector > true_vector, valid);
-            L::add(tied, vector == true_vector, valid);
-            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector), valid);
+        const std::size_t start = i, stop = i + std::min(n - i, at_once);
+        // Several of each, which take turns: otherwise an addition waits for the one before it.
+        typename L::Counts above[2] = {}, tied[2] = {}, nan = {};
+        typename L::Scores sum[4] = {};
+        const auto count_vector = [&](const T* from, std::size_t k, auto... valid) __attribute__((always_inline)) {
+            const typename L::Scores vector = L::load_once(from);
+            L::add(above[k % 2], vector > true_vector, valid...);
+            L::add(tied[k % 2], vector == true_vector, valid...);
+            if constexpr (AddsUp) {
+                sum[k % 4] += vector;
+            } else if constexpr (has_nan<T>) {
+                L::add(nan, L::is_nan_score(vector), valid...);
+            }
         };
         if (i == 0 && is_long) {
             // First come the scores up to a cache line's start: otherwise every vector along the row would lie across
             // two lines, and cost two reads.
             i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
             for (std::size_t u = 0; u < i; u += L::size) {
-                count_some(scores + u, L::first_lanes(std::min(i - u, L::size)));
+                count_vector(scores + u, 0, L::first_lanes(std::min(i - u, L::size)));
             }
         }
         for (; i + step <= stop; i += step) {
             prefetch(address_after(scores + i, ahead));
             prefetch(address_after(scores + i, ahead + kLine));
 #pragma GCC unroll 8
-            for (std::size_t u = 0; u < step; u += L::size) count_vector(scores + i + u);
+            for (std::size_t u = 0; u < step; u += L::size) count_vector(scores + i + u, u / L::size);
         }
         // The same for what is left. Otherwise the next row waits for a line or two that nothing has prefetched.
         if (i < stop) {
             prefetch(address_after(scores + i, ahead));
             prefetch(address_after(scores + i, ahead + kLine));
         }
-        for (; i + L::size <= stop; i += L::size) count_vector(scores + i);
+        for (; i + L::size <= stop; i += L::size) count_vector(scores + i, 0);
         if (i < stop && stop == n) {
             T copy[L::size];
             typename L::Counts valid;
             const T* from = L::tail(scores, n, n - i, copy, valid);
-            count_some(from, valid);
+            count_vector(from, 0, valid);
             i = n;
         }
-        const auto sums = L::sums(above, tied, nan);
+        if constexpr (AddsUp) L::add(nan, L::is_nan_score(sum[0] + sum[1] + (sum[2] + sum[3])));
+        const auto sums = L::sums(above[0] + above[1], tied[0] + tied[1], nan);
         counts->above += sums.first;
         counts->tied += sums.second;
-        nans += sums.third;
+        if constexpr (AddsUp) {
+            if (sums.third != 0) nans += nan_among<T, Bytes>(scores + start, i - start);
+        } else {
+            nans += sums.third;
+        }
     } while (i < n);
     return nans;
+}
+
+template <class T, int Bytes>
+TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T true_score, bool more_follow,
+                                            PartialCounts* counts) {
+    if constexpr (std::is_floating_point_v<T>) {
+        if (n >= measured::kLeastSummedBytes / sizeof(T)) {
+            return count_one_in<T, Bytes, true>(scores, n, true_score, more_follow, counts);
+        }
+    }
+    return count_one_in<T, Bytes, false>(scores, n, true_score, more_follow, counts);
 }
 
 // In ascending order this takes keys less the key of the lowest number, as unsigned integers: the NaN, which wrap round

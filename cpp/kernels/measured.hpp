@@ -15,21 +15,45 @@ namespace truerank::measured {
 
 // -- One true score for each row: bench/cases/test_bandwidth.py ---------------------------------------------------
 
-// How far ahead of the scores that are read a cache line is prefetched. With AVX-512 the hardware does most of this
-// itself along a long row: there a longer distance was slower by up to a fifth, with large pages and with small ones.
-// Where rows are short it finds its stream anew too often: on Sapphire Rapids 2 KB read rows of 400, 1,200 and 3,600
-// bytes faster than 512 bytes by 5 to 12 %, rows of 12,000 and 60,000 faster than 256 bytes by 8 and 4 %, and 1.5 to
-// 3 KB by no less. On Zen 3, with AVX2 alone, 2 KB read long rows at 0.94 of the rate of a read pass and rows of 1,200
-// bytes at 0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were slower than 2. True scores of
-// short rows that are prefetched 1 to 6 rows ahead gain nothing.
-template <int Bytes>
-constexpr std::size_t kAheadBytesOfLongRows = Bytes == 32 ? 2048 : 256;
-template <int Bytes>
-constexpr std::size_t kAheadBytesOfShortRows = Bytes >= 32 ? 2048 : 512;
+// How far ahead of the scores that are read a cache line is prefetched, in long rows and in short ones, by processor
+// and by bytes in a vector. The first row of the table that fits is taken, once, with the instruction set.
+//
+// - Zen 4: 256 bytes, and as much for 512. From 1 KB on rows of all lengths were slower by 10 to 20 %, in vectors of
+//   either width, with large pages and with small ones. It is an AMD of family 25 with AVX-512; Zen 3, of the same
+//   family, has none.
+// - Any other with AVX-512: along a long row the hardware does most of this itself, and a longer distance was slower by
+//   up to a fifth. Where rows are short it finds its stream anew too often: on Sapphire Rapids 2 KB read rows of 400,
+//   1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 %, rows of 12,000 and 60,000 faster than 256 bytes by 8 and
+//   4 %, and 1.5 to 3 KB by no less.
+// - Any other with AVX2: on Zen 3, 2 KB read long rows at 0.94 of the rate of a read pass and rows of 1,200 bytes at
+//   0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were slower than 2.
+//
+// So a processor that was not measured gets what was best on all but one of those that were: with too short a distance
+// these lost up to a quarter, Zen 4 with too long a one at most a fifth. True scores of short rows that are prefetched
+// 1 to 6 rows ahead gain nothing.
+struct AheadBytes {
+    std::size_t of_long_rows, of_short_rows;
+};
+struct AheadOfProcessor {
+    const char* vendor;  // of the processor, as it calls itself; any, if null
+    std::uint32_t family;
+    int widest_vector;  // that it has
+    int vector_bytes;   // that the instruction set has; any, if 0
+    AheadBytes bytes;
+};
+inline constexpr AheadOfProcessor kAheadOfProcessors[] = {
+    {"AuthenticAMD", 25, 64, 0, {256, 256}},
+    {nullptr, 0, 0, 64, {256, 2048}},
+    {nullptr, 0, 0, 32, {2048, 2048}},
+    {nullptr, 0, 0, 0, {256, 512}},
+};
 inline constexpr std::size_t kLongBytes = 65536;
-// The counts of so many tasks are written at a time. Written one by one they took 200 ns of each row of 60,000 bytes:
+// The NaN among so many bytes of scores are sought by one sum; in shorter rows than kLeastSummedBytes each score is
+// asked. There a sum gains little, and where every row has a NaN, rows of 1,200 bytes took twice the time.
+inline constexpr std::size_t kSummedBytes = 16384, kLeastSummedBytes = 2048;
+// The counts of so many rows are written at a time. Written one by one they took 200 ns of each row of 60,000 bytes:
 // their lines are missed, and break the stream.
-inline constexpr std::int64_t kCountsAtOnce = 4096;
+inline constexpr std::int64_t kRowsAtOnce = 256;
 
 // -- Columns of a column-major matrix: bench/cases/test_layouts.py -k fortran ---------------------------------------
 
@@ -82,8 +106,9 @@ inline constexpr std::size_t kLeastCodedBytes = 32768;
 
 // Scores that cannot be read in place are copied, so many bytes at a time that they stay in the second-level cache.
 inline constexpr std::int64_t kPackBytes = 65536;
-// So much of the scores stays in the second-level cache beside other data.
-inline constexpr std::int64_t kCachedBytes = 524288;
+// So much of the rows is counted before what is filtered in them is read again, from the second-level cache or the
+// third by then: with half as much a filter of 50 cost a third more, with twice as much the same.
+inline constexpr std::int64_t kCachedBytes = 1048576;
 // So much of a filter is prefetched while its row is counted. The lists of as many rows as are counted at a time stay
 // in the second-level cache beside them.
 inline constexpr std::int64_t kFilterBytes = 8192;

@@ -1,5 +1,6 @@
 #include "kernels/simd.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -12,19 +13,32 @@
 #endif
 
 namespace truerank {
+
+measured::AheadBytes ahead_bytes = {};
+
 namespace {
 
 #if defined(TRUERANK_AVX2)  // the table of x86-64
 // What the processor says of itself. The compilers' __builtin_cpu_supports needs a library of theirs, which is not
 // linked on every system.
 struct Processor {
+    char vendor[13] = {};
+    std::uint32_t family = 0;
     std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_1_eax = 0;
     std::uint32_t saved = 0;  // the registers that the system saves when it switches threads
 
     Processor() {
         constexpr std::uint32_t xgetbv = std::uint32_t{1} << 27;
         std::uint32_t a = 0, b = 0, c = 0, d = 0;
-        if (__get_cpuid(1, &a, &b, &c, &d)) leaf1_ecx = c;
+        if (__get_cpuid(0, &a, &b, &c, &d)) {
+            const std::uint32_t words[] = {b, d, c};
+            std::memcpy(vendor, words, sizeof words);
+        }
+        if (__get_cpuid(1, &a, &b, &c, &d)) {
+            leaf1_ecx = c;
+            family = a >> 8 & 0xf;
+            if (family == 0xf) family += a >> 20 & 0xff;
+        }
         if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
             leaf7_ebx = b;
             leaf7_ecx = c;
@@ -72,6 +86,13 @@ bool supported(Isa set) {
            (required.saved & ~processor.saved) == 0;
 }
 #else
+// What is measured of other processors does not depend on which they are.
+struct Processor {
+    const char* vendor = "";
+    std::uint32_t family = 0;
+};
+constexpr Processor processor_here() { return {}; }
+
 // The table has one row: what the compiler was told to build for.
 bool supported(Isa) { return true; }
 #endif
@@ -92,6 +113,25 @@ static_assert(std::size(kRequirements) == std::size(kRows));
 #endif
 
 const Row* chosen_row = &kRows[0];
+
+const Row& best_row() {
+    const Row* best = &kRows[0];
+    for (const Row& row : kRows) {
+        if (supported(row.set)) best = &row;
+    }
+    return *best;
+}
+
+void choose(const Row& row) {
+    chosen_row = &row;
+    const auto fits = [&](const measured::AheadOfProcessor& wanted) {
+        if (wanted.vector_bytes != 0 && wanted.vector_bytes != row.vector_bytes) return false;
+        return wanted.vendor == nullptr ||
+               (std::strcmp(wanted.vendor, processor_here().vendor) == 0 && wanted.family == processor_here().family &&
+                wanted.widest_vector == best_row().vector_bytes);
+    };
+    ahead_bytes = std::ranges::find_if(measured::kAheadOfProcessors, fits)->bytes;
+}
 
 // "baseline" names the first row everywhere, so that a script need not know the architecture.
 const Row* find(const char* name) {
@@ -116,12 +156,10 @@ bool choose_isa(const char* name) {
     if (name != nullptr && *name != '\0') {
         const Row* row = find(name);
         if (row == nullptr || !supported(row->set)) return false;
-        chosen_row = row;
+        choose(*row);
         return true;
     }
-    for (const Row& row : kRows) {
-        if (supported(row.set)) chosen_row = &row;
-    }
+    choose(best_row());
     return true;
 }
 

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/measured.hpp"
+
 #define TRUERANK_INLINE inline __attribute__((always_inline))
 
 // X(name, bytes in a vector, row whose comparisons with several true scores are used, whether float multiply-adds are
@@ -54,6 +56,10 @@ Isa isa();
 const char* isa_name();
 // The size of its vectors.
 int vector_bytes();
+
+// How far ahead of the scores that are read a cache line is prefetched: what suits the processor and the chosen
+// instruction set.
+extern measured::AheadBytes ahead_bytes;
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
 // of 16 bits (SSSE3, AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the

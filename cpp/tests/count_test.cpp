@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "kernels/count.hpp"
@@ -95,6 +96,45 @@ void check_one(Checks& checks, const char* name, Random& random) {
     result = {};
     count_kernels<T>().count_one(equal.data(), kLongest, score_of<T>(2), false, &result);
     checks.expect(result.above == kLongest && result.tied == 0, "count_one, %s, lower true score", name);
+}
+
+// Scores whose sum is a NaN, or might be, in rows that are counted by sums: NaN anywhere, infinities of either sign or
+// of both, numbers that add up to more than there is, and subnormal ones.
+template <class T>
+void check_sums(Checks& checks, const char* name, Random& random) {
+    using Limits = std::numeric_limits<T>;
+    constexpr T infinity = Limits::infinity(), most = Limits::max();
+    const std::vector<std::vector<T>> kinds = {{Limits::quiet_NaN()},
+                                               {Limits::signaling_NaN()},
+                                               {infinity},
+                                               {infinity, -infinity},
+                                               {most},
+                                               {most, -most, infinity},
+                                               {Limits::denorm_min()},
+                                               {-Limits::denorm_min(), Limits::quiet_NaN()},
+                                               {-most, -infinity, most},
+                                               {most, -Limits::quiet_NaN(), -infinity}};
+    constexpr std::size_t summed = measured::kSummedBytes / sizeof(T), least = measured::kLeastSummedBytes / sizeof(T);
+    for (const std::size_t n : {least - 1, least, least + 3, summed - 1, summed, summed + 1, 3 * summed + 77}) {
+        for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+            for (const std::size_t places : {std::size_t{1}, std::size_t{2}, std::size_t{9}, n}) {
+                std::vector<T> memory(n + 5);
+                for (T& score : memory) score = static_cast<T>(random.below(9) - 4);
+                T* const scores = memory.data() + n % 5;
+                for (std::size_t i = 0; i < places; ++i) {
+                    const auto at = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(n)));
+                    scores[places == 1 ? (kind % 2 == 0 ? 0 : n - 1) : at] = kinds[kind][i % kinds[kind].size()];
+                }
+                for (const T true_score : {T(0), T(-most), infinity}) {
+                    const PlainCounts<T> expected = plain(scores, n, true_score);
+                    PartialCounts result;
+                    const std::int64_t nan = count_kernels<T>().count_one(scores, n, true_score, true, &result);
+                    checks.expect(result.above == expected.above && result.tied == expected.tied && nan == expected.nan,
+                                  "count_one, %s, %zu scores, kind %zu in %zu places", name, n, kind, places);
+                }
+            }
+        }
+    }
 }
 
 template <class T>
@@ -297,6 +337,7 @@ void check_count(Checks& checks) {
     for_each_type([&]<class T>(const char* name) {
         check_keys<T>(checks, name, random);
         check_one<T>(checks, name, random);
+        if constexpr (std::is_floating_point_v<T>) check_sums<T>(checks, name, random);
         check_several<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_long<T>(checks, name, random);
         check_best<T>(checks, name, random);
