@@ -138,55 +138,46 @@ class RowCounting {
             worker.single_true_scores[static_cast<std::size_t>(g - first)] = p_.true_score_of(p_.group(g)[0]);
         }
         // Filtered scores are read again while their rows are in the cache. That is done after several rows at a time,
-        // since it breaks the stream, too. So does what is written: where tasks follow each other, their final counts
-        // are kept, and are written many at a time.
-        const bool finishes_rows = whole_rows && p_.filter;
-        const bool keeps_counts = whole_rows && !p_.tasks.is_partial() && p_.groups_are_tasks();
-        std::int64_t groups_per_pass = last - first;
-        if (finishes_rows || keeps_counts) {
-            groups_per_pass = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kCountsAtOnce);
-        }
+        // since it breaks the stream, too. So does what is written.
+        const bool is_final = whole_rows && !p_.tasks.is_partial();
+        std::int64_t rows_at_once = measured::kRowsAtOnce;
+        if (p_.filter) rows_at_once = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, rows_at_once);
+        worker.row_counts.resize(measured::kRowsAtOnce);
         const bool rows_apart = last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes;
-        worker.task_counts.clear();
-        for (std::int64_t start = first; start < last; start += groups_per_pass) {
-            const std::int64_t next = std::min(last, start + groups_per_pass);
-            worker.row_counts.clear();
+        for (std::int64_t start = first; start < last; start += rows_at_once) {
+            const std::int64_t next = std::min(last, start + rows_at_once);
             for (std::int64_t g = start; g < next; ++g) {
                 if (worker.stopped(end - begin)) return;
                 const std::int64_t task = p_.group(g)[0];
-                if (finishes_rows) prefetch_filter(task);
+                if (whole_rows && p_.filter) prefetch_filter(task);
                 const T true_score = reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)]
                                                  : p_.true_score_of(task);
-                RowCounts row_counts;
+                RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
+                row_counts = {};
                 if (rows_apart) {
                     count_apart_row(true_score, g, last, begin, end, row_counts);
                 } else {
                     p_.count(p_.reader.in_place(p_.row(task), begin), end - begin, true_score, true, row_counts);
                 }
-                if (keeps_counts) {
-                    worker.row_counts.push_back(row_counts);
-                    continue;
+            }
+            for (std::int64_t g = start; g < next; ++g) {
+                RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
+                if (is_final) {
+                    write_final_counts(worker, p_.group(g)[0], row_counts);
+                } else {
+                    totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, whole_rows);
                 }
-                if (whole_rows && !p_.tasks.is_partial()) totals_.counts.above[task] = totals_.counts.tied[task] = 0;
-                totals_.add(task, row_counts.counts, row_counts.nan, whole_rows);
-                if (whole_rows && !p_.filter) finish_.finish(worker, task, p_.scores.columns);
             }
-            if (keeps_counts) {
-                keep_counts(worker, start, next);
-                const auto kept = static_cast<std::int64_t>(worker.task_counts.size());
-                if (next == last || kept >= measured::kCountsAtOnce) write_counts(worker, next - kept);
-            } else if (finishes_rows) {
-                finish_.finish_groups(worker, start, next);
-            }
+            if (whole_rows && !is_final) finish_.finish_groups(worker, start, next);
         }
     }
-    // Makes what was counted in the rows of some tasks final, and keeps it.
-    void keep_counts(RankWorker<T>& worker, std::int64_t first_task, std::int64_t last_task) const {
-        for (std::int64_t task = first_task; task < last_task; ++task) {
-            RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(task - first_task)];
-            const std::int64_t left = p_.filter ? finish_.leave_out(worker, task, row_counts) : p_.scores.columns;
-            worker.task_counts.push_back(finish_.final_counts(worker, task, left, row_counts));
-        }
+    // Makes what was counted in the row of a task final, and writes it.
+    void write_final_counts(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
+        const std::int64_t left = p_.filter ? finish_.leave_out(worker, task, row_counts) : p_.scores.columns;
+        const TaskCounts counts = finish_.final_counts(worker, task, left, row_counts);
+        totals_.counts.above[task] = counts.above;
+        totals_.counts.tied[task] = counts.tied;
+        totals_.counts.candidates[task] = counts.candidates;
     }
     // Counts the single task of a group in columns of its row, some columns at a time, where rows are far apart, as
     // those of a slice are. Meanwhile the same columns of a later row are prefetched: the hardware does that along a
@@ -203,17 +194,6 @@ class RowCounting {
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
             p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
         }
-    }
-    // Writes the counts that were kept.
-    void write_counts(RankWorker<T>& worker, std::int64_t first_task) const {
-        const auto write = [&](std::int64_t* to, std::int64_t TaskCounts::* count) {
-            to += first_task;
-            for (const TaskCounts& counts : worker.task_counts) *to++ = counts.*count;
-        };
-        write(totals_.counts.above, &TaskCounts::above);
-        write(totals_.counts.tied, &TaskCounts::tied);
-        write(totals_.counts.candidates, &TaskCounts::candidates);
-        worker.task_counts.clear();
     }
     // Prefetches scores of a row.
     void prefetch_scores(std::int64_t at_row, std::int64_t begin, std::int64_t end, bool narrow) const {

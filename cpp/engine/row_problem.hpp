@@ -98,10 +98,9 @@ struct RankWorker {
     // Of the first step: the rows of groups that are counted side by side, and their true scores;
     std::vector<std::int64_t> rows;
     std::vector<TrueScores<T>> row_true_scores;
-    // of tasks that have rows of their own, the true scores, counts that are not final yet, and those that are;
+    // of tasks that have rows of their own, the true scores, and counts that are not final yet;
     std::vector<T> single_true_scores;
     std::vector<RowCounts> row_counts;
-    std::vector<TaskCounts> task_counts;
     // and of rows that are counted side by side, along columns.
     std::vector<T> layer_true_scores;
     std::vector<std::int64_t> lane_counts;

@@ -126,11 +126,23 @@ def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
         laid = LAYOUTS[layout](scores)
         check(count_large, laid, [5, 6] * 20, rows=[2] * 40, audit=True)
         check(count_large, laid, 5, audit=True)
+    # Columns are counted side by side where many rows are read, and no audit is asked for.
+    scores = np.zeros((128, 300), np.int8)
+    scores[:, 5] = -1
+    check(count_large, LAYOUTS["Fortran"](scores), 5)
     nans = np.full((1, 1_000_000), np.nan, np.float16)
     check(count_large, nans, 70_000, nan="worst", audit=True)
     nans[0, 0] = 1
     check(count_large, nans, 0, nan="omit", audit=True)
     check(count_large, nans, 0)
+
+
+def test_counters_do_not_overflow_with_five_low_true_scores() -> None:
+    # So much of a row is counted at once; with the narrowest vectors it is more than 16 bits count.
+    # True scores are not among the first, by which the way to count is chosen.
+    scores = np.random.default_rng(8).random((1, 1_000_000))
+    scores[0, -5:] = np.arange(1, 6) / 1e5
+    check(count_large, scores, range(999_995, 1_000_000), rows=[0] * 5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
