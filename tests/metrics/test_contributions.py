@@ -24,6 +24,8 @@ SMOOTH = (
     "mr",
     "mrr",
     "hits@3",
+    "ndcg@5",
+    "sampled_hits@3:9",
     "hmr",
     "imr",
     "gmr",
