@@ -66,7 +66,8 @@ def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(_core, "rank", late)
     assert tr.rank(pending_scores(array), targets) == expected
-    assert len(counted) == blocks == len(module.copies)
+    assert len(counted) == blocks
+    assert blocks <= len(module.copies) <= blocks + 1  # true scores that may be masked are read
 
 
 @pytest.mark.usefixtures("copied")
