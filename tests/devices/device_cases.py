@@ -23,6 +23,7 @@ from support.refusals import refusal
 from support.row_blocks import ranks_of_blocks
 from support.simulated_device import (
     NAME,
+    POISON,
     RNG,
     DeviceTensor,
     Event,
@@ -160,6 +161,22 @@ def test_what_the_host_must_know_is_waited_for(name: str) -> None:
     module.forget()
     assert WAITING[name](pending_tensor(lambda: values)) == WAITING[name](values)
     assert module.synchronisations == 1
+
+
+def test_operations_wait_for_their_stream_and_copies_for_nobody() -> None:
+    values = torch.arange(12.0).reshape(3, 4)
+    scores = on_device(values)
+    beside = Stream()
+    with module.stream(beside):
+        doubled = scores * 2
+    module.default.synchronize()
+    assert (doubled.raw == POISON).all()
+    beside.synchronize()
+    assert torch.equal(doubled.raw, values * 2)
+    host = values.clone()
+    late = host.to(NAME, non_blocking=True)
+    host.fill_(99)  # what the host writes later is not copied
+    assert torch.equal(late.cpu(), values)
 
 
 def test_everything_is_on_the_device(way: str) -> None:
