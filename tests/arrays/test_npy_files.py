@@ -117,7 +117,7 @@ FAULTS = [
 def test_damaged_files(tmp_path: Path, content: bytes, mapped: bool) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(content)
-    words = f"^weights: {re.escape(str(path))}: "
+    words = f"^weights: {re.escape(str(path))}: (expected |.* too big)"
     assert len(refusal(ValueError, words, read_npy, "weights", path, mapped=mapped)) < 500
     (tmp_path / "x.npz").write_bytes(zipped({"a.npy": content}))
     refusal(ValueError, r"^filter: .*x\.npz: a\.npy: ", read_npz, "filter", tmp_path / "x.npz")
