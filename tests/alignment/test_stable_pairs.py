@@ -143,7 +143,7 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     """Embeddings only give the top k scores; a matrix is read a few rows at a time."""
     left, right = hubby(300, 310)
     expected = infer(left, right, method=method)
-    monkeypatch.setattr(matching, "_BLOCK_CELLS", 5000)
+    monkeypatch.setattr(matching, "BLOCK_CELLS", 5000)
     monkeypatch.setattr(matching, "PREFERENCES", 3)
     with monkeypatch.context() as patch:
         patch.setattr("truerank.embeddings.vectors.Embeddings.score", None)

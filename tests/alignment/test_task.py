@@ -181,27 +181,17 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (ValueError, "^test: expected at least one pair, got none", [], {}),
-    (
-        TypeError,
-        r'^known\["train"\]: .* got ndarray of float64',
-        IDS,
-        {"known": {"train": IDS * 1.0}},
-    ),
-    (ValueError, r"^test: .* 2 columns .left, right.* got 3 columns", np.zeros((1, 3), int), {}),
-    (ValueError, "^test: .* got 4 in column 0 of row 1", [(0, 0), (4, 0)], {}),
-    (
-        ValueError,
-        r"^known\[1\]: .* got 4 in column 1 of row 0",
-        IDS,
-        {"known": [IDS, np.array([(0, 4)])]},
-    ),
-    (ValueError, "^test: .* got 'e' in column 0 of row 0", [("e", "x")], {}),
-    (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"left": 4}),
-    (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
-    (TypeError, "^test: .* got a masked array", np.ma.masked_array(IDS, IDS > 2), {}),
-    (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
-    (ValueError, "^split: .* got 'test'", IDS, {"known": {"test": IDS}}),
+    (ValueError, "^test: ", [], {}),
+    (TypeError, r'^known\["train"\]: ', IDS, {"known": {"train": IDS * 1.0}}),
+    (ValueError, "^test: ", np.zeros((1, 3), int), {}),
+    (ValueError, "^test: ", [(0, 0), (4, 0)], {}),
+    (ValueError, r"^known\[1\]: ", IDS, {"known": [IDS, np.array([(0, 4)])]}),
+    (ValueError, "^test: ", [("e", "x")], {}),
+    (TypeError, "^test: ", TEST, {"left": 4}),
+    (TypeError, "^left: ", IDS, {"left": None}),
+    (TypeError, "^test: ", np.ma.masked_array(IDS, IDS > 2), {}),
+    (ValueError, "^right: ", IDS, {"right": ["a", "a"]}),
+    (ValueError, "^split: ", IDS, {"known": {"test": IDS}}),
 ]
 
 
@@ -262,29 +252,14 @@ def test_candidates_by_definition(drawn: Alignment) -> None:
 
 
 CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (ValueError, r"^candidates: expected one of all, test, unaligned, got 'tst'", "tst", {}),
-    (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
-    (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
-    (TypeError, "^candidates: .* by side, got tuple", ([0, 1], [0, 2]), {}),
-    (ValueError, "^candidates: .* by side, got 'left_to_right'", {"left_to_right": [0, 2]}, {}),
-    (
-        TypeError,
-        "^candidates: left_to_right: .* got 0.0 at .*pandas",
-        by_side([0, 1], [0.0, 2.0]),
-        {},
-    ),
-    (
-        ValueError,
-        "^candidates: left_to_right: .* got 5 at position 2",
-        by_side([0, 1], [0, 2, 5]),
-        {},
-    ),
-    (
-        TypeError,
-        "^candidates: right_to_left: .* left from 0 to 5, .* got 'a'",
-        by_side(["a"], [0]),
-        {},
-    ),
+    (ValueError, "^candidates: ", "tst", {}),
+    (TypeError, "^candidates: ", 100, {}),
+    (TypeError, "^candidates: ", Sampled(3), {}),
+    (TypeError, "^candidates: ", ([0, 1], [0, 2]), {}),
+    (ValueError, "^candidates: ", {"left_to_right": [0, 2]}, {}),
+    (TypeError, "^candidates: left_to_right: ", by_side([0, 1], [0.0, 2.0]), {}),
+    (ValueError, "^candidates: left_to_right: ", by_side([0, 1], [0, 2, 5]), {}),
+    (TypeError, "^candidates: right_to_left: ", by_side(["a"], [0]), {}),
     (
         ValueError,
         ": right_to_left: 1 of 2 left entities of the .* first 1",
@@ -297,7 +272,7 @@ CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
         by_side([0, 1], []),
         {},
     ),
-    (ValueError, '^candidates: "unaligned" leaves out what .* known', "unaligned", {"known": None}),
+    (ValueError, "^candidates: ", "unaligned", {"known": None}),
     (ValueError, "give known=$", "unaligned", {"known": {}}),
 ]
 

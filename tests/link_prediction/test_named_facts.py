@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
-from truerank.link_prediction import Task, read_triples
+from truerank.link_prediction import Task
 from truerank.records.columns import FACTS
 
 pytestmark = pytest.mark.python_only
@@ -90,45 +90,6 @@ def test_what_has_no_names_is_in_the_order_of_the_roles(kind: str, order: list[i
     columns = {role: order.index(j) for j, role in enumerate(ROLES)}
     tables = [UNNAMED[kind](in_order(order, each)) for each in wider]
     assert ranks_of(*tables, columns=columns) == RANKS
-
-
-def test_files_and_tables_are_read_by_the_same_option(tmp_path: Path) -> None:
-    path = tmp_path / "test.txt"
-    rows = zip(TEST[2], ["1.0"] * 4, TEST[0], TEST[1], strict=True)
-    path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    columns = {"head": 2, "relation": 3, "tail": 0}
-    train = UNNAMED["columns"]([TRAIN[2], [0, 1, 2], TRAIN[0], TRAIN[1]])
-    assert ranks_of(path, train, columns=columns) == RANKS
-
-
-FRAMES_THAT_ARE_REFUSED = {
-    "unknown names": ["u", "v", "r"],
-    "a role twice": ["head", "h", "r"],
-    "synonyms": ["subject", "predicate", "object"],
-    "a role that is missing": ["head", "tail", "weight"],
-    "a name of another door": ["user", "item", "rating"],
-}
-
-
-@pytest.mark.parametrize("kind", NAMED)
-@pytest.mark.parametrize("names", FRAMES_THAT_ARE_REFUSED.values(), ids=FRAMES_THAT_ARE_REFUSED)
-def test_other_names_are_refused(kind: str, names: list[str]) -> None:
-    table = NAMED[kind](names, TEST)
-    words = r"^test: expected columns head, relation, tail, each once .* columns=\{\"head\": \.\.\."
-    message = refusal(ValueError, words, Task, table)
-    assert message.endswith(f"got columns {', '.join(map(repr, names))}")
-    refusal(ValueError, r'^known\["train"\]: ', Task, NAMED[kind](ROLES, TEST), {"train": table})
-
-
-def test_data_sets_are_frames() -> None:
-    class Dataset:
-        shape = (4, 3)
-
-        def to_pandas(self) -> Any:
-            return NAMED["frame"](ROLES, TEST)
-
-    refusal(TypeError, r"^test: .* got a Dataset, whose \.to_pandas\(\) is one", Task, Dataset())
-    assert Task(Dataset().to_pandas(), {}).test.shape == (4, 3)
 
 
 WEIGHTS = [0.5, 0.25, 0.5, 1.0]
@@ -237,24 +198,3 @@ def test_known_triples_that_share_no_query_are_in_the_audit() -> None:
 
 
 TRAIN_ROWS = UNNAMED["rows"](TRAIN)
-
-
-def test_readers_of_triples_take_the_same_tables() -> None:
-    frame = NAMED["frame"](["t", "w", "h", "r"], [TEST[2], WEIGHTS, TEST[0], TEST[1]])
-    columns = {"head": "h", "relation": "r", "tail": "t"}
-    assert (
-        read_triples(frame, columns=columns).ids.tolist()
-        == read_triples(UNNAMED["rows"](TEST)).ids.tolist()
-    )
-
-
-def test_options_of_columns_are_checked() -> None:
-    rows = UNNAMED["rows"](TEST)
-    refusal(TypeError, "^columns: expected a name or a number for each role", Task, rows, columns=3)
-    refusal(TypeError, "^header: expected a bool, got str", Task, rows, header="no")
-    for wrong in ({"head": 0, "tail": 2}, {"head": 0, "relation": 0, "tail": 2}):
-        refusal(ValueError, "^columns: ", Task, rows, columns=wrong)
-    words = (
-        "^test: expected columns 'h' .head., 1 .*, as columns= says, got 3 columns without names"
-    )
-    refusal(ValueError, words, Task, rows, columns={"head": "h", "relation": 1, "tail": 2})

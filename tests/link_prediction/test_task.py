@@ -156,7 +156,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
         return
     with warnings.catch_warnings(record=True) as caught, pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("always")
-        patch.setattr(candidates, "_NUMBERS_AT_ONCE", at_once)
+        patch.setattr(candidates, "NUMBERS_AT_ONCE", at_once)
         task = Task(**arguments)
     found = given.found
     rules = given.rules
@@ -175,7 +175,18 @@ def test_the_definition(given: Given, at_once: int) -> None:
         filter = list(given.known)
         filter.append("test")
     assert task.protocol.filter == tuple(filter)
+    assert task.protocol.filter_rule == rule_of(given)
     assert task.protocol.sampled == isinstance(given.candidates, Sampled)
+
+
+def rule_of(given: Given) -> str | None:
+    """Return which facts are filtered, by the further columns that must agree."""
+    further = tuple(range(3, len(given.test[0])))
+    if not further or given.rule == "none":
+        return None
+    other = f"columns {', '.join(map(str, given.key_columns))}"
+    rules = {(): "triple", further: "fact"}
+    return rules.get(given.key_columns, other) if given.rule == "query" else given.rule
 
 
 def test_wn18rr(data: Path) -> None:
@@ -304,44 +315,39 @@ REPEATED, LEAK, UNSEEN = (TEST + rows for rows in (TEST[:1], TRAIN[:1], [("e", "
 RAISING = {"known": TRAIN, "unseen": "raise"}
 FAR = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (ValueError, "^test: expected at least one triple, got none", [], {}),
-    (
-        TypeError,
-        r'^known\["train"\]: .* got ndarray of float',
-        INTS,
-        {"known": {"train": INTS * 1.0}},
-    ),
-    (ValueError, r"^test: .* at least 3 columns .* got 2 columns", INTS[:, :2], {}),
-    (ValueError, "^test: .* got 3", INTS, {"known": {"train": np.zeros((1, 4), int)}}),
-    (ValueError, r"^known\[1\]: .* got 2 in column 2 of row 1", INTS, FAR),
-    (ValueError, "^test: .* got -1 in column 2 of row 0", -INTS, {}),
-    (ValueError, "^test: .* got 3 in column 1 of row 0", [(0, 3, 1)], {"relations": 1}),
-    (ValueError, "^test: .* got 'd' in column 2 of row 1", TEST, {"entities": ["a", "b", "c"]}),
-    (ValueError, "^test: .* got 'knows' in column 1 of row 2", TEST, {"relations": ["likes"]}),
-    (ValueError, "^known: .* got ids in column 0", TEST, {"known": INTS}),
-    (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
-    (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
-    (ValueError, "^entities: expected an integer .* to 68719476736, got 0", INTS, {"entities": 0}),
-    (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),
-    (ValueError, "^entities: 'a' occurs twice", INTS, {"entities": ["a", "b", "a"]}),
-    (ValueError, "^entities: .* got 2 for 'b'", INTS, {"entities": {"a": 0, "b": 2}}),
-    (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
-    (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
-    (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
-    (TypeError, "^sides: expected several", INTS, {"sides": "head"}),
-    (ValueError, "^split: .* got 'test'", INTS, {"known": {"test": INTS}}),
-    (TypeError, "^known: .* got 1", INTS, {"known": {1: INTS}}),
-    (ValueError, "^leaks: expected one of keep, drop, raise", INTS, {"leaks": "warn"}),
-    (ValueError, '^unseen: expected "keep" without known', INTS, {"unseen": "drop"}),
-    (ValueError, "^keys: expected distinct .*, of 3 in all, got 3", INTS, {"keys": [3]}),
-    (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
-    (ValueError, "^keys: .* got 3, 3", [(0, 0, 1, 7)], {"keys": [3, 3]}),
-    (TypeError, "^filter: expected a str, got list", INTS, KNOWN | {"filter": ["query"]}),
-    (ValueError, "^filter: expected one of query, triple", INTS, KNOWN | {"filter": "static"}),
-    (ValueError, "^filter: expected .* known splits", INTS, {"filter": "triple"}),
-    (ValueError, r"^test: 1 \(a likes c\) .* earlier one$", REPEATED, {"duplicates": "raise"}),
-    (ValueError, "^test: .* a known split", LEAK, {"known": TRAIN, "leaks": "raise"}),
-    (ValueError, r"^test: 1 \(e .*\) triples have an entity or a", UNSEEN, RAISING),
+    (ValueError, "^test: ", [], {}),
+    (TypeError, r'^known\["train"\]: ', INTS, {"known": {"train": INTS * 1.0}}),
+    (ValueError, "^test: ", INTS[:, :2], {}),
+    (ValueError, "^test: ", INTS, {"known": {"train": np.zeros((1, 4), int)}}),
+    (ValueError, r"^known\[1\]: ", INTS, FAR),
+    (ValueError, "^test: ", -INTS, {}),
+    (ValueError, "^test: ", [(0, 3, 1)], {"relations": 1}),
+    (ValueError, "^test: ", TEST, {"entities": ["a", "b", "c"]}),
+    (ValueError, "^test: ", TEST, {"relations": ["likes"]}),
+    (ValueError, "^known: ", TEST, {"known": INTS}),
+    (TypeError, "^test: ", TEST, {"entities": 4}),
+    (TypeError, "^entities: ", INTS, {"entities": 2.0}),
+    (ValueError, "^entities: ", INTS, {"entities": 0}),
+    (ValueError, "^entities: ", INTS, {"entities": []}),
+    (ValueError, "^entities: ", INTS, {"entities": ["a", "b", "a"]}),
+    (ValueError, "^entities: ", INTS, {"entities": {"a": 0, "b": 2}}),
+    (ValueError, "^sides: ", INTS, {"sides": ["left"]}),
+    (ValueError, "^sides: ", INTS, {"sides": []}),
+    (ValueError, "^sides: ", INTS, {"sides": ["head", "head"]}),
+    (TypeError, "^sides: ", INTS, {"sides": "head"}),
+    (ValueError, "^split: ", INTS, {"known": {"test": INTS}}),
+    (TypeError, "^known: ", INTS, {"known": {1: INTS}}),
+    (ValueError, "^leaks: ", INTS, {"leaks": "warn"}),
+    (ValueError, "^unseen: ", INTS, {"unseen": "drop"}),
+    (ValueError, "^keys: ", INTS, {"keys": [3]}),
+    (TypeError, "^keys: ", INTS, {"keys": 3}),
+    (ValueError, "^keys: ", [(0, 0, 1, 7)], {"keys": [3, 3]}),
+    (TypeError, "^filter: ", INTS, KNOWN | {"filter": ["query"]}),
+    (ValueError, "^filter: ", INTS, KNOWN | {"filter": "static"}),
+    (ValueError, "^filter: ", INTS, {"filter": "triple"}),
+    (ValueError, "^test: ", REPEATED, {"duplicates": "raise"}),
+    (ValueError, "^test: ", LEAK, {"known": TRAIN, "leaks": "raise"}),
+    (ValueError, "^test: ", UNSEEN, RAISING),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.refusals import refusal
-from truerank.arrays import row_keys as rows
 from truerank.link_prediction import Task, read_triples
 from truerank.records import text
 from truerank.retrieval import Task as Retrieval
@@ -29,20 +27,6 @@ def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Pa
         content = content.encode()
     path.write_bytes(content)
     return path
-
-
-FORMS: dict[str, Callable[[list[tuple[str, ...]]], Any]] = {
-    "tuples": lambda rows: rows,
-    "columns": lambda rows: tuple(map(list, zip(*rows, strict=True))),
-    "tuples as columns": lambda rows: tuple(zip(*rows, strict=True)),
-}
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_labels_of_any_form(form: Callable[[Any], Any]) -> None:
-    triples = read_triples(form(ROWS))
-    assert triples.ids.tolist() == IDS
-    assert triples.entities == ENTITIES
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -152,7 +136,7 @@ def test_bad_text(content: str | bytes, words: str, tmp_path: Path) -> None:
     words = rf"triples.txt: {words}"
     with pytest.MonkeyPatch.context() as patch:
         for piece in (8, 1 << 17):
-            patch.setattr(text, "_BLOCK_BYTES", piece)
+            patch.setattr(text, "BLOCK_BYTES", piece)
             refusal(ValueError, rf'^known\["train"\]: .*{words}', Task, [("a", "r", "b")], known)
 
 
@@ -229,7 +213,7 @@ def test_text_is_read_as_it_stands(
     rows = [tuple(field.strip(" ") for field in row) for row in rows]
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_BLOCK_BYTES", piece)
+        patch.setattr(text, "BLOCK_BYTES", piece)
         for kind, labels in found.items():
             if all(label.isdecimal() and label == str(int(label)) for label in labels):
                 refusal(ValueError, f"^{kind}: all labels of {kind} are num", read_triples, path)
@@ -243,20 +227,6 @@ def test_text_is_read_as_it_stands(
     assert entities == tuple(sorted({e for h, _, t in rows for e in (h, t)}))
     assert (triples.ids.dtype, triples.qualifiers) == (np.int64, ())
     assert triples.ids.flags.c_contiguous
-
-
-FEW = st.lists(st.tuples(*[st.sampled_from([-(2**63), -1, 0, 1, 5, 2**62, 2**63 - 1])] * 3))
-
-
-@given(FEW)
-def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
-    """Rows that do not fit into one integer still get distinct, ordered keys."""
-    columns = list(np.array(table, np.int64).reshape(-1, 3).T)
-    order = sorted(set(table))
-    keys = rows.row_keys(columns)
-    assert np.unique(keys, return_inverse=True)[1].tolist() == [order.index(row) for row in table]
-    assert [table[i] for i in rows.codes_of(keys).first()] == order
-    assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
 
 
 # -- files of toolkits -----------------------------------------------------------------------------

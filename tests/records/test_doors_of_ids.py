@@ -99,10 +99,6 @@ def first(order: Any) -> Any:
     return 0
 
 
-def rows_of(container: Any, row: Callable[[Any], tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [row(element) for element in container]
-
-
 def same(places: list[int]) -> Any:
     return places
 
@@ -149,116 +145,77 @@ def relation_task(order: Any, **options: Any) -> Task:
 
 def pairs_of(order: Any, known: Any = None, **options: Any) -> alignment.Task:
     test = [(first(order), first(order))]
-    return alignment.Task(
-        test, known={"seed": known or []}, left=order, right=order, leaks="drop", **options
-    )
+    return alignment.Task(test, known={"seed": known or []}, left=order, right=order, **options)
+
+
+def facts_in(rows: Any, column: int, **orders: Any) -> Any:
+    return read_triples(rows, **orders).ids[:, column].tolist()
+
+
+def ranked(rows: Any, column: int, order: Any) -> Any:
+    task = Task(rows, {}, entities=order, relations=["r"], duplicates="drop")
+    return task.test[:, column].tolist()
+
+
+def paired(pairs: Any, column: int, order: Any) -> Any:
+    task = alignment.Task(pairs, left=order, right=order, duplicates="drop")
+    return task.pairs[:, column].tolist()
+
+
+def known_answers(side: Any) -> Any:
+    return side.filter[1].tolist()
+
+
+def candidates_by_side(order: Any, side: str, ids: Any) -> Any:
+    sides = {"left_to_right": [first(order)], "right_to_left": [first(order)], side: ids}
+    return pairs_of(order, candidates=sides).sides[side].candidates.tolist()
+
+
+def once(places: list[int]) -> Any:
+    """Expect each in the order in which it comes first."""
+    return list(dict.fromkeys(places))
+
+
+def heads(order: Any, x: Any) -> Any:
+    return [(e, "r", first(order)) for e in x]
+
+
+def tails(order: Any, x: Any) -> Any:
+    return [(first(order), "r", e) for e in x]
+
+
+def lists_of_tails(order: Any, x: Any) -> Any:
+    return task_of(order, []).evaluate_lists({(first(order), "r"): list(x)})
+
+
+def lists_of_relations(order: Any, x: Any) -> Any:
+    return relation_task(order).evaluate_lists(relation={("a", "a"): list(x)})
 
 
 PYTHON_DOORS: dict[str, Door] = {
-    "facts: heads": Door(
-        lambda order, x: (
-            read_triples(rows_of(x, lambda e: (e, "r", first(order))), entities=order)
-            .ids[:, 0]
-            .tolist()
-        ),
-        same,
-    ),
-    "facts: tails": Door(
-        lambda order, x: (
-            read_triples(rows_of(x, lambda e: (first(order), "r", e)), entities=order)
-            .ids[:, 2]
-            .tolist()
-        ),
-        same,
-    ),
+    "facts: heads": Door(lambda o, x: facts_in(heads(o, x), 0, entities=o), same),
     "facts: relations": Door(
-        lambda order, x: (
-            read_triples(rows_of(x, lambda e: ("a", e, "a")), relations=order).ids[:, 1].tolist()
-        ),
-        same,
+        lambda o, x: facts_in([("a", e, "a") for e in x], 1, relations=o), same
     ),
-    "test": Door(
-        lambda order, x: (
-            Task(
-                rows_of(x, lambda e: (first(order), "r", e)), {}, entities=order, duplicates="drop"
-            )
-            .test[:, 2]
-            .tolist()
-        ),
-        lambda places: list(dict.fromkeys(places)),
-    ),
+    "test": Door(lambda o, x: ranked(tails(o, x), 2, o), once),
     "known facts": Door(
-        lambda order, x: (
-            task_of(order, rows_of(x, lambda e: (first(order), "r", e)), leaks="keep")
-            .tail.filter[1]
-            .tolist()
-        ),
-        with_first,
+        lambda o, x: known_answers(task_of(o, tails(o, x), leaks="keep").tail), with_first
     ),
-    "candidates": Door(
-        lambda order, x: task_of(order, candidates=x).tail.candidates.tolist(), candidates
-    ),
+    "candidates": Door(lambda o, x: task_of(o, candidates=x).tail.candidates.tolist(), candidates),
     "candidates: relations": Door(
-        lambda order, x: relation_task(order, candidates=x).relation.candidates.tolist(),
-        candidates,
+        lambda o, x: relation_task(o, candidates=x).relation.candidates.tolist(), candidates
     ),
-    "lists": Door(
-        lambda order, x: counted(
-            task_of(order, []).evaluate_lists({(first(order), "r"): list(x)}).ranks
-        ),
-        listed,
-    ),
-    "lists of relations": Door(
-        lambda order, x: counted(
-            relation_task(order).evaluate_lists(relation={("a", "a"): list(x)}).ranks
-        ),
-        listed,
-    ),
-    "aligned pairs: left": Door(
-        lambda order, x: (
-            alignment.Task(
-                rows_of(x, lambda e: (e, first(order))), left=order, right=order, duplicates="drop"
-            )
-            .pairs[:, 0]
-            .tolist()
-        ),
-        lambda places: list(dict.fromkeys(places)),
-    ),
-    "aligned pairs: right": Door(
-        lambda order, x: (
-            alignment.Task(
-                rows_of(x, lambda e: (first(order), e)), left=order, right=order, duplicates="drop"
-            )
-            .pairs[:, 1]
-            .tolist()
-        ),
-        lambda places: list(dict.fromkeys(places)),
-    ),
+    "lists": Door(lambda o, x: counted(lists_of_tails(o, x).ranks), listed),
+    "lists of relations": Door(lambda o, x: counted(lists_of_relations(o, x).ranks), listed),
+    "aligned pairs: left": Door(lambda o, x: paired([(e, first(o)) for e in x], 0, o), once),
     "known pairs": Door(
-        lambda order, x: (
-            alignment.Task(
-                [(first(order), first(order))],
-                known=rows_of(x, lambda e: (first(order), e)),
-                left=order,
-                right=order,
-            )
-            .left_to_right.filter[1]
-            .tolist()
+        lambda o, x: known_answers(
+            pairs_of(o, [(first(o), e) for e in x], leaks="keep").left_to_right
         ),
         with_first,
     ),
-    "candidates: left": Door(
-        lambda order, x: pairs_of(
-            order, candidates={"right_to_left": x, "left_to_right": [first(order)]}
-        ).right_to_left.candidates.tolist(),
-        candidates,
-    ),
-    "candidates: right": Door(
-        lambda order, x: pairs_of(
-            order, candidates={"right_to_left": [first(order)], "left_to_right": x}
-        ).left_to_right.candidates.tolist(),
-        candidates,
-    ),
+    "candidates: left": Door(lambda o, x: candidates_by_side(o, "right_to_left", x), candidates),
+    "candidates: right": Door(lambda o, x: candidates_by_side(o, "left_to_right", x), candidates),
 }
 
 VECTORS = np.eye(3)
@@ -296,43 +253,17 @@ def lines(fields: list[str], form: str, first_field: str) -> str:
 
 
 TEXT_DOORS: dict[str, tuple[str, Door]] = {
-    "text: heads": (
-        "{0}\tr\t{0}",
-        Door(
-            lambda order, x: read_triples(x, entities=order, relations=["r"]).ids[:, 0].tolist(),
-            same,
-        ),
-    ),
-    "text: relations": (
-        "a\t{0}\ta",
-        Door(lambda order, x: read_triples(x, relations=order).ids[:, 1].tolist(), same),
-    ),
-    "text: test": (
-        "{0}\tr\t{0}",
-        Door(
-            lambda order, x: (
-                Task(x, {}, entities=order, relations=["r"], duplicates="drop").test[:, 0].tolist()
-            ),
-            lambda places: list(dict.fromkeys(places)),
-        ),
-    ),
+    "text: relations": ("a\t{0}\ta", Door(lambda o, x: facts_in(x, 1, relations=o), same)),
+    "text: test": ("{0}\tr\t{0}", Door(lambda o, x: ranked(x, 0, o), once)),
     "text: known facts": (
         "{1}\tr\t{0}",
-        Door(lambda order, x: task_of(order, str(x)).tail.filter[1].tolist(), with_first),
+        Door(lambda o, x: known_answers(task_of(o, str(x)).tail), with_first),
     ),
     "text: lists": (
         "{1}\tr\t{0}",
-        Door(lambda order, x: counted(task_of(order, []).evaluate_lists(x).ranks), listed),
+        Door(lambda o, x: counted(task_of(o, []).evaluate_lists(x).ranks), listed),
     ),
-    "text: aligned pairs": (
-        "{0}\t{0}",
-        Door(
-            lambda order, x: (
-                alignment.Task(x, left=order, right=order, duplicates="drop").pairs[:, 1].tolist()
-            ),
-            lambda places: list(dict.fromkeys(places)),
-        ),
-    ),
+    "text: aligned pairs": ("{0}\t{0}", Door(lambda o, x: paired(x, 1, o), once)),
 }
 
 

@@ -162,18 +162,6 @@ def test_columns_are_said_or_asked_for(library: str) -> None:
     refusal(ValueError, "'query', 'query_id', 'item'", lists_of, both)
 
 
-@pytest.mark.parametrize(
-    "names", [("user", "item", "stars"), ("what", "user", "n"), ("qid", "docno", "score"), "abcd"]
-)
-@pytest.mark.parametrize("table", TABLES)
-def test_other_columns_are_refused(table: str, names: Sequence[str]) -> None:
-    rows = [(*row, 1) for row in JUDGED]
-    value = columns_of(rows, names)
-    words = r"expected columns query, document, .* columns=\{"
-    for call in (lists_of, partial(tr.retrieval.Task, entities=9)):
-        refusal(ValueError, words, call, TABLES[table](value))
-
-
 @pytest.mark.parametrize("table", TABLES)
 def test_other_columns_are_left_out_where_the_user_says_which_are_meant(table: str) -> None:
     mixed = columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
@@ -245,11 +233,6 @@ def test_other_forms_are_refused_and_the_message_shows_those_that_are_taken(form
     refusal(TypeError, f"^top: {of_lists}{way_out}", tr.write_run, "run.txt", value)
 
 
-def test_a_tuple_of_columns_is_no_list() -> None:
-    columns = tuple(map(list, zip(*ENTRIES, strict=True)))
-    refusal(TypeError, "^lists: expected a path, ", lists_of, columns)
-
-
 @pytest.mark.parametrize(
     "listed",
     [
@@ -277,24 +260,6 @@ def test_equal_repeats_count_once() -> None:
         lists_of(frame)
 
 
-def test_ids_have_their_one_rule() -> None:
-    """Ints stay ints, strs strs, and what pandas makes of missing values is refused."""
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"user": [7, 7, 8], "item": [30, 10, 20], "score": [1, 0, 1]})
-    task = tr.retrieval.Task(frame, entities=[10, 20, 30], queries=[7, 8])
-    assert task.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
-    run = pandas.DataFrame({"user": [7, 8], "item": [30, 20], "score": [0.5, 0.25]})
-    assert task.evaluate_lists(run)["mrr"] == 1
-    with pytest.raises(TypeError):
-        task.evaluate_lists(run.astype({"item": str}))
-    missing = frame.assign(item=[30, None, 20])
-    with pytest.raises(TypeError, match="pandas makes floats"):
-        tr.retrieval.Task(missing, entities=[10, 20, 30])
-    categorical = frame.astype({"item": str}).astype({"item": "category"})
-    named = tr.retrieval.Task(categorical, entities=["10", "20", "30"], queries=[7, 8])
-    assert named.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
-
-
 @pytest.mark.parametrize(
     "relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "+1", "0"]]
 )
@@ -313,16 +278,3 @@ def test_scores_keep_their_dtype() -> None:
     assert lists_of(frame).scores.dtype == np.float32
     with pytest.raises(tr.InputTypeError, match="numbers as scores"):
         lists_of(structured(names | {"score": ["high", "low"]}))
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_numbered_frames_need_the_numbers_of_the_roles(library: str) -> None:
-    frame = pytest.importorskip(library).DataFrame(np.array([[2, 0], [0, 1]]))
-    task = tr.retrieval.Task({0: [2], 1: [0]}, entities=3)
-    words = "expected columns with names, or columns= with their numbers"
-    refusal(ValueError, f"ids: {words}", task.evaluate_lists, frame)
-    refusal(ValueError, f"qrels: {words}", tr.retrieval.Task, frame, entities=3)
-    columns = {"query": 1, "document": 0}
-    assert task.evaluate_lists(frame, columns=columns).per_query("mrr").tolist() == [1, 1]
-    again = tr.retrieval.Task(frame, entities=3, columns=columns)
-    assert again.evaluate_lists(frame, columns=columns)["mrr"] == 1

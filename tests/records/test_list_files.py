@@ -15,9 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles import lists as oracle
 from support.examples import examples
-from support.outcomes import quietly
 from truerank import _core
 from truerank.records.text import exact_number, first_rounded
 
@@ -83,7 +81,7 @@ def test_runs_are_read_as_plain_loops_read_them(
     path = written(tmp_path_factory.mktemp("run"), end.join(spaced), name)
     seen: list[tr.Progress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+        patch.setattr("truerank.records.text.BLOCK_BYTES", at_once)
         assert dict(tr.read_run(path, progress=seen.append)) == plain
     assert seen[-1].done == seen[-1].total == path.stat().st_size
     assert [p.done for p in seen] == sorted(p.done for p in seen)
@@ -200,41 +198,12 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     assert [(groups[q], names[d], s) for q, d, s in found] == rows
 
 
-WRONG_RUNS = [
-    ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected 6 fields, with a query"),
-    ("\n\nq Q0 d 1 1 t\nq Q0 e 1 high t\n", "line 4: expected a number as the score"),
-    ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", "line 3: expected a score that .*got 1e400"),
-    ("q Q0 d 1 9007199254740993 t\n", "line 1: expected a score that a float64 holds, got 9007199"),
-    ("q Q0 d 1 9007199254740993.0 t\n", r"a float64 holds, got 9007199254740993\.0"),
-    ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
-    ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "path: .*the list of 'q' has 'd' twice"),
-    ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
-]
-WRONG_QRELS = [
-    ("q1 0 d1\n", "path: .*line 1: expected lines of TREC .query, iteration"),
-    ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
-    ("\ufeff\ufeffq1 0 d1 1\n", "path: .*line 1: it begins with a byte order mark"),
-    ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected a number as the relevance"),
-    ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: 'd1' is judged twice for 'q1'"),
-]
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [(tr.read_run, text, message) for text, message in WRONG_RUNS]
-    + [(tr.read_qrels, text, message) for text, message in WRONG_QRELS],
-)
-def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
-    with pytest.raises(tr.InputValueError, match=message):
-        read(written(tmp_path, text))
-
-
 @pytest.mark.parametrize("at_once", [1, 1 << 17])
 def test_a_byte_order_mark_begins_a_file_or_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """That of the file is no text; one within a line is text as any other; no third is read."""
-    monkeypatch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+    monkeypatch.setattr("truerank.records.text.BLOCK_BYTES", at_once)
     text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
     assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
     for joined, line in ((text * 2, 3), (text.replace("\nq", "\r\n\ufeffq"), 2)):
@@ -270,44 +239,6 @@ def test_qrels(tmp_path: Path) -> None:
 
 
 # -- ranks by name ---------------------------------------------------------------------------------
-
-
-FEW = st.sampled_from("abcdef")
-GRADES = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2), max_size=4), max_size=4)
-SMALL_RUNS = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2).map(float)), max_size=5)
-
-
-@given(SMALL_RUNS, GRADES, GRADES, st.booleans())
-@examples(100)
-def test_ranks_by_name(
-    tmp_path_factory: pytest.TempPathFactory, run: Runs, answers: Any, known: Any, named: bool
-) -> None:
-    """A number of candidates is enough; a right answer that is known, too, is not left out."""
-    path = written(tmp_path_factory.mktemp("run"), "\n".join(lines_of(run)))
-    tasks = {(q, d) for q, judged in answers.items() for d, grade in judged.items() if grade > 0}
-    asked = {query for query, _ in tasks}
-    if not asked:
-        return
-    entities = list("fedcbaxyz") if named else 9
-    splits = {"more": known}
-    if all(query not in answers for query, judged in known.items() if judged):
-        splits = {}  # which is refused: no name of theirs is one of the task
-    task = quietly(tr.retrieval.Task, answers, entities=entities, known=splits)
-    lists = tr.read_run(path)
-    if lists.queries and asked.isdisjoint(lists.queries):
-        with pytest.raises(tr.InputValueError, match=r"^ids: .*: no query in common"):
-            task.evaluate_lists(lists)
-        return
-    ranks = quietly(task.evaluate_lists, lists, misses="bounds", order="descending").ranks
-    counts = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
-    found = dict(zip(zip(ranks.queries, ranks.targets, strict=True), counts, strict=True))
-    left_out = {
-        query: {d for d in known.get(query, {}) if (query, d) not in tasks} for query in asked
-    }
-    assert found == {
-        (q, d): oracle.count_task(oracle.Task(run.get(q, {}), d, left_out[q]), 9)[:3]
-        for q, d in tasks
-    }
 
 
 def test_a_query_without_a_list_is_no_key(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_blocks_have_whole_lines(
         path = tmp_path_factory.getbasetemp() / name
         path.write_bytes(written)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(text, "_BLOCK_BYTES", size)
+            patch.setattr(text, "BLOCK_BYTES", size)
             patch.setattr(text, "MAX_LINE_BYTES", 10)
             if too_long:
                 with pytest.raises(
@@ -107,27 +107,9 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         assert names["left"].listed() == ("a", "c", "e")
 
 
-ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]
-
-
 def written(path: Path, rows: Any, between: str = "\t") -> Path:
     path.write_text("".join(between.join(row) + "\n" for row in rows))
     return path
-
-
-@pytest.mark.parametrize(
-    ("header", "order"),  # the place of the head, of the relation, of the tail
-    [("h\tr\tt", (0, 1, 2)), ("tail\thead\trelation", (1, 2, 0))],
-)
-def test_words_of_the_table_are_read_by_their_order(
-    tmp_path: Path, header: str, order: tuple[int, int, int]
-) -> None:
-    rows = [[row[order.index(j)] for j in range(3)] for row in ROWS]
-    path = written(tmp_path / "x.tsv", [header.split("\t"), *rows])
-    found = link_prediction.read_triples(path, header=True)
-    plain = link_prediction.read_triples(ROWS)
-    assert found.entities == plain.entities
-    assert found.ids.tolist() == plain.ids.tolist()
 
 
 NODES = [f"e{i}" for i in range(9)]

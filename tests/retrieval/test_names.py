@@ -181,25 +181,6 @@ def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
     refusal(ValueError, words, of_ints.evaluate_lists, {1: [1]})
 
 
-def test_columns_of_frames_and_categoricals() -> None:
-    pandas = pytest.importorskip("pandas")
-    users = ["u", "v", "u"]
-    items = ["b", "a", "c"]
-    for read in (np.array, pandas.Series, lambda x: pandas.Series(x, dtype="category")):
-        columns = (read(users), read(items))
-        known = (read(["u", "w"]), read(["d", "a"]))
-        task = Task(columns, entities=list("abcd"), known=known, queries=["u", "v"])
-        assert task.answers.targets.tolist() == [1, 2, 0]
-        assert [each.tolist() for each in task.answers.filter or ()] == [[0, 1, 1], [3], [0, 0, 1]]
-        graded = Task((*columns, read([1, 2, 3])), entities=list("abcd"))
-        assert np.asarray(graded.gains).tolist() == [1, 3, 2]
-    numbers = (pandas.Series([7, 9], dtype="category"), pandas.Series([20, 10], dtype="category"))
-    task = Task(numbers, entities=[10, 20], queries=[9, 7], known=(numbers[0], numbers[1][::-1]))
-    assert task.evaluate_lists({7: [20], 9: [10]})["mrr"] == 1
-    words = r"qrels: .* got 1.0 in row 0 \(pandas makes floats"
-    refusal(TypeError, words, Task, (pandas.Series([1.0, 2.0]), pandas.Series([1, 2])), entities=5)
-
-
 # -- names and a number ----------------------------------------------------------------------------
 
 

@@ -20,47 +20,9 @@ from truerank.retrieval import Task
 pytestmark = pytest.mark.python_only
 
 PERMUTED = Task({0: [1]}, entities=[1, 2, 0])
-SCORES = [[1, 5, 9, 9, 9.0]]
-ZERO, ROWS = np.array([0, 0]), np.array([2, 3])
 
 
 # -- what each shape is ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "lists",
-    [
-        {0: [1, 2]},
-        {0: (1, 2)},
-        {0: np.array([1, 2], np.int32)},
-        {0: {1: 0.5, 2: 0.25}},
-        tr.TopK(np.array([[0, 1]]), np.array([[0.5, 0.25]])),  # positions
-    ],
-    ids=repr,
-)
-def test_lists_of_item_numbers_are_labels(lists: Any) -> None:
-    assert PERMUTED.evaluate_lists(lists)["mrr"] == 1
-
-
-@pytest.mark.parametrize(
-    "lists",
-    [
-        [[1, 2]],
-        np.array([[1, 2]]),
-        [np.array([1, 2])],
-        ([0, 0], [1, 2]),
-        ((1, 2),),
-        [(1, 2)],
-        [[(1, 2)], [3]],
-        sparse.csr_array(np.eye(2)),
-        np.array([1, 2]),
-        7,
-    ],
-    ids=repr,
-)
-def test_other_lists_are_refused(lists: Any) -> None:
-    words = r"^ids: expected a path, .* TopK\(ids, scores\); dict\(zip\(queries, lists\)\)"
-    refusal(TypeError, words, PERMUTED.evaluate_lists, lists)
 
 
 def test_pads_are_of_the_best_alone() -> None:
@@ -70,77 +32,6 @@ def test_pads_are_of_the_best_alone() -> None:
     refusal(ValueError, words, PERMUTED.evaluate_lists, {0: np.array([1, 2, -1])})
     words = "qrels: .* got -1 in column 1 of row 1"
     refusal(ValueError, words, Task, {0: [1, -1]}, entities=3)
-
-
-@pytest.mark.parametrize(
-    "known",
-    [
-        (ZERO, ROWS),
-        ([0, 0], [2, 3]),
-        (ZERO.tolist(), ROWS),
-        {0: [2, 3]},
-        {0: {2: 1, 3: 2}},
-        {0: np.array([2, 3])},
-        {0: {2, 3}},
-        sparse.csr_array(np.array([[0, 0, 1, 5, 0]])),
-        sparse.coo_matrix(np.array([[0, 0, -1, 0.5, 0]])),
-    ],
-    ids=repr,
-)
-def test_known_answers_in_any_shape(known: Any) -> None:
-    for given_known in (known, {"train": known}):
-        task = Task({0: [1]}, entities=5, known=given_known)
-        assert task.evaluate_scores(SCORES)["mrr"] == 0.5
-        assert len(task.audit) == 0
-    task = Task({0: [1]}, entities=[0, 1, 2, 3, 4], queries=[0], known={"train": known})
-    assert task.evaluate_scores(SCORES)["mrr"] == 0.5
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [(0, 1), (1, 2)],
-        np.array([[0, 1], [1, 2]]),
-        [[3, 4], [4, 5]],
-        [(ZERO, ROWS)],
-        [ZERO, ROWS],
-        [{3, 4}, {5}],
-    ],
-)
-def test_rows_are_no_judgements(rows: Any) -> None:
-    """The message shows the ways to say it."""
-    words = r"expected a path, a table .*\{query: \[documents\]\}, a tuple of columns"
-    refusal(TypeError, words, Task, rows, entities=6)
-    refusal(TypeError, words, Task, {0: [1], 1: [2]}, entities=6, known={"train": rows})
-
-
-def test_a_tuple_is_columns() -> None:
-    words = "expected columns query, document, relevance .* got 1 columns"
-    refusal(ValueError, words, Task, ((3, 4),), entities=6)
-    words = "expected columns in order, one-dimensional and of one length"
-    for rows in (
-        (ZERO, ROWS[:1]),
-        (3, 4),
-        (np.eye(2), np.eye(2)),
-        ({1, 2}, {3, 4}),
-        (iter([1]), [2]),
-    ):
-        refusal((ValueError, TypeError), words, Task, rows, entities=6)
-
-
-def test_series_are_columns_like_arrays() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"item": [7, 2, 3], "user": [9, 0, 0]})
-    filtered = frame[frame["user"] == 0]  # whose index is 1, 2
-    columns = (filtered["user"], filtered["item"])
-    for known in (
-        columns,
-        {"t": columns},
-        {"t": filtered},
-        {"t": filtered.to_records(index=False)},
-    ):
-        assert Task({0: [1]}, entities=5, known=known).evaluate_scores(SCORES)["mrr"] == 0.5
-    assert Task(filtered, entities=5).answers.targets.tolist() == [2, 3]
 
 
 def test_splits_and_items_of_queries_are_told_apart_or_refused() -> None:
@@ -228,20 +119,6 @@ def test_queries_that_are_documents() -> None:
     assert tuple(map(str, task.audit)) == ("self: 1 of 2 rows have a query of the task",)
     words = "exclude: no query is an entity of the task"
     refusal(ValueError, words, Task, {"z": ["b"]}, entities=labels, exclude="self")
-
-
-def test_a_count_alone_takes_names_or_positions_and_no_rows_of_names() -> None:
-    named = Task({"q": ["7"]}, entities=9)
-    words = "^(ids|scores|queries|scorer): entities=9 beside names"
-    top = tr.TopK(np.array([[7]]), np.array([[1.0]]))
-    vectors = np.ones((1, 2)), np.ones((9, 2))
-    refusal(ValueError, words, named.evaluate_lists, top)
-    refusal(ValueError, words, named.evaluate_scores, np.ones((1, 9)))
-    refusal(ValueError, words, named.evaluate_embeddings, *vectors)
-    refusal(ValueError, words, named.evaluate, lambda _: np.ones((1, 9)))
-    for both in ({"q": ["7", 7]}, {"q": [7], "r": ["7"]}):
-        refusal(TypeError, "all of one type|got", Task, both, entities=9)
-    assert Task({0: [7]}, entities=9).evaluate_lists(top)["mrr"] == 1
 
 
 # -- any container of the same ids -----------------------------------------------------------------

@@ -540,37 +540,6 @@ def test_queries_of_retrieval_that_come_again() -> None:
     assert query_report(joined).without_answers == task.without_answers == 1
 
 
-def test_sides_that_were_made_apart_join_by_row() -> None:
-    """A task of tails and one of heads rank the same facts: their units are the same."""
-    rows = [(i, 0, (3 * i) % 10) for i in range(10)]
-    scores = np.random.default_rng(0).random((10, 10))
-
-    def model(queries: np.ndarray) -> np.ndarray:
-        return scores[queries.max(axis=1)]
-
-    parts = []
-    for side in ("tail", "head"):
-        task = tr.link_prediction.Task(rows, {}, entities=10, sides=[side])
-        for p in (1, 0):
-            parts.append(task[p::2].evaluate(**{side: model}).ranks)
-    joined = tr.concatenate(parts)
-    assert joined.unit.codes.tolist() == list(range(10)) * 2
-    both = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail", "head"])
-    assert joined[joined.side == "tail"] == both.evaluate(tail=model, head=model).ranks[10:]
-    assert joined.side.values.tolist() == ["tail"] * 10 + ["head"] * 10
-    assert tr.report(joined).interval("mrr").units == 10
-
-
-def test_repeats_that_are_kept_stay_in_the_given_order() -> None:
-    task = tr.link_prediction.Task([(i, 0, i) for i in range(4)], {}, entities=4, sides=["tail"])
-    parts = [
-        task[i].evaluate(lambda queries: np.eye(4)[queries[:, 0]]).ranks for i in ([3, 1], [1, 0])
-    ]
-    kept = tr.concatenate(parts, repeats="keep")
-    assert kept.unit.codes.tolist() == [3, 1, 1, 0]
-    assert tr.concatenate(parts, repeats="drop").unit.codes.tolist() == [0, 1, 3]
-
-
 def test_what_has_not_all_labels_is_not_looked_at() -> None:
     ranks = labelled([(0, 1)], [3])
     for name in ("side", "queries", "targets"):
@@ -644,20 +613,6 @@ def test_units_that_are_given_are_not_mixed_with_those_of_tasks() -> None:
     words = r"parts: units of part 1 are given, .* label all parts, with ranks.with_labels\(unit="
     refusal(tr.InputValueError, words, tr.concatenate, [part, given], repeats="keep")
     assert len(tr.concatenate([given, given[:0], given], repeats="keep")) == 108
-
-
-def test_a_merged_report_is_compared_with_that_of_the_whole() -> None:
-    pairs = [(i, (3 * i) % 20) for i in range(20)]
-    left, right = np.random.default_rng(0).random((2, 20, 3))
-
-    def evaluate(rows: list[tuple[int, int]]) -> tr.Ranks:
-        task = tr.alignment.Task(rows, left=20, right=20)
-        return task.evaluate_embeddings(left, right).ranks
-
-    whole = evaluate(pairs)
-    merged = tr.concatenate([evaluate(pairs[p::3]) for p in (2, 0, 1)], repeats="refuse")
-    found = tr.compare(tr.report(merged), tr.report(whole), metric="mrr")
-    assert (found.units, found.estimate) == (20, 0)
 
 
 class Evaluated(NamedTuple):

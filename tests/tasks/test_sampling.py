@@ -29,7 +29,7 @@ def draw_plainly(
     allowed = np.array([len(columns) for columns in left], np.int64)
     most = min(negatives, int(allowed.max(initial=0)))
     drawn: list[list[int]] = []
-    for batch in candidates.batches_of(np.full(len(rows), most), candidates._NUMBERS_AT_ONCE):
+    for batch in candidates.batches_of(np.full(len(rows), most), candidates.NUMBERS_AT_ONCE):
         numbers = candidates._draw(allowed[batch], most, rng).tolist()
         for task in range(batch.start, batch.stop):
             mine = min(most, int(allowed[task]))
@@ -58,7 +58,7 @@ def test_what_is_drawn(data: st.DataObject) -> None:
     right = np.array(answered, np.int64), np.array(answers, np.int64)
     negatives = data.draw(st.integers(1, 12))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_NUMBERS_AT_ONCE", data.draw(st.sampled_from([1, 10, 1000])))
+        patch.setattr(candidates, "NUMBERS_AT_ONCE", data.draw(st.sampled_from([1, 10, 1000])))
         expected = draw_plainly(known_lists, rows, pools, right, negatives, 5)
         rng = np.random.default_rng(5)
         indptr, indices = candidates.draw_candidates(

@@ -170,8 +170,8 @@ def test_rows_are_compared_by_their_bits(
     array = table.view(dtype).copy(order)
     expected = [a.tobytes() != b.tobytes() for a, b in zip(array[rows], array[others], strict=True)]
     assert 10 < sum(expected) < 99
-    monkeypatch.setattr(evaluation, "_CHUNK_BYTES", 100)
-    monkeypatch.setattr(evaluation, "_TILE_BYTES", 24 * size)
+    monkeypatch.setattr(evaluation, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(evaluation, "TILE_BYTES", 24 * size)
     assert evaluation.mismatched_rows(array, rows, others).tolist() == expected
     assert evaluation.mismatched_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
     np.save(tmp_path / "part-0.npy", array[:13])

@@ -50,7 +50,7 @@ DEFAULT_SIMILARITY = "cosine"
 PREFERENCES = 32  # So many of each entity stay in memory, while pairs become stable.
 BATCH_SHARE = 4  # If a pass does not match one in 4 free entities, batches propose.
 NOBODY = -1  # The match of free entities. No query is below it: a score of -inf is no offer.
-_BLOCK_CELLS = 1 << 22  # So many scores are in memory at a time.
+BLOCK_CELLS = 1 << 22  # So many scores are in memory at a time.
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 _SCALE_BEFORE = (
     "none beside a matrix s (pass 2 * s - r[:, None] - c, where r and c are the means of the k "
@@ -440,7 +440,7 @@ class Similarities:
             For a NaN if the rule is "raise".
         """
         width = self.shape[1]
-        height = max(1, _BLOCK_CELLS // max(1, width))
+        height = max(1, BLOCK_CELLS // max(1, width))
         for start in range(0, len(rows), height):
             some = rows[start : start + height]
             with self.progress.watching(len(some) * width * self.dtype.itemsize):

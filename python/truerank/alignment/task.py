@@ -640,7 +640,7 @@ def rank_vectors(
     TypeError, ValueError
         As `rank_embeddings` does.
     """
-    if not rules.audit and not vectors.on_device and _joint_count_is_cheaper(sides):
+    if not rules.audit and not vectors.on_device and joint_count_is_cheaper(sides):
         return _rank_jointly(vectors, sides, rules, block, watch)
     sizes = [vectors.nbytes] * 2
     ranks = []
@@ -652,7 +652,7 @@ def rank_vectors(
     return ranks
 
 
-def _joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
+def joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
     """Whether scoring all candidates of both graphs once is cheaper than each direction."""
     forward, backward = sides.values()
     right_candidates = len(_candidate_ids(forward))

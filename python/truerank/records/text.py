@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Fault = tuple[int, str]
 
 # At this size the fields of a block, which are Python strings, stay in the cache.
-_BLOCK_BYTES = 1 << 17
+BLOCK_BYTES = 1 << 17
 # No name is as long. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 BLANKS = " \t\r\n"  # At the ends of a field they belong to no label.
@@ -572,7 +572,7 @@ def text_blocks(
         file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
         while True:
             try:
-                block = file.read(_BLOCK_BYTES)
+                block = file.read(BLOCK_BYTES)
                 if not block.endswith(b"\n"):  # No more is read of a line that is too long.
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .side import Side
 
 
-_NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
+NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
 ARGUMENT = "candidates"
 ALL = "all"
 TYPED = "typed"  # They occur in that position of that relation.
@@ -169,7 +169,7 @@ def draw_candidates(
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
     indices = np.empty(indptr[-1], np.int32) if width < 1 << 31 else np.empty(indptr[-1], np.int64)
-    for tasks in batches_of(np.full(len(rows), negatives), _NUMBERS_AT_ONCE):
+    for tasks in batches_of(np.full(len(rows), negatives), NUMBERS_AT_ONCE):
         numbers = _draw(allowed[tasks], negatives, rng)
         counts = lengths[tasks]
         # Number r is at place r plus the count of places that are skipped up to there.

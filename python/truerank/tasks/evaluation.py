@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 # The float32 scores of a batch take so much memory, and two batches are in memory at a time.
 BATCH_BYTES = 64 << 20
 # Rows of so many bytes are compared at a time, because they stay in a cache.
-_CHUNK_BYTES = 4 << 20
-_TILE_BYTES = 64 << 20
+CHUNK_BYTES = 4 << 20
+TILE_BYTES = 64 << 20
 # Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
 # too.
 _ROUNDING = 0.01
@@ -478,7 +478,7 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
     mismatched = np.zeros(len(rows), dtype=np.bool_)
     pairs = np.flatnonzero(rows != others)
     bits = f"u{min(array.dtype.itemsize, 8)}"
-    step = max(1, _CHUNK_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
+    step = max(1, CHUNK_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
     for start in range(0, len(pairs), step):
         chunk = pairs[start : start + step]
         row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
@@ -582,7 +582,7 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     if not len(row_ids):
         return mismatched
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
-    for tile in store.tiles(_TILE_BYTES):
+    for tile in store.tiles(TILE_BYTES):
         first, last = np.searchsorted(row_ids, [tile.top, tile.top + tile.height])
         if first == last:
             continue
