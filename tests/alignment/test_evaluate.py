@@ -195,6 +195,7 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^scores: ", lambda: SCORES(SIMILARITIES.T)),
     (T, "^csls: ", lambda: SCORES(SIMILARITIES, csls=3)),
     (V, "^io: ", lambda: SCORES(SIMILARITIES, io="mmap")),
+    (V, "^csls: ", lambda: VECTORS(LEFT, RIGHT, csls=-1)),
     (FileNotFoundError, "absent", lambda: SCORES("absent.npy")),
     (V, "^scores: ", lambda: SCORES(NAN)),
     (V, "^right: ", lambda: VECTORS(LEFT, RIGHT[0])),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import pickle
 import warnings
 from hashlib import blake2b
@@ -125,22 +124,6 @@ def test_warnings_name_what_they_found() -> None:
 # -- forms -----------------------------------------------------------------------------------------
 
 IDS = np.array([[0, 1], [1, 2], [1, 3]])
-
-
-@pytest.mark.parametrize("form", ["labels", "small ids", "a .npy file", "gzipped text"])
-def test_forms_of_pairs(form: str, tmp_path: Path) -> None:
-    given_pairs: Any = {"labels": TEST, "small ids": IDS.astype(np.uint8)}.get(form)
-    if form == "a .npy file":
-        given_pairs = tmp_path / "pairs.npy"
-        np.save(given_pairs, IDS)
-    elif form == "gzipped text":
-        given_pairs = tmp_path / "pairs.tsv.gz"
-        given_pairs.write_bytes(gzip.compress(b"a\tx\r\nb\ty\r\nb\tz"))
-    task = Task(given_pairs, left=LEFT, right={label: i for i, label in enumerate(RIGHT)})
-    assert task.pairs.tolist() == IDS.tolist()
-    assert (task.left, task.right) == (LEFT, RIGHT)
-    with_known = Task([("d", "w")], left=LEFT, right=RIGHT, known={"train": given_pairs})
-    assert with_known.audit[0].message == "1 pairs, 1 ranked; known: train 3"
 
 
 def test_text_of_ids(tmp_path: Path) -> None:

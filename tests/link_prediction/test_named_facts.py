@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,65 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.examples import examples
-from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
 from truerank.link_prediction import Task
 from truerank.records.columns import FACTS
 
 pytestmark = pytest.mark.python_only
+Columns = Sequence[Sequence[Any]]
+
+
+def _frame(names: Sequence[str], columns: Columns) -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _filtered_frame(names: Sequence[str], columns: Columns) -> Any:
+    """Return a frame whose index is that of rows of a larger one."""
+    frame = _frame(names, [[*column, column[0]] for column in columns])
+    return frame.iloc[::-1].iloc[1:].iloc[::-1].set_axis(range(7, 7 + len(columns[0])))
+
+
+def _frame_of_polars(names: Sequence[str], columns: Columns) -> Any:
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _table_of_arrow(names: Sequence[str], columns: Columns) -> Any:
+    arrow = pytest.importorskip("pyarrow")
+    return arrow.table(dict(zip(names, map(list, columns), strict=True)))
+
+
+def _structured(names: Sequence[str], columns: Columns) -> Any:
+    arrays = list(map(np.array, columns))
+    kinds = [(name, array.dtype) for name, array in zip(names, arrays, strict=True)]
+    return np.array(list(zip(*columns, strict=True)), kinds)
+
+
+def _numbered(columns: Columns) -> list[str]:
+    return [f"column {j}" for j in range(len(columns))]
+
+
+NAMED: dict[str, Callable[[Sequence[str], Columns], Any]] = {
+    "frame": _frame,
+    "filtered frame": _filtered_frame,
+    "frame of polars": _frame_of_polars,
+    "table of arrow": _table_of_arrow,
+    "structured array": _structured,
+}
+UNNAMED: dict[str, Callable[[Columns], Any]] = {
+    "rows": lambda columns: list(zip(*columns, strict=True)),
+    "columns": tuple,
+    "columns of arrays": lambda columns: tuple(map(np.array, columns)),
+    "columns of a frame": lambda columns: tuple(
+        column for _, column in _filtered_frame(_numbered(columns), columns).items()
+    ),
+    "frame of numbers": lambda columns: _frame(_numbered(columns), columns).set_axis(
+        range(len(columns)), axis=1
+    ),
+}
+
+
 ENTITIES = ["a", "b", "c", "d", "e"]
 TEST = [["a", "b", "d", "a"], ["in", "by", "in", "by"], ["b", "c", "a", "e"]]
 TRAIN = [["a", "c", "b"], ["in", "in", "by"], ["c", "b", "a"]]

@@ -335,6 +335,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^sides: ", INTS, {"sides": []}),
     (ValueError, "^sides: ", INTS, {"sides": ["head", "head"]}),
     (TypeError, "^sides: ", INTS, {"sides": "head"}),
+    (TypeError, "^header: ", INTS, {"header": "no"}),
     (ValueError, "^split: ", INTS, {"known": {"test": INTS}}),
     (TypeError, "^known: ", INTS, {"known": {1: INTS}}),
     (ValueError, "^leaks: ", INTS, {"leaks": "warn"}),

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.name_tables import table_of_names
 from truerank.errors import InputTypeError, InputValueError
 from truerank.records.columns import (
     DOORS,
@@ -147,6 +146,20 @@ def test_no_name_has_two_meanings_at_one_door():
     for door in DOORS:
         names = [name for words in door.roles.values() for name in words]
         assert len(set(names)) == len(names), door.kind
+
+
+def table_of_names() -> str:
+    """Return a row for each door: its roles with their names."""
+    lines = ["| door | role: its other names |", "| --- | --- |"]
+    for door in DOORS:
+        cells = [_listed(role, names) for role, names in door.roles.items()]
+        lines.append(f"| {door.kind} | {'; '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _listed(role: str, names: frozenset[str]) -> str:
+    words = [f"`{name}`" for name in sorted(names - {role})]
+    return f"{role}: {', '.join(words)}" if words else role
 
 
 def test_the_page_prints_the_table():

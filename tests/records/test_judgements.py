@@ -149,15 +149,6 @@ def test_columns_are_said_or_asked_for(library: str) -> None:
     assert task.leaked == len(task.answers) == 2
     report = task.evaluate_lists(frame, columns={**said, "score": "c"})
     assert report["mrr"] == 0.75
-    words = r"expected columns query, document, .* columns=\{"
-    for read, value in ((lists_of, frame), (qrels_of, judged)):
-        refusal(ValueError, words, read, value)
-        of_said = "expected columns 'd' .query., .*, as columns= says"
-        refusal(ValueError, of_said, read, value, columns={**said, "query": "d"})
-        for columns in (["a", "b"], {"query": "a"}, {"query": "a", "document": "a"}, {"head": 0}):
-            refusal((ValueError, TypeError), "^columns: ", read, value, columns=columns)
-    refusal(ValueError, words, tr.retrieval.Task, judged, entities=9)
-    refusal(ValueError, words, task.evaluate_lists, frame)
     both = frame_of(library)(columns_of(ENTRIES, ["query", "query_id", "item"]))
     refusal(ValueError, "'query', 'query_id', 'item'", lists_of, both)
 
@@ -187,29 +178,13 @@ def test_ranks_stand_for_scores() -> None:
         lists_of(structured(names | {"rank": [1.5, 2]}))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_tuples_of_series(library: str) -> None:
-    make = pytest.importorskip(library).Series
-    judged = [make(list(column)) for column in zip(*JUDGED, strict=True)]
-    task = tr.retrieval.Task(tuple(judged), entities=DOCUMENTS)
-    assert task.evaluate_lists(RUN)["mrr"] == 0.75
-    assert qrels_of(tuple(judged[:2])).relevance is None
-    with pytest.raises(tr.InputValueError, match=r"of one length.* got lengths 3, 3, 2"):
-        qrels_of((*judged[:2], judged[2][:2]))
-
-
 ROW = namedtuple("ROW", ["query_id", "doc_id", "relevance"])
 NO_FORMS: dict[str, Any] = {
     "rows": ENTRIES,
-    "lists": list(map(list, ENTRIES)),
-    "an array": np.array(ENTRIES),
-    "named tuples": [ROW(*row) for row in ENTRIES],
     "one named tuple": ROW(*zip(*ENTRIES, strict=True)),
-    "dicts": [{"query": q, "document": d, "score": s} for q, d, s in ENTRIES],
     "an iterator": iter(ENTRIES),
     "a data set": DataSet(columns_of(ENTRIES, HEADINGS[0])),
     "nothing": None,
-    "a number": 7,
 }
 
 
@@ -248,16 +223,6 @@ def test_other_forms_are_refused_and_the_message_shows_those_that_are_taken(form
 )
 def test_what_a_query_has_is_ids_or_scores_of_ids(listed: Any) -> None:
     refusal(TypeError, r"^lists: expected .*(\{id: score\}|numbers as)", lists_of, {"q": listed})
-
-
-def test_equal_repeats_count_once() -> None:
-    rows = [*ENTRIES, ENTRIES[0]]
-    frame = structured(columns_of(rows, HEADINGS[0]))
-    assert len(lists_of(frame).ids) == 3
-    rows[-1] = ("q2", "d3", 0.75)
-    frame = structured(columns_of(rows, HEADINGS[0]))
-    with pytest.raises(tr.InputValueError, match=r"'q2' has 'd3' twice, with 0.5 and 0.75"):
-        lists_of(frame)
 
 
 @pytest.mark.parametrize(
