@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
@@ -74,18 +73,11 @@ def test_train() -> None:
     task = Task(test, {"train": train}, candidates="train", unseen="drop")
     assert (task.entities, task.protocol.candidates) == (("a", "b", "c", "d"), "train")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
+    options: dict[str, Any] = {"candidates": "train", "unseen": "drop", "sides": ["relation"]}
+    assert Task(test, {"train": train}, **options).relation.candidates.tolist() == [0, 1]
     for known in (train, {"valid": train}, {}):
         with pytest.raises(ValueError, match=r"^candidates: .*known=\{.train.: .*got 'train'"):
             Task(test, known, candidates="train")
-
-
-def test_explicit_sets() -> None:
-    test = [("a", "r", "b"), ("c", "r", "a")]
-    digest = blake2b(np.array([0, 1, 2], "<i8").tobytes(), digest_size=4).hexdigest()
-    for chosen in (["c", "b", "a", "c"], ["b", "a", "c"], np.array([2, 0, 1], np.uint8)):
-        task = Task(test, candidates=chosen, entities=["a", "b", "c", "d"])
-        assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 2]
-        assert task.protocol.candidates == f"selection of 3 ({digest})"
 
 
 def test_a_list_for_each_test_triple() -> None:

@@ -51,13 +51,6 @@ def test_every_door_takes_the_same_grades(
     assert found[0][3] == pytest.approx(float(np.maximum(grades, 0) @ discounts))
 
 
-def test_a_grade_of_zero_or_less_is_no_right_answer() -> None:
-    lists = {"q": ["a", "b", "c"]}
-    for judged in ({"a": -1, "b": 0, "c": 1}, {"c": 1}, {"a": 0, "b": -2.5, "c": 1}):
-        report = tr.retrieval.Task({"q": judged}, entities=DOCUMENTS).evaluate_lists(lists)
-        assert (report["mrr"], report["ndcg"]) == (1 / 3, 0.5)
-
-
 def test_a_level_may_be_a_fraction() -> None:
     """ESCI: answers below the level count in ndcg alone."""
     qrels = {"q": {"a": 0.01, "b": 0.1, "c": 1}}

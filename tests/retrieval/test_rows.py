@@ -111,13 +111,6 @@ def test_names_of_queries_and_documents_go_with_a_matrix_of_all() -> None:
     refusal(ValueError, words, task.evaluate_scores, frame, row_queries=["q1", "q2"])
 
 
-def test_lists_by_key_take_no_rows() -> None:
-    task = Task(NAMED_USERS, entities=WIDE)
-    lists = {"ann": [2], "bob": [1]}
-    words = "row_queries: expected keys of sides whose lists are a TopK"
-    refusal(TypeError, words, task.evaluate_lists, lists, row_queries=["ann", "bob"])
-
-
 @pytest.mark.python_only
 def test_int_keys_are_labels_and_take_memory_by_their_number() -> None:
     large = 10**8
