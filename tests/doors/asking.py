@@ -52,15 +52,16 @@ def all_calls(folder: Path) -> dict[str, Call]:
     return {call.name: call for room in ROOMS for call in room(folder)}
 
 
-kept_calls = cache(lambda: all_calls(Path(tempfile.mkdtemp())))
+kept_folder = cache(lambda: Path(tempfile.mkdtemp()))
+kept_calls = cache(lambda: all_calls(kept_folder()))
 
 
 def ask(name: str, odd: list[tuple[int, Maker]]) -> None:
-    """Give several arguments of a function odd values; what it writes is removed."""
+    """Give several arguments of a function odd values; it writes to a folder of its own."""
     call = kept_calls()[name]
     parameters = sorted(call.parameters())
     values = {parameters[place % len(parameters)]: make() for place, make in odd}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), limits():
+    with contextlib.chdir(kept_folder()), limits():
         fault = fault_of(call, values)
     assert not fault, f"{name}({values}): {fault}"
 
