@@ -15,7 +15,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.examples import examples
 from support.refusals import refusal
-from truerank.retrieval import Sampled, Task
+from truerank.retrieval import Task
 
 RIGHT = {0: [1], 1: [2]}
 LISTS = {0: [3, 1, 4], 1: [2, 5, 6]}
@@ -103,19 +103,6 @@ def test_candidates_say_it(entities: int, candidates: Any, lists: Any, expected:
         assert found["index.auc"] == pytest.approx(2 * expected - 1, rel=1e-12)
         assert "index.mrr" in dict(found)
         assert not found.audit()
-
-
-def test_sampled_candidates_say_it() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        task = Task(RIGHT, entities=1000, candidates=Sampled(5))
-        chosen = task.answers.candidates
-        assert chosen is not None
-        drawn = np.split(chosen.indices, chosen.indptr[1:-1])
-        lists = {q: drawn[q][::-1].tolist() for q in RIGHT}
-        found = task.evaluate_lists(lists)
-        areas = [area(RIGHT[q], listed) for q, listed in lists.items()]
-        assert found["auc"] == pytest.approx(np.mean(areas))
 
 
 # -- auc and gauc ----------------------------------------------------------------------------------

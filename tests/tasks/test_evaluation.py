@@ -152,16 +152,6 @@ def test_a_part_takes_lists_of_other_parts() -> None:
     assert not report.audit("unused lists")
 
 
-def test_missing_lists_are_warned_of_and_others_counted() -> None:
-    lists = {("a", "r"): ["b"], ("c", "r"): ["nobody"]}
-    words = r"^tail: 1 of 2 queries with right answers have no list \(\('b', 'r'\)\)"
-    with pytest.warns(UserWarning, match=words):
-        report = named().evaluate_lists(lists)
-    assert report.ranks.listed.tolist() == [False, True]
-    findings = {finding.name: finding.count for finding in report.audit()}
-    assert (findings["missing lists"], findings["unused lists"]) == (1, 1)
-
-
 LISTS_REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ([["b"], ["a"]], {}, TypeError, r"tail: expected \{\(head, relation\): \{tail: score\}\}, or "),
     ({"a": ["b"]}, {}, TypeError, r"tail: expected .*, got the key 'a'"),
