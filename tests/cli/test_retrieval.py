@@ -178,6 +178,16 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
             2,
             "--lists needs --candidates: the number of documents",
         ),
+        (  # --columns says nothing of lists.
+            "--qrels qrels.txt --lists names.txt --candidates 5",
+            1,
+            "a header of names as query, document and score; tabs or blanks stand",
+        ),
+        (
+            "--qrels names.txt --lists run.txt --candidates 5",
+            1,
+            "relevance, or --columns query=0,document=..., which says what they are; tabs",
+        ),
         (
             "--qrels qrels.txt --lists run.txt --candidates 3",
             1,

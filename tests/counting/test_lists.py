@@ -262,6 +262,10 @@ def test_lists_whose_best_may_be_last_are_refused(scores: list[Any], number: int
         [*RISING, [0.1, 0.9, 0.5]],
         [list(range(12)) * 500, [2, 1]],
         [[0.5] * 3] * 4,
+        [[3, 2, 1]] * 4,  # points: the best is first
+        [[2, 3, 1]] * 3,
+        [*[[2, 3, 1]] * 4, [1, 2, 4]],
+        [[1, 2.5, 0]] * 4,
         None,
     ],
 )
@@ -270,6 +274,24 @@ def test_lists_that_say_nothing_of_their_order_are_taken(scores: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tr.rank_lists(ids, scores, [0] * len(ids), candidates=9999)
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([[2, 3, 1], [3, 1, 2]] * 2, "4 lists, each a permutation of 1 to its length,"),
+        ([[2.0, 0.0, 1.0, 3.0]] * 3, "3 lists, each a permutation of 0 to its length - 1,"),
+        ([[7], [2, 3, 1], [0.5, 0.5], *[[3, 2, 1]] * 3, []], "4 lists, .* 1 to its length,"),
+        ([np.arange(12, dtype=np.uint8) * 5 % 12], "1 list, .* 0 to its length - 1,"),
+    ],
+)
+def test_places_as_scores_are_refused(scores: list[Any], words: str) -> None:
+    """Places in the order in which candidates were shown; both orders say what they are."""
+    ids = [list(range(len(each))) for each in scores]
+    message = f"^scores: scores of {words} .*: give the scores .* order='ascending' .*'descending'"
+    refusal(ValueError, message, tr.rank_lists, ids, scores, [0] * len(ids), candidates=20)
+    for order in ("ascending", "descending"):
+        tr.rank_lists(ids, scores, [0] * len(ids), candidates=20, order=order)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")

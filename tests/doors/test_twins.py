@@ -29,6 +29,7 @@ TRUE = np.arange(40)
 MODEL[TRUE, TRUE] += 9  # Perfect.
 RANKS = np.argsort(np.argsort(-MODEL, 1), 1)
 LAST = {q: {q: 0.1, 7: 0.5, 8: 0.9} for q in range(4)}  # Scores that rise: distances, best first.
+PLACES = {q: {7: 3, 8: 2, q: 1} if q % 2 else {7: 2, 8: 3, q: 1} for q in range(4)}
 NAMES = [f"n{i}" for i in range(20)]
 TEST = [(i, 0, 7 * i % 20) for i in range(16)]
 KNOWN = [(i, 0, (7 * i + j) % 20) for i in range(16) for j in range(1, 8)]
@@ -169,6 +170,30 @@ ORDERS: dict[str, Twin] = {
                 60 - RANKS, order="descending"
             )
         ),
+        1.0,
+    ),
+    "places of lists": (lambda: mrr(queries().evaluate_lists(PLACES, order="ascending")), 1.0),
+    "points of lists": (lambda: mrr(queries().evaluate_lists(PLACES, order="descending")), 0.3333),
+    "points of lists, best first": (
+        lambda: mrr(queries().evaluate_lists({q: {q: 3, 7: 2, 8: 1} for q in range(4)})),
+        1.0,
+    ),
+    "places of two entries": (
+        lambda: mrr(queries().evaluate_lists({q: {7: 1, q: 2} for q in range(4)})),
+        1.0,
+    ),
+    "places of three lists": (
+        lambda: mrr(
+            queries({q: [7] for q in range(3)}).evaluate_lists({q: PLACES[q] for q in range(3)})
+        ),
+        0.6667,
+    ),
+    "one of many lists has no places": (
+        lambda: mrr(queries().evaluate_lists(PLACES | {3: {7: 2, 8: 4, 3: 3}})),
+        0.375,
+    ),
+    "half a place": (
+        lambda: mrr(queries().evaluate_lists({q: {7: 2.5, 8: 1, q: 3} for q in range(4)})),
         1.0,
     ),
     "integers that repeat": (lambda: mrr(tr.evaluate((9 * MODEL).astype(int), TRUE)), 1.0),

@@ -192,6 +192,13 @@ def test_decimals_and_methods_in_print() -> None:
         "Tested by t, over 300 tasks, one run each: other seeds are not in it."
     )
     assert table["method"] == ["t", "t"]
+    reports = []
+    for lists in ({q: [q, 9] for q in range(8)}, {q: [9, q] for q in range(8)}):
+        shown = {q: [q, 9] if q else [q] for q in range(8)}
+        task = tr.retrieval.Task({q: [q] for q in shown}, entities=10, candidates=shown)
+        reports.append(task.evaluate_lists(lists | {0: [0]}))
+    notes = compare(*reports, metric=["auc", "mrr", "gauc"]).table().notes
+    assert "over 7 queries (auc, gauc) and 8 queries (mrr), one run each" in notes[0]
     assert "(t of runs and units, 2 runs of a and 2 of b, " in str(compare([a, b], [b, a]))
 
 

@@ -35,6 +35,26 @@ def area(right: Any, listed: Any) -> float:
     return float(pairs.mean()) if pairs.size else math.nan
 
 
+def test_what_a_query_has_again_is_counted_in_the_audit() -> None:
+    shown = {"u": ["a", "b", "c", "c"], "v": ["a"]}
+    task = Task({"u": ["a", "b", "a"], "v": ["a"]}, entities=list("abc"), candidates=shown)
+    assert [finding.message for finding in task.audit] == [
+        "1 entry of qrels repeats another of the same query: counted once",
+        "1 entry of candidates repeats another of the same query: counted once",
+    ]
+
+
+def test_messages_on_impressions_name_the_ways_out() -> None:
+    shown = {"u": ["a", "b"], "17": ["b"]}
+    words = r"^candidates: '17' among .* \(qrels with \{'17': \[\]\}, or queries=, have those"
+    refusal(ValueError, words, Task, {"u": ["a"]}, entities=list("abc"), candidates=shown)
+    task = Task({"u": ["a"], "17": []}, entities=list("abc"), candidates=shown)
+    words = r"got 'c' \(position 2\) in list 0, at position 1$"
+    refusal(ValueError, words, task.evaluate_lists, {"u": [0, 2, 1]})
+    words = "give row_queries= the query of each row, as frame.index, or"
+    refusal(ValueError, words, task.evaluate_scores, [[3, 2, 1]] * 2)
+
+
 # -- what there was to order -----------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, w
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import format_count, public
 from ..ranks.container import Ranks
-from ..stores import Store, read_scores, shape_of
+from ..stores import Store, error_of_permutations, read_scores, shape_of
 from .driver import count_scores
 from .job import NO_COLUMN, Job, prepare_job
 from .partial_counts import (
@@ -131,34 +131,70 @@ class CandidateLists(NamedTuple):
         return CandidateLists(indptr, self.ids[is_id], scores)
 
     def refuse_worst_first(self) -> None:
-        """Refuse scores that rise in all lists, or with the ranks beside them."""
-        problem = self.contradiction or self._rises()
+        """Refuse scores that rise in all lists, or with the ranks beside them, and places."""
+        argument = "ids" if self.score_at else "scores"
+        lengths = np.diff(self.indptr)
+        is_long = lengths >= _LEAST_LENGTH
+        have_order = int(lengths[is_long].sum()) >= _LEAST_ENTRIES
+        problem = self.contradiction
+        if have_order and not problem:
+            problem = self._rises(is_long)
         if problem:
             write = OPTION_TEXT.get()
             problem += f": {write('order', 'ascending')} says that lower scores are better, as of "
             problem += f"distances, {write('order', 'descending')} that the best is last, as in "
             problem += "np.argsort(s)[-k:]"
-            raise InputValueError("ids" if self.score_at else "scores", problem)
+            raise InputValueError(argument, problem)
+        numbers = have_order and self._permuted_numbers(is_long)
+        if numbers:
+            lists = format_count(int(is_long.sum()), "list")
+            raise error_of_permutations(argument, f"scores of {lists}", numbers)
 
-    def _rises(self) -> str:
+    def _rises(self, is_long: Flags) -> str:
         """Say in how many lists the scores rise, if in all long ones, and fall in none; else ""."""
-        lengths = np.diff(self.indptr)
-        is_long = lengths >= _LEAST_LENGTH
-        entries = int(lengths[is_long].sum())
-        if self.scores is None or entries < _LEAST_ENTRIES:
-            return ""
         for end in (_FIRST_ENTRIES, len(self.ids)):
-            keys, *_ = self.scores.with_array(self.scores.array[:end]).keys()
-            is_same = np.ones(len(keys) - 1, np.bool_)
-            is_same[self.indptr[(self.indptr > 0) & (self.indptr < len(keys))] - 1] = False
-            if (is_same & (keys[1:] < keys[:-1])).any():
+            are_above, are_below = self._steps(end)
+            if are_below.any():
                 return ""
-        rises = indptr_of(is_same & (keys[1:] > keys[:-1]))
+        rises = indptr_of(are_above)
         last = self.indptr[1:][is_long] - 1
         if (rises[last] == rises[self.indptr[:-1][is_long]]).any():
             return ""
+        entries = int(np.diff(self.indptr)[is_long].sum())
         lists = format_count(int(is_long.sum()), "list")
         return f"scores rise in {lists}, {entries:,} entries, and fall in none"
+
+    def _permuted_numbers(self, is_long: Flags) -> str:
+        """Say which numbers the scores of each long list are, if they are places; else "".
+
+        Scores that rise nowhere are points: the best stands first, as they say.
+        """
+        scores: Any = self.scores
+        lengths = np.diff(self.indptr)
+        for end in (int(is_long.argmax()) + 1, len(lengths)):  # One list is looked at first.
+            sizes = lengths[:end][is_long[:end]]
+            starts = indptr_of(sizes)
+            of_long = np.repeat(is_long[:end], lengths[:end])
+            values = scores.array[: self.indptr[end]][of_long]
+            first = (np.minimum.reduceat(values, starts[:-1]) > 0).astype(np.int8)
+            places = values - np.repeat(first, sizes)
+            if not ((places >= 0) & (places < np.repeat(sizes, sizes))).all():
+                return ""
+            columns = places.astype(np.int64)
+            entries = columns + np.repeat(starts[:-1], sizes)
+            if (columns != places).any() or np.bincount(entries).max() > 1:
+                return ""
+            if not self._steps(len(self.ids))[0].any():
+                return ""
+        return ("0 to its length - 1", "1 to its length")[first[0]]
+
+    def _steps(self, end: int) -> tuple[Flags, Flags]:
+        """Say which of the first entries score more, and less, than the one before in a list."""
+        scores: Any = self.scores
+        keys, *_ = scores.with_array(scores.array[:end]).keys()
+        is_same = np.ones(len(keys) - 1, np.bool_)
+        is_same[self.indptr[(self.indptr > 0) & (self.indptr < len(keys))] - 1] = False
+        return is_same & (keys[1:] > keys[:-1]), is_same & (keys[1:] < keys[:-1])
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -315,7 +351,9 @@ def rank_lists(
         `candidates`, a pad that is not at the end, unlike shapes of ids and scores, and a NaN that
         the rule forbids; the error names the list and the position. Also as `rank` does. Without
         `order`, for scores that fall in no list and rise in each of three entries and more, 12 in
-        all: "ascending" says that they are distances, "descending" that the best is last.
+        all: "ascending" says that they are distances, "descending" that the best is last; and for
+        those that are 1 to n, or 0 to n - 1, in each list of n, and rise somewhere: places, or
+        points.
 
     Notes
     -----

@@ -131,6 +131,7 @@ class Comparison:
 
     def __str__(self) -> str:
         decimals = self.printed_decimals()
+        units = describe_units(self.units, self.unit)
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
@@ -146,7 +147,7 @@ class Comparison:
             f"{self.name_b} {self.value_b:.{decimals}f}; "
             f"{self.effect} {self.estimate:.{decimals}f} "
             f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %), "
-            f"{p} ({self.method}, {self.describe_units()}); {counts}"
+            f"{p} ({self.method}, {self.add_runs(units)}); {counts}"
         ]
         lines += self.notes
         return "\n".join(map(printable, lines))
@@ -156,9 +157,8 @@ class Comparison:
         decimals = decimals_within(self.decimals, self.low, self.high)
         return min(decimals, self.decimals + MORE_DECIMALS)
 
-    def describe_units(self) -> str:
-        """Write the runs, where there are several, and the number of units."""
-        units = describe_units(self.units, self.unit)
+    def add_runs(self, units: str) -> str:
+        """Write the runs, where there are several, beside the number of units in words."""
         if self.runs_a == 1 and self.runs_b == 1:
             return f"{units}, one run each"
         if self.method == OF_FOLDS:
@@ -215,7 +215,9 @@ class Comparisons(list[Comparison], AsTable):
         for pair in self:
             rows.append([getattr(pair, column.name) for column in columns])
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
-        notes = [f"Tested by {methods}, over {first.describe_units()}."]
+        units = {pair.metric: [describe_units(pair.units, pair.unit)] for pair in self}
+        words = first.add_runs(" and ".join(gather_notes(units)))
+        notes = [f"Tested by {methods}, over {words}."]
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
             notes = [f"{notes[0][:-1]}: other seeds are not in it."]
         notes += format_notes(self)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.input_files import open_input
-from ..errors import InputValueError
+from ..errors import OPTION_TEXT, InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
 from .columns import JUDGEMENTS, LISTS, MAX_COLUMNS, Door, Form, find_columns, has_each_role
@@ -54,15 +54,12 @@ TREC_QRELS = Form(
 )
 _TREC = {LISTS.kind: TREC_RUN, JUDGEMENTS.kind: TREC_QRELS}
 _LINES = {
-    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), or a "
-    "header of names as query, document and score",
-    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), or a "
-    "header of names as query, document and relevance",
+    LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), one for "
+    "each document, or a header of names as query, document and score",
+    JUDGEMENTS.kind: "lines of TREC (query, iteration, document, a number as the relevance), one "
+    "for each document, or a header of names as query, document and relevance",
 }
-_SAYS = (
-    'or columns={"query": 0, "document": ...}, which says what they are; tabs or blanks stand '
-    "between fields, in .csv commas"
-)
+_BETWEEN = "tabs or blanks stand between fields, in .csv commas"
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _NO_NUMBER = "expected a number as the score"
 _JSON = "this is JSON, which json.load reads: hand over the mapping"
@@ -182,7 +179,12 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     place = f"{path}: line {number}"
     if line.lstrip().startswith(_JSON_BEGINS):
         raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
-    expected = f"{_LINES[door.kind]}, {_SAYS}"
+    columns = ', or columns={"query": 0, "document": ...}, which says what they are'
+    if OPTION_TEXT.get()("columns", "").startswith("--"):
+        columns = ""
+        if door.kind == JUDGEMENTS.kind:
+            columns = ", or --columns query=0,document=..., which says what they are"
+    expected = f"{_LINES[door.kind]}{columns}; {_BETWEEN}"
     raise InputValueError(argument, expected=expected, got=shown(line), place=place)
 
 

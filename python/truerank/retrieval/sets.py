@@ -12,6 +12,7 @@ from .. import _core
 from ..arrays.row_keys import are_among, distinct, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_integer, is_number, is_sparse
+from ..naming import format_count
 from ..records.columns import is_column, read_elements
 from ..records.id_tables import IdTable, encode_columns, find_elements
 from ..records.lists import Judgements, read_judgements
@@ -389,6 +390,8 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
     ascending, order = sorted_with_order(row_keys(list(sets.pairs.T)))
     is_repeat = np.zeros(len(order), dtype=bool)
     np.equal(ascending[1:], ascending[:-1], out=is_repeat[1:])
+    repeats = count_repeats(int(is_repeat.sum()), "qrels")
+    sets = replace(sets, findings=(*sets.findings, *repeats))
     if sets.gains is None:
         return sets.select(order[~is_repeat])
     gains = sets.gains[order]
@@ -398,6 +401,14 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
         got = f"{gains[i]} and {gains[i + 1]} for {sets.name(order[i])}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
     return sets.select(order[~is_repeat & (gains > 0)])
+
+
+def count_repeats(number: int, argument: str) -> list[FindingParts]:
+    """Return a finding for entries that a query has again, if there are any."""
+    if not number:
+        return []
+    entries = format_count(number, f"entry of {argument} repeats", f"entries of {argument} repeat")
+    return [("duplicates", number, f"{entries} another of the same query: counted once")]
 
 
 def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:

@@ -23,7 +23,7 @@ from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
 from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
-from .sets import check_number_of_names, read_answer_sets, without_leaks
+from .sets import check_number_of_names, count_repeats, read_answer_sets, without_leaks
 from .side import SIDE, make_answers, read_candidates
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ class Task(SidedTask):
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
         candidate_set = read_candidates(candidates, sets)
+        repeated = getattr(candidate_set.pool, "repeated", 0)
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
         self._rows_are_known = sets.have_order
@@ -223,7 +224,7 @@ class Task(SidedTask):
             known=", ".join(map(digest_of_rows, sets.known.values())) or "none",
             test_rows=distinct(side.units),
             height=sets.queries.size or sets.n_queries,
-            findings=sets.findings,
+            findings=(*sets.findings, *count_repeats(repeated, "candidates")),
         )
         self._row_axis = Axis(self.queries, "task.queries")
 
@@ -426,7 +427,7 @@ class Task(SidedTask):
             As `truerank.rank_lists` does, for another number of lists, for unknown labels, and
             where no query with right answers has a list. Without `order`, for scores that rise in
             all lists (the entries of a mapping are in the order of their insertion), or, in nearly
-            every query, with the ranks beside them.
+            every query, with the ranks beside them, and for places as scores.
 
         Warns
         -----
@@ -544,8 +545,8 @@ class Task(SidedTask):
             queries = self.answers.query_ids[:3, 0].tolist()
             keys = first_names(list(map(self.names["query"].label_of, queries)))
             problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
-            advice = "give row_queries= the query of each row, or Task(..., queries=...) the "
-            advice += "queries in the order of the rows"
+            advice = "give row_queries= the query of each row, as frame.index, or "
+            advice += "Task(..., queries=...) the queries in the order of the rows"
             raise InputValueError(title, f"{problem}: {advice}")
         keys_of_sides = None if row_queries is None else {SIDE: row_queries}
         sides = {SIDE: value}

@@ -1,5 +1,6 @@
 """Stores: score matrices in files and shards, which are read a tile at a time."""
 
+from .opening import error_of_permutations as error_of_permutations
 from .opening import in_one_array as in_one_array
 from .opening import open_scores as open_scores
 from .opening import read_scores as read_scores

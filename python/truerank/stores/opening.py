@@ -223,13 +223,17 @@ def refuse_permutations(scores: Scores | Store) -> None:
                 if not has_number.all():
                     return
     numbers = f"{first} to {first + columns - 1}"
+    raise error_of_permutations("scores", format_count(rows, "row"), numbers)
+
+
+def error_of_permutations(argument: str, rows: str, numbers: str) -> InputValueError:
+    """Return the error for rows, or lists, whose scores are ids or ranks of their columns."""
     write = OPTION_TEXT.get()
-    raise InputValueError(
-        "scores",
-        f"{format_count(rows, 'row')}, each a permutation of {numbers}, as ids (argsort) or ranks"
-        f" are: give the scores that they are of; of ranks {write('order', 'ascending')} says that"
-        f" the lowest is the best, of points, as Borda's, {write('order', 'descending')} that the"
-        " highest is",
+    return InputValueError(
+        argument,
+        f"{rows}, each a permutation of {numbers}, as ids (argsort) or ranks are: give the scores"
+        f" that they are of; of ranks {write('order', 'ascending')} says that the lowest is the"
+        f" best, of points, as Borda's, {write('order', 'descending')} that the highest is",
     )
 
 

@@ -282,12 +282,15 @@ class KeyedLists:
         The candidates of each, ascending and distinct.
     names : Vocabulary
         What keys name.
+    repeated : int
+        How many candidates were named again.
     """
 
     keys: IntArray
     indptr: IntArray
     indices: IntArray
     names: Vocabulary
+    repeated: int = 0
 
     @cached_property
     def one_set(self) -> IntArray | None:
@@ -472,8 +475,15 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     >>> lists.keys, lists.indptr, lists.indices
     (array([0, 1]), array([0, 1, 3]), array([3, 2, 7]))
     """
-    ids = keys.ids_of(ARGUMENT, list(value), lambda i: f"among the {keys.of} of its lists")
     names = list(value)
+
+    def where_of_key(i: int) -> str:
+        if keys.of != "queries":
+            return f"among the {keys.of} of its lists"
+        without = f"qrels with {{{names[i]!r}: []}}, or queries=, have those without an answer"
+        return f"among the queries of its lists ({without})"
+
+    ids = keys.ids_of(ARGUMENT, names, where_of_key)
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
@@ -489,7 +499,7 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     new_number[in_order] = np.arange(len(ids))
     list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), candidates])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
-    return KeyedLists(ids[in_order], indptr, indices, keys)
+    return KeyedLists(ids[in_order], indptr, indices, keys, len(candidates) - len(indices))
 
 
 def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
@@ -654,7 +664,11 @@ def _refuse_others(
     if not len(others):
         return
     row, position = lists.place(int(others[0]))
-    label = vocabulary.label_of(int(lists.ids[others[0]]))
     expected = "candidates of the query of each list"
-    got = f"{label!r} in list {row}, at position {position}"
+    number = int(lists.ids[others[0]])
+    label = vocabulary.label_of(number)
+    name = repr(label)
+    if label != number:
+        name += f" (position {number})"
+    got = f"{name} in list {row}, at position {position}"
     raise InputValueError("ids", expected=expected, got=got)
