@@ -11,12 +11,17 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 from .naming import printable
 
 # It writes an option and its value for a message; the command line has another way.
-OPTION_TEXT: ContextVar[Callable[[str, str], str]] = ContextVar(
+OPTION_TEXT: ContextVar[Callable[[str, Any], str]] = ContextVar(
     "truerank.option_text", default="{}={!r}".format
+)
+# It says which element is wrong; a file of text has another way.
+POSITION_TEXT: ContextVar[Callable[[int], str]] = ContextVar(
+    "truerank.position_text", default="at position {}".format
 )
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256

@@ -279,7 +279,7 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         ("", 2, "Missing argument 'SCORES'"),
         ("scores.npy", 2, "Missing argument 'TARGETS'"),
         ("run.txt", 2, "retrieval --qrels QRELS --lists run.txt --candidates N`"),
-        ("bare.npz bare.npz", 1, "`truerank compare RANKS bare.npz` takes saved ranks"),
+        ("bare.npz bare.npz", 1, "`truerank compare RANKS bare.npz`, and make one table"),
         ("part-9.npy part-10.npy part-11.npy targets.npy", 2, "unexpected extra arguments"),
         ("scores.npy 0 --order sideways", 2, "'--order'"),
         ("scores.npy 0 --split=", 2, "'--split'"),
@@ -339,20 +339,33 @@ def test_ranks_of_other_tools_in_text(
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("rank\n1\n", "", "a first line that names the columns rank, or optimistic and"),
-        (ROWS, "--candidates 9", "candidates (or else --candidates)"),
-        ("optimistic\tcandidates\n1\t9\n", "", "got optimistic, candidates"),
-        ("rank\tpessimistic\n1\t9\n", "--candidates 9", "got rank, pessimistic"),
-        ("rank\trank\n1\t1\n", "--candidates 9", "got rank, rank"),
-        ("rank\tscore\n1\t9\n", "--candidates 9", "and no others; scores need TARGETS"),
-        ("1\n2\n", "--candidates 9", "got 1"),
+        ("rank\n1\n", "", "a column candidates, or --candidates N"),
+        (ROWS, "--candidates 9", "either a column candidates or --candidates, got both"),
+        ("optimistic\tcandidates\n1\t9\n", "", "a column rank, or the two columns optimistic and"),
+        ("rank\tpessimistic\n1\t9\n", "--candidates 9", "and pessimistic, got rank, pessimistic"),
+        ("rank\trank\n1\t1\n", "--candidates 9", "each column once, got rank, rank"),
+        ("rank\tscore\n1\t9\n", "--candidates 9", "target, unit, got score"),
+        ("1\n2\n", "--candidates 9", "target, unit; scores need TARGETS, and"),
+        ("rank;side\n1;head\n", "--candidates 9", "tabs between them (in .csv commas), got rank;"),
+        ('"rank"\t"side"\n1\t"head"\n', "--candidates 9", "and no quotes (of R: quote = FALSE)"),
         ("", "--candidates 9", "a first line that names"),
         ("q1 Q0 d7 1 2.5 t\n", "", "`truerank retrieval --qrels QRELS --lists r.tsv"),
         (HEADER + "9\ta\t2.5\tx\n", "", "line 2: expected an integer as the rank; where"),
         (HEADER + "9\ta\t1\n", "", "line 2: expected 4 fields, none empty"),
         (HEADER + "9\t\t1\tx\n", "", "line 2: expected 4 fields, none empty"),
-        (HEADER + "9\ta\t0\tx\n", "", "r.tsv: expected ranks from 1 on"),
-        (HEADER + "9\ta\t10\tx\n", "", "candidates: expected >= above + tied, the last rank"),
+        (HEADER + "9\ta\t12.0\tx\n", "", "expected an integer as the rank, written 12, got 12.0"),
+        (
+            HEADER + "\n9\ta\t0\tx\n",
+            "",
+            "from 1 on (where the best is 0, give ranks + 1), got 0 in line 3",
+        ),
+        (HEADER + "9\ta\t-4\tx\n", "", "got -4 in line 2"),
+        (
+            HEADER + "9\ta\t10\tx\n",
+            "",
+            "last rank, above + tied, got rank 10 of 9 candidates in line 2",
+        ),
+        ("optimistic\tpessimistic\n4\t3\n", "--candidates 9", "got 3 for rank 4 in line 2"),
     ],
 )
 def test_text_without_ranks(run: Run, text: str, line: str, message: str) -> None:
@@ -376,8 +389,33 @@ def test_ranks_in_text_take_no_options_of_scores(run: Run) -> None:
     run("compare", "a.npz", "b.npz", "--candidates", 9).refuses(2, words)
     for name in "ab":
         Path(f"{name}.tsv").write_text("query\ttarget\trank\na\tx\t1\nb\ty\t2\n")
-    run("compare", "a.tsv", "b.tsv").refuses(1, "candidates (or else --candidates)")
-    assert run("compare", "a.tsv", "b.tsv", "--candidates", 9).code == 0
+    run("compare", "a.tsv", "b.tsv").refuses(
+        1, "a.tsv: expected a column candidates, or --candidates"
+    )
+    expected = run("compare", "a.tsv", "b.tsv", "--candidates", 9)
+    assert expected.code == 0
+    Path("b.tsv").write_text("query\ttarget\trank\tcandidates\na\tx\t1\t9\nb\ty\t2\t9\n")
+    assert run("compare", "a.tsv", "b.tsv", "--candidates", 9) == expected
+    Path("a.tsv").write_text(Path("b.tsv").read_text())
+    run("compare", "a.tsv", "b.tsv", "--candidates", 9).refuses(
+        1, "a.tsv: expected either a column"
+    )
+
+
+def test_one_rank_of_each_task_in_the_audit_and_by_all_kinds(run: Run) -> None:
+    Path("r.tsv").write_text(ROWS)
+    lines = run("evaluate", "r.tsv", "--audit").out.splitlines()
+    assert "One rank of each task is known, not what ties with it." in lines
+    table = tr.report(counted(run, "r.tsv")).to_text(kinds="all").splitlines()
+    assert set(table) <= set(run("evaluate", "r.tsv", "--kinds", "all").out.splitlines())
+
+
+@pytest.mark.parametrize("other", ["ranks.npz", "r.tsv"])
+def test_ranks_of_two_models_are_no_scores_and_targets(run: Run, other: str) -> None:
+    Path("r.tsv").write_text(ROWS)
+    counted(run, "r.tsv")
+    words = f"by `truerank compare RANKS {other}`, and make one table by truerank.table in Python"
+    run("evaluate", "r.tsv", other).refuses(1, words)
 
 
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--labels relation=rows.npy"])

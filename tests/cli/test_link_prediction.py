@@ -262,7 +262,15 @@ def test_lists_of_each_side(predict: Callable[..., Outcome], header: str) -> Non
     assert ranks.optimistic.tolist() == [1, 1, 2, 1]
     assert {"heads.tsv", "tails.tsv"} < {file.partition(" (")[0] for file in ranks.protocol.files}
     predict(f"{line} --lists head=tails.txt").refuses(1, "tails.txt: No such file")
-    predict(line).refuses(1, "--lists head: expected lists for the side 'head'")
+    words = "--lists head: expected lists for the side 'head', or a task without it: --sides tail,"
+    predict(line).refuses(1, words)
+    assert predict(f"{line} --sides tail").code == 0
+    Path("tails.tsv").write_text("a\tlikes\tz\t0.5\n")
+    line = line.replace("--labels entities=names.txt", "")
+    words = "none of the 5 entities, as 'a'; these occur in the test and the known facts"
+    outcome = predict(f"{line} --sides tail")
+    outcome.refuses(1, words)
+    outcome.refuses(1, "--labels entities=FILE")
 
 
 def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:

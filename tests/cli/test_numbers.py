@@ -78,7 +78,7 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     outcome = run(*line.split(), *more, "--candidates", 9)
     assert outcome == (0, expected.to_text() + "\n", "")
     run(*line.split(), *more).refuses(2, "--qrels needs --candidates: the number of documents")
-    run(*line.split()).refuses(1, "ranks: x.run: expected a first line that names the columns rank")
+    run(*line.split()).refuses(1, "ranks: x.run: expected a first line that names the columns")
     few = "--candidates: expected at least 3, as so many names occur, got 2"
     run(*line.split(), *more, "--candidates", 2).refuses(1, few)
     mixed = ["compare", "x.run", "one.npz"]

@@ -55,7 +55,7 @@ WRONG: list[tuple[dict[str, Any], type, str]] = [
     ({"above": [0, -1]}, ValueError, "above: .*-1 at position 1"),
     ({"tied": [1, 0]}, ValueError, "tied: .*0 at position 1"),
     ({"candidates": [1, 0]}, ValueError, "candidates: .*0 at pos"),
-    ({"above": [0, 5]}, ValueError, "candidates: .* above 5 and tied 1 at position 1"),
+    ({"above": [0, 5]}, ValueError, "candidates: .* rank 6 of 5 candidates at position 1"),
     ({"above": [TOP, 0], "tied": [TOP, 1]}, ValueError, r"candidates: "),
     ({"candidates": [5, MOST + 1]}, ValueError, r"candidates: "),
     ({"above": np.array([2**63, 0], "u8")}, ValueError, "above: .* got 9223372036854775808"),
@@ -97,16 +97,15 @@ def test_wrong_arguments(wrong: dict[str, Any], error: type, message: str) -> No
 
 # -- ranks of other tools --------------------------------------------------------------------------
 
-BOTH = r"integers; the middle of a tie, as 2\.5, has an optimistic and .*: give both"
 WRONG_RANKS: list[tuple[dict[str, Any], type, str]] = [
-    ({"ranks": [1, 2.5]}, TypeError, "^ranks: "),
-    ({"pessimistic": [1.0, 3.0]}, TypeError, "^pessimistic: "),
+    ({"ranks": [1, 2.5]}, TypeError, "^ranks: .*: give both, got 2.5 at position 1"),
+    ({"pessimistic": [1.0, 4.0]}, TypeError, r"^pessimistic: .*astype\(int\).*float64$"),
     ({"ranks": [1, 0]}, ValueError, "^ranks: .*0 at posi"),
     ({"ranks": [-1, 0]}, ValueError, "^ranks: "),
     ({"ranks": [1, -2]}, ValueError, "^ranks: .*-2 at position 1"),
     ({"pessimistic": [1]}, ValueError, "^pessimistic: "),
     ({"pessimistic": [1, 3]}, ValueError, "^pessimistic: .* got 3 for rank 4 at position 1"),
-    ({"candidates": 3}, ValueError, "^candidates: .*3 for above 3"),
+    ({"candidates": 3}, ValueError, "^candidates: .*rank 4 of 3 candidates"),
     ({"candidates": [9]}, ValueError, "^candidates: "),
     ({"query": ["a"]}, ValueError, "^query: "),
     ({"target": 2.5}, TypeError, "^target: "),

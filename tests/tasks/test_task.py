@@ -321,7 +321,7 @@ def blank(queries: Array) -> Array:
 
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
-    ("scores", (WIDE,), {}, TypeError, "head: expected scores for the side 'head', got None"),
+    ("scores", (WIDE,), {}, TypeError, "head: .* or a task without it: "),
     ("scores", (WIDE, WIDE), {"relation": WIDE}, TypeError, "relation: expected None"),
     ("scores", (WIDE, NARROW), {}, ValueError, r"head: expected .* \(4, 5\).* got \(4, 4\)"),
     ("scores", (SHORT, WIDE), {}, ValueError, r"tail: .*\(4, 5\), a row for each query of"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from ..arrays.input_files import open_input, read_npz, report_damage
 from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
-from ..errors import InputError, InputValueError, argument_names
+from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
 from ..metrics.contributions import UNIT, describe_units, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
@@ -36,16 +38,17 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..arrays.types import IntArray
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 TEXT = "ranks in a file of text"
-# The columns of such a file that are a rank, of which it has one or two, and those of labels.
+# The columns of such a file that are a rank, of which it has one or two, and all that are read.
 RANKS = ({"rank"}, {"optimistic", "pessimistic"})
-RANK_LABELS = {"side", "relation", "query", "target", "unit"}
+NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
+COLUMNS = (*NUMBERS, "side", "relation", "query", "target", "unit")
 
 
 def archive_kind(argument: str, path: str) -> str:
@@ -70,48 +73,91 @@ def is_text(path: str) -> bool:
 # -- scores, or ranks ------------------------------------------------------------------------------
 
 
+def read_fields(path: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the lines of a file of ranks, with their numbers and their fields."""
+    # Scores alone do not need it.
+    from ..records.text import csv_fields, fields_of, is_csv, text_lines
+
+    for number, line in text_lines("scores", path):
+        title = f"scores: {path}"
+        fields = csv_fields(title, number, line) if is_csv(path) else fields_of(line, "tabs")
+        yield number, line, fields
+
+
+def check_header(path: str, candidates: Any) -> list[str]:
+    """Return the columns that the first line names, or say what is wrong with them."""
+    _, line, names = next(read_fields(path), (0, "", []))
+    of_ranks = set(names).intersection(NUMBERS) - {"candidates"}
+    expected = ""
+    got = ", ".join(names)
+    unknown = [name for name in names if name not in COLUMNS]
+    if len(unknown) == len(names):
+        got = line
+        expected = f"a first line that names the columns, which may be {', '.join(COLUMNS)}"
+        if not set(COLUMNS).isdisjoint(re.findall("[a-z]+", line)):
+            expected = "names of columns with tabs between them (in .csv commas)"
+            expected += ", and no quotes (of R: quote = FALSE)" if '"' in line else ""
+        else:
+            expected += "; scores need TARGETS, and lists are read by "
+            expected += f"`truerank retrieval --qrels QRELS --lists {path} --candidates N`"
+    elif unknown:
+        expected = f"no columns but {', '.join(COLUMNS)}"
+        got = ", ".join(unknown)
+    elif len(set(names)) < len(names):
+        expected = "each column once"
+    elif of_ranks not in RANKS:
+        expected = "a column rank, or the two columns optimistic and pessimistic"
+    elif "candidates" not in names and candidates is None:
+        expected = "a column candidates, or --candidates N, the number of candidates of each task"
+    elif "candidates" in names and candidates is not None:
+        expected = "either a column candidates or --candidates"
+        got = "both"
+    if expected:
+        raise InputValueError(f"scores: {path}", expected=expected, got=got)
+    return names
+
+
 def read_ranks(path: str, candidates: Any) -> tr.Ranks:
     """Read the ranks of another tool, as `Ranks.from_ranks` takes them: text below a header."""
-    # Scores alone do not need it.
-    from ..records.text import csv_fields, fields_of, is_csv, is_integer_text, line_of, text_lines
+    from ..records.text import is_integer_text, line_of
 
     title = f"scores: {path}"
+    names = check_header(path, candidates)
     rows: list[list[str]] = []
-    for number, line in text_lines("scores", path):
-        fields = csv_fields(title, number, line) if is_csv(path) else fields_of(line, "tabs")
-        if rows and (len(fields) != len(rows[0]) or not all(fields)):
-            expected = f"{len(rows[0])} fields, none empty"
+    for number, line, fields in read_fields(path):
+        if len(fields) != len(names) or not all(fields):
+            expected = f"{len(names)} fields, none empty"
             raise InputValueError(title, expected=expected, got=line, place=f"line {number}")
         rows.append(fields)
-    names = rows[0] if rows else []
-    of_ranks = set(names).difference(RANK_LABELS, {"candidates"})
-    has_sizes = ("candidates" in names) != (candidates is not None)
-    if of_ranks not in RANKS or len(set(names)) < len(names) or not has_sizes:
-        expected = "a first line that names the columns rank, or optimistic and pessimistic, "
-        expected += "candidates (or else --candidates), perhaps side, relation, query, target, "
-        expected += "unit, and no others; scores need TARGETS, and lists are read by "
-        expected += f"`truerank retrieval --qrels QRELS --lists {path} --candidates N`"
-        raise InputValueError(title, expected=expected, got=", ".join(names))
     columns: dict[str, Any] = {"candidates": candidates}
     for place, name in enumerate(names):
         columns[name] = texts = [fields[place] for fields in rows[1:]]
-        if name not in RANK_LABELS:
-            for row, text in enumerate(texts):
-                if not is_integer_text(text):
-                    expected = f"an integer as the {name}; where ranks are the middle of a tie, as "
-                    expected += "2.5, columns optimistic and pessimistic say which"
-                    where = f"line {line_of(path, row + 1)}"
-                    raise InputValueError(title, expected=expected, got=text, place=where)
-            columns[name] = list(map(int, texts))
+        if name not in NUMBERS:
+            continue
+        for row, text in enumerate(texts):
+            if not is_integer_text(text):
+                expected = f"an integer as the {name}"
+                if re.fullmatch("[0-9]+[.]0*", text):
+                    expected += f", written {int(float(text))}"
+                else:
+                    expected += "; where ranks are the middle of a tie, as 2.5, columns optimistic "
+                    expected += "and pessimistic say which"
+                where = f"line {line_of(path, row + 1)}"
+                raise InputValueError(title, expected=expected, got=text, place=where)
+        columns[name] = list(map(int, texts))
     ranks = columns.pop("rank" if "rank" in names else "optimistic")
+    context = copy_context()
+    context.run(POSITION_TEXT.set, lambda row: f"in line {line_of(path, row + 1)}")
     with argument_names(ranks=title, pessimistic=title):
-        return tr.Ranks.from_ranks(ranks, **columns)
+        return context.run(tr.Ranks.from_ranks, ranks, **columns)
 
 
 def read_targets(name: str, text: str) -> Any:
-    """Read columns as `read_columns` does; saved ranks in their place are of another model."""
-    if text.lower().endswith(".npz") and os.path.isfile(text) and archive_kind(name, text):
-        expected = f"a .npy file, or a number; `truerank compare RANKS {text}` takes saved ranks"
+    """Read columns as `read_columns` does; ranks in their place are of another model."""
+    is_saved = text.lower().endswith(".npz") and os.path.isfile(text) and archive_kind(name, text)
+    if is_saved or (not options.is_of_columns(text) and is_text(text)):
+        expected = "a .npy file, or a number; ranks of two models are compared by `truerank "
+        expected += f"compare RANKS {text}`, and make one table by truerank.table in Python"
         raise InputValueError(name, expected=expected, got=text)
     return options.read_columns(name, text)
 
@@ -320,12 +366,17 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     files = dict(zip(names, paths, strict=True))
     if not are_runs:
         candidates = values.pop("candidates", None) if texts else None
+        lacking = [x for x in texts if "candidates" not in next(read_fields(x), (0, "", []))[2]]
         options.refuse(take(values, "candidates order nan"), "saved ranks")
         with argument_names(scores="ranks"):
-            return {
-                name: read_ranks(path, candidates) if path in texts else tr.load(path)
-                for name, path in files.items()
-            }
+            ranks = {}
+            for name, path in files.items():
+                if path in texts:  # One that has the column does not need the number.
+                    needs = path in lacking or not lacking
+                    ranks[name] = read_ranks(path, candidates if needs else None)
+                else:
+                    ranks[name] = tr.load(path)
+            return ranks
     with argument_names(entities="--candidates"):
         task = tr.retrieval.Task(values.pop("qrels"), entities=values.pop("candidates"))
     rules = take(values, "order nan") | {"progress": bar()}

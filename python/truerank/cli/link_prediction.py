@@ -123,6 +123,7 @@ def predict_links(values: Values) -> None:
     truerank link-prediction --known train=train.txt --test test.txt
         --scores tail=tails.npy --scores "head=heads-*.npy" --save ranks.npz
     truerank link-prediction --known train=train.txt --test test.txt --lists tail=tails.tsv
+        --sides tail
     """
     known = values.pop("known", {})
     labels = values.pop("labels", {})

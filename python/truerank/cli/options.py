@@ -171,11 +171,11 @@ def values_by_name(
 def joined_words(
     context: click.Context, parameter: click.Parameter, lists: Sequence[list[str]]
 ) -> str | list[str] | None:
-    """Return the words of an option that stands there several times; of metrics perhaps "all"."""
+    """Return the words of an option that stands there several times; perhaps "all"."""
     if not lists:
         return None
     words = [word for each in lists for word in each]
-    return "all" if parameter.name == "metrics" and words == ["all"] else words
+    return "all" if parameter.name in ("metrics", "kinds") and words == ["all"] else words
 
 
 # -- what options are -----------------------------------------------------------------------------
@@ -329,8 +329,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--kinds": (
         WORDS,
         "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
-        "Default: all where they differ, of groups one. Of retrieval expected, optimistic, "
-        "pessimistic, and chance, optimum, ratio, index.",
+        "Default: those that differ, of groups one; all: each but random. Of retrieval expected, "
+        "optimistic, pessimistic, and chance, optimum, ratio, index.",
     ),
     "--audit": (None, "Count NaN and saturated scores, and list what is suspect."),
     "--save": (OUTPUT, "Save the ranks in an .npz file, of which `evaluate` computes any metric."),
@@ -407,8 +407,11 @@ def command(name: str, *keywords: str) -> Decorator:
                 if value is not None and not is_empty:
                     values[keyword] = value
 
-            def write(name: str, value: str) -> str:
-                return f"{names[name]} {value}" if name in names else f"{name}={value!r}"
+            def write(name: str, value: Any) -> str:
+                if name not in names:
+                    return f"{name}={value!r}"
+                words = ",".join(value) if isinstance(value, list) else value
+                return f"{names[name]} {words}"
 
             context = copy_context()
             context.run(OPTION_TEXT.set, write)

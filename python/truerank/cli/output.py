@@ -21,6 +21,7 @@ from ..errors import InputValueError
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics.keys import parse
 from ..naming import import_extra, printable, terminal_text
+from ..reporting.audit import ONE_RANK
 from ..reporting.report_table import table_of_keys
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
@@ -196,7 +197,9 @@ def show_report(
         lines.append(f"Similarity of vectors: {ranks.protocol.similarity}.")
     lines += told
     if "audit" in outputs:
-        every_finding = findings + list(map(str, result.audit()))
+        audit = result.audit()
+        lines += [line for line in audit.lines if line == ONE_RANK]
+        every_finding = findings + list(map(str, audit))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:
         words: Values = {"title": title, "command": command_line(), "notes": findings}

@@ -344,6 +344,7 @@ class Task(SidedTask):
         )
 
     _numbers_queries = True
+    _chooses_sides = True
 
     @property
     def entities(self) -> Names:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import POSITION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_array, checked_weights, integers
 from ..inputs.checks import (
     check_length,
@@ -269,7 +269,7 @@ class Ranks(Immutable):
         if pessimistic is not None:
             last = _ranks_from_1("pessimistic", pessimistic, len(first))
         for i in np.flatnonzero(last < first)[:1]:
-            got = f"{last[i]} for rank {first[i]} at position {i}"
+            got = f"{last[i]} for rank {first[i]} {POSITION_TEXT.get()(i)}"
             raise InputValueError("pessimistic", expected="at least the optimistic rank", got=got)
         labels: Any = {"side": side, "queries": query, "targets": target}
         of_vocabularies = {"queries vocabulary": "query", "targets vocabulary": "target"}
@@ -668,8 +668,9 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     wrong = tied > candidates - above  # A sum could overflow.
     if wrong.any():
         i = int(wrong.argmax())
-        got = f"{candidates[i]} for above {above[i]} and tied {tied[i]} at position {i}"
-        expected = ">= above + tied, the last rank"
+        got = f"rank {int(above[i]) + int(tied[i])} of {candidates[i]} candidates"
+        got += f" {POSITION_TEXT.get()(i)}"
+        expected = "at least the last rank, above + tied"
         raise InputValueError("candidates", expected=expected, got=got)
     return {"above": above, "tied": tied, "candidates": candidates}
 
@@ -776,12 +777,17 @@ def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
     """Check ranks of another tool, the best of which is 1."""
     array = as_array(value, name)
     if array.dtype.kind == "f" and array.size:
-        expected = "integers; the middle of a tie, as 2.5, has an optimistic and a pessimistic rank"
-        got = f"dtype {array.dtype}: give both, or ranks.astype(int) where all are whole"
+        is_broken = array != np.trunc(array)
+        expected = "integers, as astype(int) makes of these"
+        got = f"dtype {array.dtype}"
+        if is_broken.any():
+            expected = "integers; the middle of a tie has an optimistic and a pessimistic rank: "
+            expected += "give both"
+            got = f"{array[is_broken][0]} {POSITION_TEXT.get()(int(is_broken.argmax()))}"
         raise InputTypeError(name, expected=expected, got=got)
     array = integers(name, value, length=length)
     if (array == 0).any():
-        got = f"0 at position {(array == 0).argmax()}"
+        got = f"0 {POSITION_TEXT.get()(int((array == 0).argmax()))}"
         expected = "ranks from 1 on (where the best is 0, give ranks + 1)"
         raise InputValueError(name, expected=expected, got=got)
     return _counts(name, array, length, 1)
@@ -791,6 +797,6 @@ def _counts(name: str, value: object, length: int | None, least: int) -> IntArra
     array = integers(name, value, length=length)
     wrong = array < least
     if wrong.any():
-        got = f"{array[wrong][0]} at position {wrong.argmax()}"
+        got = f"{array[wrong][0]} {POSITION_TEXT.get()(int(wrong.argmax()))}"
         raise InputValueError(name, expected=f"integers >= {least}", got=got)
     return array

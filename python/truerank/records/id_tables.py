@@ -372,6 +372,7 @@ def encode_columns(
     (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
     """
     labels = distinct_labels(columns)
+    is_of_facts = order is None
     if order is None and labels:
         refuse_ids(columns)
         order = sorted(labels)
@@ -381,8 +382,7 @@ def encode_columns(
             raise InputValueError(argument, problem)
     has_ids_alone = order is None
     vocabulary = Vocabulary.read(argument, MAX_IDS if has_ids_alone else order)
-    if has_ids:
-        vocabulary = replace(vocabulary, has_ids=True)
+    vocabulary = replace(vocabulary, has_ids=has_ids, is_of_facts=is_of_facts)
     ids = _ids_of_columns(vocabulary, columns)
     for (table, role), values in zip(columns, ids, strict=True):
         row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)

@@ -79,12 +79,15 @@ class Vocabulary:
         Whose they are, which is the argument that gives them.
     has_ids : bool
         Whether an int is a position, and so is one in text, whatever the labels are.
+    is_of_facts : bool
+        Whether the labels are those that occur in the test and the known facts.
     """
 
     size: int
     names: Names
     of: str = "entities"
     has_ids: bool = field(default=False, repr=False)
+    is_of_facts: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, name: str, order: object) -> Vocabulary:
@@ -365,6 +368,9 @@ class Vocabulary:
             is_label = isinstance(element, str) or self.holds_ints
             if self.names and is_label and not self.has_ids:
                 which = f"the {self.size:,} {self.of}, as {self.names[0]!r:.80}"
+                if self.is_of_facts:
+                    which += "; these occur in the test and the known facts, and all are named by "
+                    which += f"{self.of}=..., --labels {self.of}=FILE"
                 raise InputValueError(name, f"{name_of_element} {where(row)} is none of {which}")
             raise InputValueError(
                 name, expected=self.expected, got=f"{name_of_element} {where(row)}"

@@ -34,6 +34,7 @@ STANDARD_ERRORS = 6.0
 # A task is saturated if more than this share of its candidates, and more than two, have the best
 # score.
 SATURATED = 0.01
+ONE_RANK = "One rank of each task is known, not what ties with it."
 CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
@@ -253,7 +254,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     ]
     summary = report.summary
     if protocol.ties is not None and not summary.tied_tasks:
-        lines.append("One rank of each task is known, not what ties with it.")
+        lines.append(ONE_RANK)
     elif summary.tied_tasks:
         lines.append(
             f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "

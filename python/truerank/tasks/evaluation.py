@@ -15,7 +15,7 @@ from ..arrays.row_keys import distinct, first_equals, match_rows, search_sorted
 from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.ranking import rank
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.checks import Axis, by_position, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
@@ -323,6 +323,9 @@ def check_sides(
     for name, argument in arguments.items():
         if values.get(argument) is None:
             expected = f"{what} for the side {name!r}"
+            others = [side for side, at in arguments.items() if values.get(at) is not None]
+            if others and task._chooses_sides:
+                expected += f", or a task without it: {OPTION_TEXT.get()('sides', others)}"
             raise InputTypeError(title or argument, expected=expected, got="None")
     for argument, value in values.items():
         if argument not in arguments.values() and value is not None:

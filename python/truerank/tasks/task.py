@@ -70,6 +70,7 @@ class Task:
     _report_options: Mapping[str, Any] = MappingProxyType({})
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
+    _chooses_sides = False  # Whether it has an argument `sides`.
 
     def __init__(
         self,
