@@ -150,7 +150,7 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
             values = values_per_task(f, sample, key.parameter)
             ends = []
             for ranks in (np.ones(len(weights)), sample.candidates.astype(np.float64)):
-                at_end = sample._replace(ranks=ranks, tied=None)
+                at_end = sample._replace(ranks=ranks, tied=None, middle_of=None)
                 of_end = weights * (values_per_task(f, at_end, key.parameter) - shift)
                 ends.append(float(of_end.sum() / bases.sum()))
             ends.sort()
