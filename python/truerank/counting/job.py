@@ -177,9 +177,8 @@ class Job:
         Only the true scores are read that no candidate is below; none where a device has counted,
         or where they were known before. Few tasks are not asked.
         """
-        if len(self.targets) <= FEW_TASKS or ranks.masked is not None:
-            return ranks
-        if ranks.protocol.device not in (None, getattr(scores, "host_place", None)):
+        is_known = ranks.protocol.device not in (None, getattr(scores, "host_place", None))
+        if len(self.targets) <= FEW_TASKS or is_known or ranks.masked is not None:
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)

@@ -519,10 +519,11 @@ def _read_key(key: str, unit: str) -> Key:
     parsed = GRAMMARS[unit].parse(key)
     if parsed.adjustment in LEVELS and parsed.kind != EXPECTED_KIND:
         fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
-    is_adjusted = parsed.adjustment != NO_ADJUSTMENT
-    has_chance = parsed.row.chance if unit == "task" else parsed.row.mean is None
-    if is_adjusted and not has_chance:
-        fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
+    if parsed.adjustment != NO_ADJUSTMENT:
+        has_chance = parsed.row.chance if unit == "task" else parsed.row.mean is None
+        if not has_chance:
+            why = f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}"
+            fail(key, why)
     if parsed.macro and parsed.adjustment == "z":
         why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
         fail(key, why + "ask for 'macro.index' or for z over all tasks")

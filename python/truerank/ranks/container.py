@@ -776,13 +776,13 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
 def _ranks_from_1(name: str, value: object, length: int | None) -> IntArray:
     """Check ranks of another tool, the best of which is 1."""
     array = as_array(value, name)
-    if array.dtype.kind == "f" and array.size:
+    if array.dtype.kind == "f" and array.ndim == 1 and array.size:
+        array = array[:1_000_000]  # A view may declare more than memory holds.
         is_broken = array != np.trunc(array)
         expected = "integers, as astype(int) makes of these"
         got = f"dtype {array.dtype}"
         if is_broken.any():
-            expected = "integers; the middle of a tie has an optimistic and a pessimistic rank: "
-            expected += "give both"
+            expected = "integers; of ties the optimistic and the pessimistic rank: give both"
             got = f"{array[is_broken][0]} {POSITION_TEXT.get()(int(is_broken.argmax()))}"
         raise InputTypeError(name, expected=expected, got=got)
     array = integers(name, value, length=length)
