@@ -91,10 +91,6 @@ struct Instructions<16> : InstructionsOfX86<16> {
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {  // set: SSSE3
-        pairs = (Words)e;
-        __asm__("pmaddubsw %1, %0" : "+x"(pairs) : "x"(q));
-    }
     static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
         sums += (Ints)_mm_madd_epi16((__m128i)e, (__m128i)q);
     }

@@ -60,8 +60,7 @@ constexpr std::uint32_t bits(Position... positions) {
     return ((std::uint32_t{1} << positions) | ...);
 }
 
-constexpr std::uint32_t kV2 = bits(20, 23);                       // SSE4.2, POPCNT
-constexpr std::uint32_t kAvx2 = kV2 | bits(12, 27, 28);           // FMA, XGETBV, AVX
+constexpr std::uint32_t kAvx2 = bits(12, 20, 23, 27, 28);         // FMA, SSE4.2, POPCNT, XGETBV, AVX
 constexpr std::uint32_t kAvx2Leaf7 = bits(3, 5, 8);               // BMI, AVX2, BMI2
 constexpr std::uint32_t kAvx512Leaf7 = bits(16, 17, 28, 30, 31);  // F, DQ, CD, BW, VL
 constexpr std::uint32_t kYmm = bits(1, 2), kZmm = bits(5, 6, 7);  // XMM and YMM; masks, ZMM, ZMM 16 to 31
@@ -69,7 +68,6 @@ constexpr std::uint32_t kYmm = bits(1, 2), kZmm = bits(5, 6, 7);  // XMM and YMM
 // One row for each row of the table, in its order.
 constexpr Requirements kRequirements[] = {
     {0, 0, 0},
-    {kV2, 0, 0},
     {kAvx2, kAvx2Leaf7, kYmm},
     {kAvx2, kAvx2Leaf7 | kAvx512Leaf7, kYmm | kZmm},
 };
@@ -172,7 +170,7 @@ ByteProducts byte_products() {
 #if defined(TRUERANK_AVX2)  // the table of x86-64
     if (isa() == Isa::avx512) fours = (processor_here().leaf7_ecx & bits(11)) != 0;
     if (isa() == Isa::avx2) fours = (processor_here().leaf7_1_eax & bits(4)) != 0;
-    pairs = isa() == Isa::v2 || isa() == Isa::avx2;
+    pairs = isa() == Isa::avx2;
 #elif defined(TRUERANK_NEON) && defined(__linux__)
     fours = (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
 #elif defined(TRUERANK_NEON) && defined(__APPLE__)

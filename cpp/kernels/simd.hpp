@@ -27,7 +27,6 @@
 #define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2
 #define TRUERANK_FOR_EACH_ISA(X)                                    \
     X(baseline, 16, baseline, false, )                              \
-    X(v2, 16, v2, false, __attribute__((target("sse4.2,popcnt"))))  \
     X(avx2, 32, avx2, true, __attribute__((target(TRUERANK_AVX2)))) \
     X(avx512, 64, avx2, true, __attribute__((target(TRUERANK_AVX512))))
 #elif defined(__aarch64__) || defined(_M_ARM64)
@@ -62,7 +61,7 @@ int vector_bytes();
 extern measured::AheadBytes ahead_bytes;
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
-// of 16 bits (SSSE3, AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
+// of 16 bits (AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
 // dot products of Armv8.2).
 enum class ByteProducts : int { none, pairs, fours };
 ByteProducts byte_products();

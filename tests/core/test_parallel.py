@@ -456,7 +456,6 @@ else:
 CPUINFO = Path("/proc/cpuinfo")
 REQUIRED_FLAGS = {
     "baseline": set(),
-    "v2": {"sse4_2", "popcnt"},
     "avx2": {"sse4_2", "popcnt", "avx", "fma", "bmi1", "avx2", "bmi2"},
 }
 REQUIRED_FLAGS["avx512"] = REQUIRED_FLAGS["avx2"] | {
