@@ -149,7 +149,6 @@ class RowCounting {
             for (std::int64_t g = start; g < next; ++g) {
                 if (worker.stopped(end - begin)) return;
                 const std::int64_t task = p_.group(g)[0];
-                if (whole_rows && p_.filter) prefetch_filter(task);
                 const T true_score = reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)]
                                                  : p_.true_score_of(task);
                 RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
@@ -213,15 +212,6 @@ class RowCounting {
         for (std::size_t t = 0; t < std::min<std::size_t>(ids.size(), 64); ++t) {
             __builtin_prefetch(p_.reader.at(p_.row(ids[t]), p_.tasks.targets[ids[t]]));
         }
-    }
-    // Prefetches the first indices of a task's filter, which are needed as soon as its row has been counted.
-    void prefetch_filter(std::int64_t task) const {
-        if (p_.filter.window) return;  // finding the position would cost more
-        const Span span = p_.filter.span(p_.filter.list(task));
-        const std::int64_t size = p_.filter.wide ? 8 : 4;
-        const auto* start = static_cast<const char*>(p_.filter.indices) + span.start * size;
-        const std::int64_t bytes = std::min(span.length * size, measured::kFilterBytes);
-        for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
     }
     // Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
     // lane, and a pass over the columns serves one task of each row.

@@ -111,9 +111,6 @@ inline constexpr std::int64_t kPackBytes = 65536;
 // So much of the rows is counted before what is filtered in them is read again, from the second-level cache or the
 // third by then: with half as much a filter of 50 cost a third more, with twice as much the same.
 inline constexpr std::int64_t kCachedBytes = 1048576;
-// So much of a filter is prefetched while its row is counted. The lists of as many rows as are counted at a time stay
-// in the second-level cache beside them.
-inline constexpr std::int64_t kFilterBytes = 8192;
 // Where rows are far apart, scores are prefetched so far ahead, and so many bytes of a row are counted before the next
 // are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
 inline constexpr std::int64_t kAheadBytesOfApartRows = 8192;
