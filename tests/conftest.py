@@ -15,7 +15,6 @@ import pytest
 from support.environment import ROOT, SANITIZED, Run
 from support.example_ranks import sided_ranks
 from support.examples import ONE_OF, USUAL
-from support.skips import what_would_run
 from truerank import Ranks, Report, report
 
 hypothesis.settings.register_profile(
@@ -50,13 +49,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Keep what collection made out of the collections of garbage that libraries ask for."""
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line what would run the tests that were skipped."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    if (ROOT / "pyproject.toml").is_file() and skipped:
-        terminalreporter.write_line(what_would_run(report.longrepr[2] for report in skipped))
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ import pytest
 import truerank as tr
 from support.environment import ROOT
 from support.refusals import refusal
-from support.skips import what_would_run
 from truerank import adapters
 from truerank.__main__ import main
 
@@ -134,17 +133,6 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
     """Every message names an extra of pyproject.toml that installs the library."""
     for library, extra, _, _ in CASES:
         assert any(line.replace("-", "_").startswith(library) for line in extras[extra])
-
-
-def test_skipped_tests_name_the_extra_that_would_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("support.skips.find_spec", lambda name: None)
-    reasons = ["could not import 'pandas': No module", "bars of tqdm", "a limit of Linux"]
-    reasons += ["no data; TRUERANK_DATA names", "could not import 'pandas'"]
-    assert what_would_run(reasons) == (
-        "skipped tests would run: 2 with .[pandas], 1 with .[cli], 1 with another system, "
-        "1 with TRUERANK_DATA"
-    )
-    assert what_would_run([]) == ""
 
 
 FREE = {"numpy", "scipy", "truerank"} | sys.stdlib_module_names
