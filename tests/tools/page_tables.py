@@ -36,13 +36,12 @@ MODULES = {
 
 def metric_rows() -> Iterator[str]:
     """Yield a row for each metric."""
-    yield "| key | name | better | adjusted for chance | source |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| key | name | better | adjusted for chance |"
+    yield "| --- | --- | --- | --- |"
     for row in METRICS.values():
         adjusted = "yes" if row.chance else "no"
-        source = row.source if row.increasing is not None else ""
         key = f"`{row.name}{row.parameter}`"
-        yield f"| {key} | {row.description} | {BETTER[row.increasing]} | {adjusted} | {source} |"
+        yield f"| {key} | {row.description} | {BETTER[row.increasing]} | {adjusted} |"
 
 
 def public_names() -> Iterator[str]:
