@@ -30,3 +30,12 @@ def refusal(
     message = str(error.value)
     del error  # Its frames hold it and what was opened.
     return message
+
+
+def refused(
+    kind: Any, argument: str, call: Callable[..., object], /, *arguments: Any, **keywords: Any
+) -> None:
+    """Check that a call is refused with our error of a kind, and which argument the error names."""
+    with pytest.raises(OWN[kind]) as error:
+        call(*arguments, **keywords)
+    assert error.value.argument.partition(":")[0] == argument
