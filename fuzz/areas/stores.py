@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from fuzz.check import check
-from oracles.counting import count_large
+from oracles.counting import count
 from strategies.stored import IO
 from support.outcomes import assert_outcome
 
@@ -40,7 +40,7 @@ def files_beyond_a_chunk(
     filters = [rng.choice(part, len(part) // 2).tolist() for part in near]
     chosen = np.union1d(rng.integers(0, columns, columns // 2), targets)
     plain = {"rows": tasks.tolist(), "filter": filters, "candidates": [chosen] * 9}
-    expected = count_large(scores, targets.tolist(), **plain)
+    expected = count(scores, targets.tolist(), **plain)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "scores.npy")
         np.save(path, np.asarray(scores, order=order))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count_large
+from oracles.counting import count
 from strategies.counters import Counted, check, counted
 from support.examples import examples
 from support.interruptions import interrupted
@@ -86,7 +86,7 @@ def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
         counts = tr.RankCounter(scores[tasks, targets], targets, candidates=2 * width, **rules)
         for start, stop in ((left, 2 * width - 1), (0, left), (2 * width - 1, 2 * width)):
             counts.update(scores[:, start:stop], start=start)
-        assert_same(counts.ranks(), count_large(scores, targets.tolist(), **rules))
+        assert_same(counts.ranks(), count(scores, targets.tolist(), **rules))
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count, count_large, tasks_of
+from oracles.counting import count, tasks_of
 from oracles.embeddings import SIMILARITIES, scored_by
 from strategies.embeddings import (
     ENTITIES,
@@ -140,7 +140,7 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
         heights = range(1, 14) if n in (17, 129) else (1, 6, 13)
         for q in heights:
             targets = rng.integers(0, n, q)
-            expected = count_large(scores[:q, :n], targets.tolist())
+            expected = count(scores[:q, :n], targets.tolist())
             for block in (None, 1, 4):
                 vectors = wide[:q], wide[13 : 13 + n]
                 assert_same(

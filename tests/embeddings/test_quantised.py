@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count, count_large
+from oracles.counting import count
 from oracles.embeddings import top_k
 from strategies.embeddings import Tasks, Vectors, assert_refused, listener, tasks, with_rows
 from support.examples import examples
@@ -117,7 +117,7 @@ def test_many_pairs(similarity: str, threads: int) -> None:
         queries = drawn_of(rng, dtype, (30, 300), ends=dtype == "uint8")
         queries[:10] = entities[:10]
         targets = rng.integers(0, 700, 30)
-        expected = count_large(sums(queries, entities, similarity), targets.tolist())
+        expected = count(sums(queries, entities, similarity), targets.tolist())
         options: dict[str, Any] = {"similarity": similarity, "threads": threads}
         for block in (None, 7):
             got = tr.rank_embeddings(queries, entities, targets, block=block, **options)

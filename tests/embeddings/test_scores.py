@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from oracles.counting import count_large
+from oracles.counting import count
 from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score, scored_by
 from strategies.embeddings import Vectors
 from support.problems import Array, assert_same, csr
@@ -143,7 +143,7 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
     )
     if similarity in EXACT:
         assert same_bits(scores[:5], score(drawn.queries[:5], drawn.entities, similarity))
-    expected = count_large(scores, targets.tolist(), filter=filter)
+    expected = count(scores, targets.tolist(), filter=filter)
     best = tr.topk_embeddings(drawn.queries, drawn.entities, 10, **scored_by(similarity))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
     np.testing.assert_array_equal(best.ids, order)
@@ -191,7 +191,7 @@ def test_filters_far_longer_than_the_candidates() -> None:
     filter = [sorted(rng.choice(5000, 2500, replace=False).tolist())] * len(queries)
     scores = tr.score_embeddings(queries, entities)
     ranks = tr.rank_embeddings(queries, entities, targets, candidates=chosen, filter=filter)
-    assert_same(ranks, count_large(scores, targets, candidates=chosen, filter=filter))
+    assert_same(ranks, count(scores, targets, candidates=chosen, filter=filter))
 
 
 def test_vectors_beyond_all_memory_are_refused() -> None:

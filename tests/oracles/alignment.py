@@ -47,15 +47,6 @@ def audit(test: Pairs, known: dict[str, Pairs]) -> Found:
     return Found(repeats, leaks)
 
 
-def chosen_positions(found: Found, given: int, *, duplicates: str, leaks: str) -> list[int]:
-    dropped: set[int] = set()
-    if duplicates == "drop":
-        dropped |= set(found.duplicates)
-    if leaks == "drop":
-        dropped |= {i for positions in found.leaks.values() for i in positions}
-    return [i for i in range(given) if i not in dropped]
-
-
 def candidates(
     what: Any, test: Pairs, known: dict[str, Pairs], sizes: tuple[int, int]
 ) -> tuple[list[int], list[int]]:

@@ -73,8 +73,9 @@ def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found
 
 
 def chosen_positions(
-    found: Found, *, duplicates: str, leaks: str, unseen: str, given: int
+    found: Any, *, duplicates: str, leaks: str, unseen: str = "keep", given: int
 ) -> list[int]:
+    """Return the positions of test facts, or of pairs, that an audit leaves."""
     dropped: set[int] = set()
     if duplicates == "drop":
         dropped |= set(found.duplicates)

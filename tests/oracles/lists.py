@@ -1,13 +1,15 @@
-"""Ranks from lists with misses, by sets and loops over Python numbers."""
+"""Ranks from lists with misses: the counts of a matrix in which what is not listed is the worst."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from oracles.counting import Lists, Number, Refused, filtered_columns
+import numpy as np
+
+from oracles import counting
+from oracles.counting import Lists, Number, Refused
 
 
 class Counted(NamedTuple):
@@ -35,59 +37,28 @@ def count(
     if scores is None:
         order = "ascending"
         scores = [range(len(one)) for one in ids]
-    if rows is None:
-        rows = range(len(targets))
-    left_out = [filtered_columns(filter, i) for i in range(len(targets))]
-    tasks = [
-        Task(dict(zip(ids[row], scores[row], strict=True)), target, out - {target})
-        for row, target, out in zip(rows, targets, left_out, strict=True)
-    ]
-    if any(math.isnan(t.listed.get(t.target, 0)) for t in tasks) and nan != "worst":
-        raise Refused(["scores", "NaN"])
-    if nan == "raise" and any(math.isnan(b) for t in tasks for b in t.others()):
-        raise Refused(["scores", "NaN"])
-    return [count_task(task, candidates, order, nan) for task in tasks]
-
-
-class Task(NamedTuple):
-    """What a list has, ids or names with their scores; the target; and what is left out."""
-
-    listed: dict[Any, Number]
-    target: Any
-    out: set[Any]
-
-    def others(self) -> list[Number]:
-        skipped = self.out | {self.target}
-        return [score for candidate, score in self.listed.items() if candidate not in skipped]
-
-
-def count_task(task: Task, n: int, order: str = "descending", nan: str = "raise") -> Counted:
-    numbers = [b for b in task.others() if not math.isnan(b)]
-    nans = len(task.others()) - len(numbers)
-    size = n - len(task.out)
-    if nan == "omit":
-        size -= nans
-    if task.target not in task.listed:
-        tied = size - len(numbers)
-        if nan == "worst":
-            tied -= nans
-        return Counted(len(numbers), tied, size, False)
-    a = task.listed[task.target]
-    if math.isnan(a):
-        return Counted(size - 1, 1, size, True)
-    is_better = {"ascending": operator.lt, "descending": operator.gt}[order]
-    above = sum(is_better(b, a) for b in numbers)
-    return Counted(above, 1 + sum(b == a for b in numbers), size, True)
+    rows = list(range(len(targets)) if rows is None else rows)
+    values = {score for one in scores for score in one if not math.isnan(score)}
+    heights = {x: i for i, x in enumerate(sorted(values, reverse=order == "ascending"))}
+    table = np.full((len(ids), candidates), -1.0)
+    for row, one, listed in zip(table, scores, ids, strict=True):
+        row[np.array(listed, np.int64)] = [heights.get(score, np.nan) for score in one]
+    try:
+        counts = counting.count(table, targets, rows=rows, filter=filter, nan=nan)
+    except Refused:
+        raise Refused(["scores", "NaN"]) from None
+    are_listed = [target in ids[row] for target, row in zip(targets, rows, strict=True)]
+    columns = (counts.above, counts.tied, counts.candidates)
+    return list(map(Counted, *(column.tolist() for column in columns), are_listed))
 
 
 def _check_ids(ids: Lists, n: int) -> None:
     for i, one in enumerate(ids):
-        seen: set[int] = set()
-        for position, candidate in enumerate(one):
+        places: dict[int, int] = {}
+        for place, candidate in enumerate(one):
             if not 0 <= candidate < n:
-                raise Refused(["ids", f"{candidate} in list {i}, at position {position}"])
-            if candidate in seen:
-                first = one.index(candidate)
-                where = f"{candidate} in list {i}, at positions {first} and {position}"
+                raise Refused(["ids", f"{candidate} in list {i}, at position {place}"])
+            if candidate in places:
+                where = f"{candidate} in list {i}, at positions {places[candidate]} and {place}"
                 raise Refused(["ids", where])
-            seen.add(candidate)
+            places[candidate] = place

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from oracles import alignment as oracle
 from oracles.alignment import Array, Pair
+from oracles.link_prediction import chosen_positions
 from strategies.embeddings import VALUES, numbers
 from support.outcomes import quietly
 from truerank.alignment import Task
@@ -31,7 +32,7 @@ class Alignment:
     @property
     def chosen(self) -> list[int]:
         """Return the positions of the test pairs that are ranked."""
-        return oracle.chosen_positions(self.found, len(self.test), **self.rules)
+        return chosen_positions(self.found, given=len(self.test), **self.rules)
 
     @property
     def found(self) -> oracle.Found:
@@ -75,7 +76,7 @@ def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
     known = dict(zip(("train", "valid"), splits, strict=False))
     rules = {name: draw(st.sampled_from(["keep", "drop"])) for name in ("duplicates", "leaks")}
     found = oracle.audit(test, known)
-    if not oracle.chosen_positions(found, len(test), **rules):
+    if not chosen_positions(found, given=len(test), **rules):
         rules["leaks"] = "keep"
     names = ["all", "test", "explicit"]
     if known:
