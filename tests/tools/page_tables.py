@@ -45,12 +45,13 @@ def metric_rows() -> Iterator[str]:
 
 
 def public_names() -> Iterator[str]:
-    """Yield a table for each module, whose names link to the page that documents them."""
+    """Yield a row for each module, whose names link to the page that documents them."""
     pages = {page.name: page.read_text("utf-8") for page in sorted(DOCS.glob("reference/*.md"))}
     seen: set[int] = set()  # some names of the package are those of a module, too
+    yield from heading("module | names", texts=2)
     for module_name, purpose in MODULES.items():
         module = import_module(module_name)
-        yield from (f"`{module_name}`: {purpose}", "", "| name | |", "| --- | --- |")
+        links = []
         for name in sorted(module.__all__, key=str.lower):
             thing = getattr(module, name)
             if name.startswith("_") or inspect.ismodule(thing) or id(thing) in seen:
@@ -61,22 +62,14 @@ def public_names() -> Iterator[str]:
                 f"{module_name}\n +:members:",
                 f"truerank.{name}",
             )
-            found = (
+            documenting = (
                 page
                 for directive in directives
                 for page, text in pages.items()
                 if re.search(rf":: {directive}$", text, re.MULTILINE)
             )
-            yield f"| [`{name}`]({next(found)}) | {summary_of(thing)} |"
-        yield ""
-
-
-def summary_of(thing: object) -> str:
-    """Return the first line of a docstring; of a value without one, its type."""
-    if not callable(thing):
-        return f"A `{type(thing).__name__}`."
-    summary = (inspect.getdoc(thing) or "").partition("\n")[0]
-    return summary.replace("``", "`").replace("|", r"\|")
+            links.append(f"[`{name}`]({next(documenting)})")
+        yield as_row([f"`{module_name}`: {purpose}", ", ".join(links)])
 
 
 # -- a scorer whose scores are all equal --------------------------------------------------------
