@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from oracles.counting import count
 from support.outcomes import check
 from support.problems import Array
 from truerank import _core
@@ -58,7 +57,7 @@ def test_calls_from_several_threads_at_once(threads: int | None) -> None:
             return str(error)
 
     for scores, given in problems:
-        check(count, scores, **given, threads=threads, audit=True)
+        check(scores, **given, threads=threads, audit=True)
     expected = list(map(counted, range(len(problems))))
     start = threading.Barrier(4)
 

@@ -161,13 +161,13 @@ def test_protocol() -> None:
 @examples(100)
 def test_rank_is_the_definition_with_nan(problem: Problem) -> None:
     event(problem.keywords["nan"])
-    check(count, problem.scores, problem.targets, **problem.keywords)
+    check(problem.scores, problem.targets, **problem.keywords)
 
 
 @given(st.booleans().flatmap(lambda nan: problems(nan=nan, errors=True)))
 @examples(150)
 def test_rank_refuses_what_the_definition_refuses(problem: Problem) -> None:
-    check(count, problem.scores, problem.targets, **problem.keywords)
+    check(problem.scores, problem.targets, **problem.keywords)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,7 +180,7 @@ def test_every_pair_of_values(kind: str, order: str) -> None:
             scores = LAYOUTS[layout](values[np.newaxis])
             targets = list(range(len(values)))
             for rule in ("raise", "worst"):
-                check(count, scores, targets, rows=[0] * len(targets), nan=rule, **rules)
+                check(scores, targets, rows=[0] * len(targets), nan=rule, **rules)
 
 
 @pytest.mark.python_only

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Counts, Refused, count
+from oracles.counting import Refused, count
 from oracles.embeddings import (
     EXACT,
     SIMILARITIES,
@@ -326,14 +326,12 @@ def assert_refused(error: Exception, refused: Refused) -> None:
     problems.assert_refused(error, refused, place)
 
 
-def check(
-    given: Vectors, asked: Tasks, *, audit: bool = False, definition: Callable[..., Counts] = count
-) -> None:
+def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
     """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()
     if given.queries.ndim == 1:
         scores = scores[0]
-    expected = attempt(definition, scores, asked.targets, **asked.plain)
+    expected = attempt(count, scores, asked.targets, **asked.plain)
     keywords = {**given.keywords, **asked.keywords, "audit": audit}
     got = attempt(tr.rank_embeddings, given.queries, given.entities, asked.targets, **keywords)
     if are_refused(got, expected):

@@ -94,10 +94,10 @@ def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
     return attempt(tr.rank, scores, targets, **{**keywords, **more})
 
 
-def defined(problem: Problem, definition: Callable[..., Counts] = count) -> Counts | Refused:
+def defined(problem: Problem) -> Counts | Refused:
     """Return what the definition says about a problem."""
     plain = {name: value for name, value in problem.keywords.items() if name not in OURS}
-    return attempt(definition, problem.scores, problem.targets, **plain)
+    return attempt(count, problem.scores, problem.targets, **plain)
 
 
 def are_refused(got: Any, expected: Any) -> bool:
@@ -122,9 +122,9 @@ def assert_outcome(
         assert any(word in str(got) for word in ("is NaN", "target")), (got, expected)
 
 
-def check(definition: Callable[..., Counts], scores: Array, targets: Any, **keywords: Any) -> None:
-    """Check that the package and a definition give the same integers or the same refusal."""
+def check(scores: Array, targets: Any, **keywords: Any) -> None:
+    """Check that the package and the definition give the same integers or the same refusal."""
     problem = Problem(scores, targets, keywords)
     got = outcome(scores, problem)
-    expected = defined(problem, definition)
+    expected = defined(problem)
     assert_outcome(got, expected, audit=keywords.get("audit", False), place=True)
