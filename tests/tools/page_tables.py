@@ -105,9 +105,12 @@ def constant_tables(score: float) -> list[compat.CompatTable]:
 
 
 def ends_of(tables: Sequence[compat.CompatTable], name: str) -> str:
-    """Return the least and the greatest mrr, wherever the true candidates stand."""
+    """Return the least and the greatest mrr, wherever the true candidates stand; "any" of all."""
     ends = [found[name].ends["mrr"] for found in tables]
-    return " to ".join(dict.fromkeys((number(min(map(min, ends))), number(max(map(max, ends))))))
+    least, greatest = number(min(map(min, ends))), number(max(map(max, ends)))
+    if (least, greatest) == (number(1 / CANDIDATES), number(1)):
+        return "any"
+    return " to ".join(dict.fromkeys((least, greatest)))
 
 
 def number(value: float) -> str:
