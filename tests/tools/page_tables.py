@@ -19,7 +19,7 @@ from truerank.metrics import METRICS
 from truerank.tables.forms import markdown_cell
 
 DOCS = Path(__file__).parents[2] / "docs"
-BETTER = {True: "more", False: "less", None: ""}
+BETTER = {True: "more", False: "less", None: "-"}
 MODULES = {
     "truerank": "counting, ranks, reports, chance",
     "truerank.link_prediction": "link prediction",
@@ -34,14 +34,34 @@ MODULES = {
 }
 
 
+# The value of each metric, over the ranks r of the tasks and their weights.
+VALUES = {
+    "mr": "mean of $r$",
+    "mrr": "mean of $1 / r$; 0 beyond $k$",
+    "hits": "share of $r \\le k$",
+    "sampled_hits": "[below](#hits-at-k-among-n-drawn-negatives-sampled_hitskn)",
+    "ndcg": "mean of $1 / \\log_2 (1 + r)$; 0 beyond $k$",
+    "hmr": "1 / `mrr`",
+    "imr": "1 / `mr`",
+    "gmr": "exp of the mean of $\\ln r$",
+    "igmr": "1 / `gmr`",
+    "median": "the middle rank, or the mean of the two middle ones",
+    "imedian": "1 / `median`",
+    "power_mean": "power $1 / p$ of the mean of $r^p$; `gmr` for 0, the worst rank for `inf`",
+    "std": "root of `variance`",
+    "variance": "mean of $(r - \\mathrm{mr})^2$",
+    "mad": "1.4826 times the median of the distances from the median",
+    "count": "whatever the weights",
+}
+
+
 def metric_rows() -> Iterator[str]:
     """Yield a row for each metric."""
-    yield "| key | name | better | adjusted for chance |"
-    yield "| --- | --- | --- | --- |"
+    yield from heading("key | name | value | better | adjusted", texts=5)
     for row in METRICS.values():
-        adjusted = "yes" if row.chance else "no"
         key = f"`{row.name}{row.parameter}`"
-        yield f"| {key} | {row.description} | {BETTER[row.increasing]} | {adjusted} |"
+        adjusted = "yes" if row.chance else "no"
+        yield as_row([key, row.description, VALUES[row.name], BETTER[row.increasing], adjusted])
 
 
 def public_names() -> Iterator[str]:
