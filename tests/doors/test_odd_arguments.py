@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from doors.asking import ask, faults_of
 from doors.calls import Call, expected_calls
-from doors.odd_values import ODD, ODD_ARGUMENTS, Maker, in_other_forms
+from doors.odd_values import ODD, ODD_ARGUMENTS, ODD_OF_TOOLKITS, Maker, in_other_forms
 from truerank.errors import InputError
 
 pytestmark = pytest.mark.python_only
@@ -30,6 +30,17 @@ def test_odd_values_are_taken_or_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert faults_of(calls[name], ODD) == {}
+
+
+@pytest.mark.parametrize("name", sorted(expected_calls()))
+def test_odd_values_of_other_libraries_are_taken_or_refused(
+    calls: dict[str, Call], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    assert faults_of(calls[name], ODD_OF_TOOLKITS) == {}
 
 
 @given(

@@ -1,43 +1,34 @@
-"""What keeps the house readable at any size: short functions and lines."""
+"""What keeps the house readable: short functions, few things to learn, and light calls."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.environment import ROOT
-from support.sources import read
+import truerank
+from support.environment import ROOT, Run
 
 PACKAGE = ROOT / "python" / "truerank"
-pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
+pytestmark = [
+    pytest.mark.python_only,
+    pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests"),
+]
 
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
-LONG_LINES = 20  # of more than 100 characters, in the package
-# Rooms whose arrays have an element for each fact, answer, label or task of a large data set.
-ROOMS_OF_MILLIONS = (
-    "arrays",
-    "inputs",
-    "ranks",
-    "counting",
-    "devices",
-    "records",
-    "tasks",
-    "link_prediction",
-    "alignment",
-    "retrieval",
-    "compat",
-    "adapters",
-    "cli",
-)
-SETS = r"unique(_\w+)?|isin|in1d|intersect1d|setdiff1d|setxor1d|union1d"
-MARKER = r"# by numpy: (floats|words|few values)$"
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
+LONG_LINES = 20  # of more than 100 characters, in the package
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
 
 
 def files_of(folder: str) -> list[Path]:
@@ -48,18 +39,32 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def lengths_of_functions(folder: str) -> Iterator[tuple[str, int]]:
-    for path in files_of(folder):
-        source = read(path)
-        for node in ast.walk(source.tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                lines = range(node.lineno, (node.end_lineno or 0) + 1)
-                yield f"{name_of(path)}:{node.name}", len(source.code.intersection(lines))
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def code_of(path: Path) -> set[int]:
+    """Return the numbers of the lines that are no docstrings, comments or blank ones."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    code = {i for i, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            code.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return code
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_functions_of_at_most_60_lines_of_code(folder: str) -> None:
-    assert {name: n for name, n in lengths_of_functions(folder) if n > MOST_LINES} == {}
+    longer = {}
+    for path in files_of(folder):
+        code = code_of(path)
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, FUNCTIONS):
+                number = len(code.intersection(range(node.lineno, (node.end_lineno or 0) + 1)))
+                if number > MOST_LINES:
+                    longer[f"{name_of(path)}:{node.name}"] = number
+    assert longer == {}
 
 
 def dense_expressions(tree: ast.Module) -> Iterator[int]:
@@ -76,8 +81,8 @@ def dense_expressions(tree: ast.Module) -> Iterator[int]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_conditions_in_conditions(folder: str) -> None:
-    found = {name_of(path): list(dense_expressions(read(path).tree)) for path in files_of(folder)}
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    lines = {name_of(path): list(dense_expressions(tree_of(path))) for path in files_of(folder)}
+    assert {name: numbers for name, numbers in lines.items() if numbers} == {}
 
 
 def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
@@ -89,16 +94,11 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
     assert len(long) <= LONG_LINES
 
 
-def uses_of_sets(path: Path) -> Iterator[str]:
-    """Yield numpy's functions of sets that a file calls without a marker in the line."""
-    source = read(path)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-            continue
-        is_of_sets = node.value.id == "np" and re.fullmatch(SETS, node.attr)
-        if is_of_sets and not re.search(MARKER, lines[node.lineno - 1]):
-            yield f"{name_of(path)}:{node.lineno} np.{node.attr}"
+# Rooms whose arrays have no element for each fact, answer, label or task of a large data set.
+SMALL_ROOMS = {"embeddings", "inference", "metrics", "page", "plot", "reporting", "stores"}
+SMALL_ROOMS |= {"tables"}
+SETS = re.compile(r"\bnp\.(unique(_\w+)?|isin|in1d|intersect1d|setdiff1d|setxor1d|union1d)\(")
+MARKER = re.compile(r"# by numpy: (floats|words|few values)$")
 
 
 def test_integers_are_told_apart_by_one_module() -> None:
@@ -106,9 +106,13 @@ def test_integers_are_told_apart_by_one_module() -> None:
 
     Floats, words and few values may go by numpy, if a comment at the end of the line says so.
     """
-    paths = [path for room in ROOMS_OF_MILLIONS for path in (PACKAGE / room).rglob("*.py")]
-    assert len(paths) > len(ROOMS_OF_MILLIONS)
-    assert [use for path in paths for use in uses_of_sets(path)] == []
+    paths = [path for path in files_of("python/truerank") if path.parent.name not in SMALL_ROOMS]
+    uses = []
+    for path in paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if SETS.search(line) and not MARKER.search(line):
+                uses.append(f"{name_of(path)}: {line}")
+    assert uses == []
 
 
 def test_no_folder_or_module_hides_one_of_the_standard_library() -> None:
@@ -124,3 +128,143 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pinned = re.findall(r"[\w-]+==[\d.]+", hooks.read_text(encoding="utf-8"))
     assert sorted(set(pinned)) == sorted(project["dependency-groups"]["format"])
+
+
+# -- the number of things to be learnt: a new thing needs another to go ----------------------------
+
+MOST = {
+    "public names": 66,  # of functions and classes, which @public decorates
+    "options": 91,  # names of parameters with a default, of what public modules offer
+    "options of the command line": 64,
+    "classes": 132,
+    "named tuples": 25,
+    "modules": 124,
+}
+PUBLIC_MODULES = ("link_prediction", "alignment", "retrieval", "metrics", "inference")
+PUBLIC_MODULES += ("plot", "page", "compat")
+
+
+def definitions() -> list[ast.ClassDef | ast.FunctionDef]:
+    nodes = [node for path in files_of("python/truerank") for node in ast.walk(tree_of(path))]
+    return [node for node in nodes if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+
+
+def options_of(function: Any) -> set[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {each.name for each in parameters if each.default is not each.empty}
+
+
+def public_methods(cls: type) -> Iterator[Any]:
+    """Yield the methods that truerank defines, with the constructor where it is no record's."""
+    is_record = hasattr(cls, "_fields") or hasattr(cls, "__dataclass_fields__")
+    for base in cls.__mro__:
+        if not base.__module__.startswith("truerank"):
+            continue
+        for name, value in vars(base).items():
+            function = getattr(value, "__func__", value)
+            is_shown = not name.startswith("_") or (name == "__init__" and not is_record)
+            if inspect.isfunction(function) and is_shown:
+                yield function
+
+
+def options() -> set[str]:
+    names: set[str] = set()
+    modules = [import_module(f"truerank.{name}") for name in PUBLIC_MODULES]
+    for module in [truerank, *modules]:
+        for offered in getattr(module, "__all__", dir(module)):
+            value = getattr(module, offered)
+            if inspect.isclass(value):
+                names.update(*map(options_of, public_methods(value)))
+            elif callable(value):
+                names |= options_of(value)
+    return names
+
+
+def options_of_commands() -> set[str]:
+    import click
+
+    from truerank.cli.commands import commands
+
+    groups = [commands, *commands.commands.values()]
+    options = [each for group in groups for each in group.params if isinstance(each, click.Option)]
+    return {max(each.opts, key=len) for each in options}
+
+
+def test_there_are_no_more_things_than_there_were() -> None:
+    pytest.importorskip("click")
+    nodes = definitions()
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    decorators = [list(map(ast.unparse, node.decorator_list)) for node in nodes]
+    numbers = {
+        "public names": sum(any(x.startswith("public(") for x in each) for each in decorators),
+        "options": len(options()),
+        "options of the command line": len(options_of_commands()),
+        "classes": len(classes),
+        "named tuples": sum("NamedTuple" in map(ast.unparse, node.bases) for node in classes),
+        "modules": len(files_of("python/truerank")),
+    }
+    assert {name: number for name, number in numbers.items() if number > MOST[name]} == {}
+
+
+# -- what a call loads: a layer without the ones above it ------------------------------------------
+
+SCORES = """
+import numpy as np
+import truerank as tr
+scores = np.random.default_rng(0).random((4, 10))
+"""
+TRIPLES = """
+import sys
+import numpy as np
+import truerank as tr
+from pathlib import Path
+triples = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0], [1, 1, 2]])
+path = Path(sys.argv[1]) / "test.txt"
+path.write_text("".join(f"e{head}\\tr{relation}\\te{tail}\\n" for head, relation, tail in triples))
+def evaluate(test, entities):
+    def score(queries):
+        return np.random.default_rng(0).random((len(queries), 3))
+    task = tr.link_prediction.Task(test, entities=entities)
+    task.evaluate(head=score, tail=score)['mrr']
+"""
+COMMAND = """
+import os
+import sys
+os.chdir(sys.argv[1])
+np.save("s.npy", scores)
+np.save("t.npy", np.arange(4))
+from truerank.__main__ import main
+sys.argv[1:] = ["evaluate", "s.npy", "t.npy", "--output", "report.txt"]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+"""
+# Lines of Python, and how many lines of code may be loaded after them.
+CALLS = {
+    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3300),
+    "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5350),
+    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 10300),
+    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 10300),
+    "command": (SCORES + COMMAND, 9600),
+}
+SAY_FILES = """
+import sys
+for name, module in sys.modules.items():
+    if name.partition(".")[0] == "truerank":
+        print(module.__file__)
+"""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_loads_what_it_needs(name: str, tmp_path: Path, run_python: Run) -> None:
+    if name == "command":
+        pytest.importorskip("click")
+    code, most = CALLS[name]
+    files = map(Path, run_python(f"{code}\n{SAY_FILES}", tmp_path).splitlines())
+    lines = {f"{x.parent.name}/{x.name}": len(code_of(x)) for x in files if x.suffix == ".py"}
+    assert len(lines) > 20
+    assert sum(lines.values()) <= most, lines
