@@ -16,7 +16,6 @@ import numpy as np
 import truerank as tr
 from truerank import compat
 from truerank.metrics import METRICS
-from truerank.tables.forms import markdown_cell
 
 DOCS = Path(__file__).parents[2] / "docs"
 BETTER = {True: "more", False: "less", None: "-"}
@@ -107,14 +106,15 @@ def exact_rows() -> Iterator[str]:
 
 
 def toolkit_rows() -> Iterator[str]:
-    """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
-    names = "preset | all equal | all NaN | ties | toolkit"
-    yield from heading(names, texts=5)
+    """Yield a row for each convention, with its presets and the mrr of scores all equal, or NaN."""
+    yield from heading("ties | all equal | all NaN | presets", texts=4)
     zeros, nans = (constant_tables(score) for score in (0.0, float("nan")))
+    presets: dict[tuple[str, ...], list[str]] = {}
     for name, row in compat.PRESETS.items():
-        texts = (row.convention.rank, row.toolkit)
         ends = [ends_of(tables, name) for tables in (zeros, nans)]
-        yield as_row([f"`{name}`", *ends, *map(markdown_cell, texts)])
+        presets.setdefault((row.convention.rank, *ends), []).append(f"`{name}`")
+    for convention in sorted(presets):
+        yield as_row([*convention, ", ".join(presets[convention])])
 
 
 def constant_tables(score: float) -> list[compat.CompatTable]:
