@@ -1,22 +1,111 @@
-"""Test reports: sides, weights, chance, summaries."""
+"""Test reports: keys, sides, weights, chance, what both units share, JSON; and what is refused."""
 
 from __future__ import annotations
 
+import copy
 import inspect
+import json
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import truerank as tr
-from support.example_ranks import everything
+from support.example_ranks import any_ranks, everything, sided_ranks
 from support.query_reports import query_report
-from support.refusals import refusal
-from truerank import Ranks, Report, concatenate, report
+from support.refusals import refused
+from truerank import Ranks, Report, concatenate, report, table
 from truerank.metrics import chance, values
 from truerank.metrics.keys import RANK_KEYS, Key
+from truerank.tables.forms import json_value
+
+GOLDEN = Path(__file__).parent / "golden" / "report.json"
+
+# -- refusals --------------------------------------------------------------------------------------
+
+SIDED = report(sided_ranks())
+MODELS = {"a": report(Ranks([0, 5], [1, 1], 20)), "b": report(Ranks([0, 2], [1, 1], 20))}
+GROUPED = {name: report(model.ranks, by=["x", "y"]) for name, model in MODELS.items()}
+OF_TEST = report(Ranks([0, 5], [1, 1], 20, protocol=tr.Protocol(split="test")))
+WEIGHTED = report(Ranks([0, 5], [1, 1], 20, weights=[1, 2]))
+QUERIES = query_report(Ranks([0, 1], [1, 1], 10, queries=[0, 1]))
+
+REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
+    # keys
+    (lambda: SIDED["tial.mrr"], KeyError, "'tial.mrr'"),
+    (lambda: SIDED["optimstic.mrr"], KeyError, "'optimstic.mrr'"),
+    (lambda: SIDED["macro.mrr"], KeyError, "'macro.mrr'"),
+    (lambda: QUERIES[["mrr", "mmr"]], KeyError, "'mmr'"),
+    (lambda: SIDED.tasks("left"), KeyError, "'left'"),
+    (lambda: SIDED.interval("left.mrr"), KeyError, "'left.mrr'"),
+    (lambda: SIDED.chance("left.mr"), KeyError, "'left.mr'"),
+    (lambda: SIDED.chance("macro.mr"), KeyError, "'macro.mr'"),
+    (lambda: SIDED.to_dict([["a"], ["a"]]), TypeError, "metrics"),
+    (lambda: report(Ranks([1], [1], 3, side="relation"))["mrr"], KeyError, "'mrr'"),
+    (lambda: report(Ranks([0], [1], 5, side=[3])), TypeError, "ranks"),
+    # groups
+    (lambda: SIDED.groups["x"], KeyError, "'x'"),
+    (lambda: GROUPED["a"].groups["X"], KeyError, "'X'"),
+    (lambda: SIDED.group_values("mrr"), KeyError, "'mrr'"),
+    (lambda: GROUPED["a"].group_values("macro.mrr"), KeyError, "'macro.mrr'"),
+    (lambda: SIDED.group_tasks(), KeyError, "'group_tasks'"),
+    (lambda: SIDED.macro_left_out("mrr"), KeyError, "'mrr'"),
+    # weights
+    (lambda: report(sided_ranks(), weights=[1, 2]), ValueError, "weights"),
+    (lambda: report(sided_ranks(), weights=[0] * 5), ValueError, "weights"),
+    (lambda: tr.evaluate([[0.1, 0.9]] * 2, [1, 1], side=["head"]), ValueError, "side"),
+    # columns and rows of a table
+    (lambda: SIDED.table(["tail.mrr"]), ValueError, "metrics"),
+    (lambda: SIDED.table(["optimistic.mrr"]), ValueError, "metrics"),
+    (lambda: SIDED.table(["macro.mrr"]), ValueError, "metrics"),
+    (lambda: SIDED.to_csv(["mmr"]), KeyError, "'mmr'"),
+    (lambda: SIDED.table(sides=["left"]), KeyError, "'left'"),
+    (lambda: SIDED.to_csv(kinds=["optimist"]), KeyError, "'optimist'"),
+    # tables of models
+    (lambda: table([]), ValueError, "reports"),
+    (lambda: table({}), ValueError, "reports"),
+    (lambda: table({"a": SIDED.ranks}), TypeError, "reports['a']"),
+    (lambda: table({"a": [SIDED.ranks]}), TypeError, "reports['a']"),
+    (lambda: table({3: SIDED}), TypeError, "reports"),
+    (lambda: table([MODELS["a"], OF_TEST]), ValueError, "reports"),
+    (lambda: table([MODELS["a"], WEIGHTED]), ValueError, "reports"),
+    (lambda: table({"a": [MODELS["a"], OF_TEST]}), ValueError, "reports['a']"),
+    (lambda: table(MODELS, "mmr"), KeyError, "'mmr'"),
+    (lambda: table(MODELS, ["expected.mr"], kinds="all"), ValueError, "metrics"),
+    (lambda: table(MODELS, ["mr"], kinds=["expect"]), KeyError, "'expect'"),
+    (lambda: table(MODELS, groups=True), ValueError, "groups"),
+    (lambda: table(GROUPED, groups=True, unit=np.arange(2)), TypeError, "unit"),
+    (lambda: table(GROUPED, ["macro.mr"], groups=True), ValueError, "metrics"),
+    (lambda: table(MODELS, against="c"), ValueError, "against"),
+    (lambda: table({"a": SIDED}, against="best"), ValueError, "against"),
+    (lambda: table(MODELS, against="best", level=95), ValueError, "level"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "argument"), REFUSALS)
+def test_refusals(call: Callable[[], object], error: type[Exception], argument: str) -> None:
+    refused(error, argument, call)
+
+
+def test_messages_name_what_there_is() -> None:
+    many = report(Ranks(range(11), [1] * 11, 20), by=range(11))
+    for call, words in (
+        (lambda: SIDED["tial.mrr"], "no side 'tial' in these ranks; did you mean tail"),
+        (lambda: SIDED["m" * 10**6 + ".mrr"], "no side"),
+        (lambda: SIDED["macro.mrr"], "this report has no groups; .*by="),
+        (lambda: many.groups[11], r"which has 0, 1, .*, 9, \.\.\.$"),
+        (lambda: table({"a": SIDED}, ["left.mr"]), r"no side 'left' .*\(of 'a'\)"),
+        (lambda: tr.adjust("mr", 10**5000, candidates=[3]), "an integer of about 5,001 digits$"),
+    ):
+        with pytest.raises((KeyError, ValueError), match=words):
+            call()
+
 
 # -- values ----------------------------------------------------------------------------------------
 
@@ -30,21 +119,8 @@ def test_sides_are_their_tasks(sided: Ranks) -> None:
                 assert measured[f"{side}.{kind}.{name}"] == report(part)[f"{kind}.{name}"]
     assert measured.sides == ("both", "head", "tail")
     assert [measured.tasks(side) for side in measured.sides] == [5, 3, 2]
-    assert measured.ranks is sided
-
-
-def test_what_a_report_has_not(sided: Ranks) -> None:
-    measured = report(sided)
-    words = "no side 'tial' in these ranks; did you mean tail"
-    refusal(KeyError, words, measured.__getitem__, "tial.mrr")
-    refusal(KeyError, "did you mean optimistic", measured.__getitem__, "optimstic.mrr")
-    words = r"'macro\.mrr': this report has no groups; .*by="
-    refusal(KeyError, words, measured.__getitem__, "macro.mrr")
-    refusal(KeyError, "no side 'left'", measured.tasks, "left")
-    refusal(KeyError, "no side 'left'", measured.interval, "left.mrr")
-    refusal(KeyError, "no side 'left'", measured.chance, "left.mr")
-    refusal(KeyError, r"macro\.mr.*no chance model of its own", measured.chance, "macro.mr")
-    assert (measured.groups, measured.by) == ({}, None)
+    long = report(Ranks([0, 1], [1, 1], [5, 5], side=["m" * 5000, "tail"]))
+    assert long["m" * 5000 + ".amri"] == long["m" * 5000 + ".index.mr"] == 1
 
 
 def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
@@ -54,7 +130,6 @@ def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
     assert measured.sides == ("both", "head")
     empty = report(sided[:0])
     assert empty.sides == ("both",)
-    assert math.isnan(empty["head.mrr"])
     assert math.isnan(empty["mrr"])
 
 
@@ -68,41 +143,17 @@ def test_relation_is_never_pooled(sided: Ranks) -> None:
     assert measured.summary.tasks == 6
     alone = report(relation)
     assert alone.sides == ("relation",)
-    assert alone["relation.mr"] == 2
-    refusal(KeyError, r"only under its own name, as in 'relation\.mrr'", alone.__getitem__, "mrr")
     assert "both" not in alone.to_markdown()
     assert set(alone.to_dict()) == set(alone)
     assert "relation.mrr 0.5" in repr(alone)
     assert math.isnan(report(relation[:0])["mrr"])
 
 
-def test_random_sides_agree_with_the_whole() -> None:
-    ranks = Ranks([0] * 40, [30] * 40, 50, side=["head", "tail"] * 20)
-    measured = report(ranks, seed=3)
-    assert measured.seed == 3
-    halves = measured["head.random.mr"] + measured["tail.random.mr"]
-    assert measured["random.mr"] == pytest.approx(halves / 2)
-    assert measured["random.mr"] == ranks.random(3).mean()
-    assert measured["random.mr"] == report(ranks, seed=3)["random.mr"]
-    assert measured["random.mr"] != report(ranks, seed=4)["random.mr"]
-
-
-def test_wrong_arguments() -> None:
-    refusal(TypeError, "ranks: expected Ranks or a Report, got str", report, "ranks.npz")
-    refusal(TypeError, "ranks: expected Ranks or a Report, got list", Report, [1, 2])
-    refusal(TypeError, "seed: expected an integer >= 0", report, everything(), seed=None)
-    refusal(ValueError, "seed: expected an integer >= 0, got -1", report, everything(), seed=-1)
-    refusal(TypeError, "ranks: expected names of sides", report, Ranks([0], [1], 5, side=[3]))
-
-
 def test_a_mapping(sided: Ranks) -> None:
     measured = report(sided)
-    assert isinstance(measured, Mapping)
-    assert len(measured) == len(list(measured)) == len(dict(measured))
     assert len(measured) == 3 * 3 * len(RANK_KEYS.listed)
     listed = list(measured)[: len(RANK_KEYS.listed)]
     assert listed == [f"optimistic.{name}" for name in RANK_KEYS.listed]
-    # further metrics may stand between these
     names = ["mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "hmr", "gmr", "median"]
     names += ["amr", "amri", "amrr", "ah@10", "zmrr"]
     assert [name for name in RANK_KEYS.listed if name in names] == names
@@ -110,15 +161,28 @@ def test_a_mapping(sided: Ranks) -> None:
     assert "nonsense" not in measured
     assert 3 not in measured
     assert measured == report(sided)
-    assert measured != report(sided, seed=1)
-    assert measured != report(sided[1:])
+    for other in (report(sided, seed=1), report(sided[1:]), report(sided, by="side")):
+        assert measured != other
+        assert other != measured
     assert measured != dict(measured)
-    assert pickle.loads(pickle.dumps(measured)) == measured
+    assert report(everything(), unit="task") != query_report(everything().with_weights(None))
+
+
+def test_several_keys_at_once(sided: Ranks) -> None:
+    measured = report(sided)
+    for keys in (["MRR", "tail.hits@3"], ("MRR", "tail.hits@3")):
+        assert measured[keys] == {key: measured[key] for key in keys}
+        assert measured.interval(keys) == {key: measured.interval(key) for key in keys}
+        assert measured.to_dict(keys) == measured[keys]
+    assert measured[[]] == {}
+    assert measured.to_dict() == dict(measured)
+    many = [f"hits@{k}" for k in range(1, 30_000)]  # They are made unique in linear time.
+    assert list(measured.to_dict(many + many)) == many
 
 
 def test_summary(sided: Ranks) -> None:
     summary = report(sided).summary
-    assert (summary, summary.tasks, summary.audit) == (report(sided).summary, 5, None)
+    assert (summary.tasks, summary.audit) == (5, None)
     assert (summary.candidates_min, summary.candidates_max) == (9, 12)
     assert (summary.tied_tasks, summary.largest_tie, summary.mean_tie) == (1, 4, 4.0)
     nothing = report(Ranks([], [], 5)).summary
@@ -129,7 +193,23 @@ def test_summary(sided: Ranks) -> None:
     assert report(everything()).summary.audit == counts
 
 
-# -- weights, chance, intervals --------------------------------------------------------------------
+# -- seeds, weights, chance ------------------------------------------------------------------------
+
+
+def test_random_ranks_are_drawn_by_the_seed_for_all_sides_groups_and_intervals() -> None:
+    sides = ["head", "tail"] * 20
+    ranks = Ranks([0] * 40, [30] * 40, 50, side=sides)
+    reports = [report(ranks, seed=seed, by=sides) for seed in (3, 4)]
+    first = reports[0]
+    assert first["random.mr"] == ranks.random(3).mean() != reports[1]["random.mr"]
+    halves = [first["head.random.mr"], first["tail.random.mr"]]
+    assert first["random.mr"] == pytest.approx(sum(halves) / 2)
+    assert [group["random.mr"] for group in first.groups.values()] == halves
+    assert list(first.group_values("random.mr").values()) == halves
+    assert first.groups["head"].interval("random.mr").value == halves[0]
+    drawn = [each["random.mr"] for each in reports]
+    assert [each.interval("random.mr").value for each in reports] == drawn
+    assert tr.inference.interval(reports, "random.mr").value == pytest.approx(np.mean(drawn))
 
 
 def test_weights_of_the_report(sided: Ranks) -> None:
@@ -140,10 +220,12 @@ def test_weights_of_the_report(sided: Ranks) -> None:
     assert measured.weighting == "weighted"
     assert measured["tail.optimistic.mr"] == (4 * 2 + 5 * 1) / 9
     assert dict(measured) == dict(report(sided.with_weights(weights)))
-    assert report(sided.with_weights(weights)).weighting == "weighted"
     assert (report(sided).weights, report(sided).weighting) == (None, "")
     assert measured != report(sided)
-    assert measured == report(sided, weights=np.array(weights))
+    interval = measured.interval("tail.hits@3", level=0.9)
+    assert interval == tr.inference.interval(sided.with_weights(weights), "tail.hits@3", level=0.9)
+    again = report(measured, by="side")  # A report stands for its ranks and weights.
+    assert again["mrr"] == measured["mrr"] != report(sided)["mrr"]
 
 
 def test_weights_by_name(sided: Ranks) -> None:
@@ -151,22 +233,17 @@ def test_weights_by_name(sided: Ranks) -> None:
     measured = report(ranks, weights="query")
     assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 is another query on each side
     assert measured.weighting == "each query counts once"
-    assert report(ranks, weights="relation").weighting == "each relation counts once"
     assert report(ranks[:0], weights="queries").weighting == "each query counts once"
     assert measured["optimistic.mr"] == (0.5 * 1 + 0.5 * 4 + 6 + 2 + 1) / 4
     assert report(ranks, weights="relation").weights.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
-    refusal(ValueError, "weights: expected 5 numbers, one for each", report, ranks, weights=[1, 2])
-    refusal(ValueError, "weights: expected at least one above 0", report, ranks, weights=[0] * 5)
 
 
 def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
     weights = np.array([1.0, 2, 3, 4, 5])
     measured = report(sided, weights=weights)
-    tail = sided.candidates[3:]
-    tail_weights = weights[3:]
     for metric in ("mr", "mrr", "hits@4", "gmr", "imr"):
         mean, variance = measured.chance(f"tail.{metric}")
-        assert (mean, variance) == chance(metric, tail, tail_weights)
+        assert (mean, variance) == chance(metric, sided.candidates[3:], weights[3:])
         optimistic, value = (measured[f"tail.{kind}{metric}"] for kind in ("optimistic.", ""))
         assert measured[f"tail.optimistic.ratio.{metric}"] == pytest.approx(optimistic / mean)
         z = (value - mean) / math.sqrt(variance)
@@ -176,87 +253,160 @@ def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
 def test_chance_is_computed_once_for_all_kinds_and_reports(
     sided: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    metrics = []
 
     def moments(key: Key, *arguments: object) -> tuple[float, float]:
-        asked.append(key.metric)
+        metrics.append(key.metric)
         return 1.0, 1.0
 
     monkeypatch.setattr(values, "moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]
-    assert asked == ["mr"]
     report(sided)["tail.amri"], report(sided)["amrr"], report(sided)["tail.amr"]
-    assert asked == ["mr", "mr", "mrr"]
     report(sided, weights=[1, 1, 1, 1, 2])["amr"]
-    assert asked == ["mr", "mr", "mrr", "mr"]
+    assert metrics == ["mr", "mr", "mrr", "mr"]
 
 
-def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
-    intervals = pytest.importorskip("truerank.inference.intervals")
-    weights = [1, 2, 3, 4, 5]
-    measured = report(sided, weights=weights, seed=4)
-    for key in ("mrr", "tail.random.hits@3"):
-        given = measured.interval(key, level=0.9, seed=2)
-        weighed = sided.with_weights(weights)
-        assert given == intervals.interval(weighed, key, level=0.9, seed=4)
-        assert given.value == measured[key]
+# -- both units ------------------------------------------------------------------------------------
+
+# Queries of one right answer are tasks: whatever a member returns, it is the same for both.
+LABELS = ["a", "b", "c", "d", "e", "f"]
+RANKS = tr.Ranks(
+    [0, 3, 1, 9, 4, 0],
+    [1] * 6,
+    [10, 10, 12, 12, 10, 10],
+    queries=LABELS,
+    unit=LABELS,
+    relation=["x", "y", "x", "y", "y", "z"],
+    protocol=tr.Protocol(split="test", sampled=True),
+)
 
 
-def test_several_keys_at_once(sided: Ranks) -> None:
-    measured = report(sided)
-    for keys in (["MRR", "tail.hits@3"], ("MRR", "tail.hits@3")):
-        assert measured[keys] == {key: measured[key] for key in keys}
-        found = measured.interval(keys)
-        assert found == {key: measured.interval(key) for key in keys}
-        assert measured.to_dict(keys) == measured[keys]
-    assert measured[[]] == {}
-    assert (measured.to_dict(), measured.to_dict("mrr")) == (dict(measured), measured[["mrr"]])
-    refusal(TypeError, "metrics: expected several keys, got int", measured.to_dict, 3)
-    answers = query_report(Ranks([0, 1], [1, 1], 10, queries=[0, 1]))
-    assert answers[["mrr", "NDCG@2"]] == {"mrr": answers["mrr"], "NDCG@2": answers["ndcg@2"]}
-    refusal(KeyError, "no metric 'mmr'", measured.__getitem__, ["mrr", "mmr"])
-    refusal(TypeError, "key: expected keys, got int among them", measured.__getitem__, ["mr", 3])
+def cells_of(report: Report) -> list[Any]:
+    """Return the columns of a table, but for those that only one unit has."""
+    cells = report.table(["mrr"]).to_dict()
+    return [cells[name] for name in cells if name not in ("side", "kind")]
 
 
-def test_groups_that_there_are_not(sided: Ranks) -> None:
-    measured = report(sided, by="side")
-    assert "z" not in measured.groups
-    assert list(measured.groups) == ["head", "tail"]
-    assert report(sided).groups == {}
-    words = "'Head': no group of the report, which has 'head', 'tail'$"
-    refusal(KeyError, words, measured.groups.__getitem__, "Head")
-    refusal(
-        KeyError, "no group of the report, which has none$", report(sided).groups.__getitem__, 3
-    )
-    many = report(Ranks(range(11), [1] * 11, 20), by=range(11))
-    refusal(KeyError, r"which has 0, 1, .*, 9, \.\.\.$", many.groups.__getitem__, 11)
+def ends(interval: Any) -> list[Any]:
+    """Return an interval without its lower end: a query may miss its answer, a task has a rank."""
+    return [interval.value, interval.high, interval.level, interval.units]
 
 
-def test_messages_name_large_numbers_by_their_digits(sided: Ranks) -> None:
-    words = "^value: .* got an integer of about 5,001 digits$"
-    refusal(ValueError, words, tr.adjust, "mr", 10**5000, candidates=[3])
-    words = "k must be a whole number >= 1, got one of"
-    refusal(KeyError, words, tr.chance, "hits@" + "9" * 5000, [3])
-    words = "^metrics: expected several keys, got ndarray$"
-    refusal(TypeError, words, report(sided).to_markdown, np.array(3))
+SHARED: dict[str, Callable[[Report], Any]] = {
+    "audit": lambda r: list(r.audit("sampled")),
+    "constant": lambda r: list(r.audit("constant")),
+    "groups": lambda r: {label: group["mrr"] for label, group in r.groups.items()},
+    "group_labels": lambda r: r.group_labels.tolist(),
+    "group_tasks": lambda r: r.group_tasks(),
+    "group_values": lambda r: r.group_values("index.mrr"),
+    "interval": lambda r: ends(r.interval("mrr")),
+    "of a group": lambda r: ends(r.groups["y"].interval("mrr")),
+    "of a ratio": lambda r: r.interval(["ratio.mrr"], unit="query")["ratio.mrr"].units,
+    "of relations": lambda r: ends(r.interval("mrr", unit="relation", level=0.5, seed=3)),
+    "macro_left_out": lambda r: r.macro_left_out("macro.mrr"),
+    "sides": lambda r: r.sides,
+    "summary": lambda r: r.summary,
+    "table": lambda r: cells_of(r),
+    "tasks": lambda r: r.tasks(),
+    "macro": lambda r: r[["macro.mrr", "ratio.mrr"]],
+    "json": lambda r: json.loads(r.to_json(["mrr"]))["groups"],
+    "relations": lambda r: len(r.contributions("mrr", "relation").bases),
+}
 
 
-def test_sides_may_have_long_names() -> None:
-    measured = report(Ranks([0, 1], [1, 1], [5, 5], side=["m" * 5000, "tail"]))
-    assert measured["m" * 5000 + ".amri"] == measured["m" * 5000 + ".index.mr"] == 1
-    refusal(KeyError, "no side", measured.__getitem__, "m" * 10**6 + ".mrr")
+@pytest.mark.parametrize("name", SHARED)
+def test_queries_of_one_answer_are_tasks(name: str) -> None:
+    call = SHARED[name]
+    of_tasks, of_queries = (call(make(RANKS, by="relation")) for make in (report, query_report))
+    if of_tasks != of_queries:
+        assert of_queries == pytest.approx(of_tasks, nan_ok=True)
 
 
-def test_reports_of_reports(sided: Ranks) -> None:
-    """A report stands for its ranks and weights; several are a list, which `table` takes."""
-    measured = report(sided, weights=range(1, 1 + len(sided)))
-    again = report(measured, by="side")
-    assert again["mrr"] == measured["mrr"] != report(sided)["mrr"]
-    assert again.by == "side"
-    words = "ranks: expected Ranks or a Report, got list"
-    refusal(TypeError, words, report, [report(sided), report(sided[1:])])
+@pytest.mark.parametrize(
+    "result",
+    [
+        report(RANKS, by="relation"),
+        query_report(RANKS, by="relation"),
+        tr.compat.report([[0.5, 0.5, 0.1]], [0], preset="openke"),
+    ],
+)
+def test_all_are_mappings_from_keys_to_numbers(result: Any) -> None:
+    keys = list(result)
+    assert isinstance(result, Mapping)
+    assert result._ipython_key_completions_() == keys
+    assert str(result.to_dict()) == str(dict(result))
+    assert str(result[keys[:2]]) == str(result.to_dict(keys[:2])) == str(result[tuple(keys[:2])])
+    assert len(result) == len(keys)
+    assert all(isinstance(value, float) for value in result.to_dict().values())
+    for copied in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert str(dict(copied)) == str(dict(result))
+        assert copied.to_text() == result.to_text()
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def numbers(values: Any) -> list[float]:
+    """Return the values of an object or array of JSON, of which null is nan."""
+    listed = values.values() if isinstance(values, dict) else values
+    return [math.nan if value is None else value for value in listed]
+
+
+def test_golden_file() -> None:
+    """What other programs read keeps its form; a later version may list more."""
+    golden = json.loads(GOLDEN.read_text("utf-8"))
+    metrics = golden["metrics"]
+    assert metrics["mrr"] == pytest.approx((1 + 1 / 4 + 1 / 6 + 1 / 3.5 + 2) / 6, rel=1e-14)
+    assert (metrics["tail.hits@1"], metrics["tail.pessimistic.mr"]) == (2 / 3, (5 + 2) / 3)
+    made = report(sided_ranks().with_weights([1, 1, 1, 1, 2]), by="relation")
+    content = json.loads(made.to_json(metrics))
+    assert list(content) == list(golden)
+    columns = {"": content.pop("metrics")} | content["groups"].pop("metrics")
+    golden_columns = {"": golden.pop("metrics")} | golden["groups"].pop("metrics")
+    for name, column in golden_columns.items():
+        np.testing.assert_allclose(numbers(columns[name]), numbers(column), rtol=1e-12)
+    assert golden.pop("protocol").items() <= content.pop("protocol").items()
+    findings = content.pop("findings")
+    assert [finding["name"] for finding in findings] == ["ties", "few candidates"]
+    assert golden.pop("findings")[0].keys() == findings[0].keys()
+    assert content == golden
+
+
+@given(any_ranks(), st.sampled_from([None, "mod", "side"]), st.integers(0, 3))
+@example(everything(), None, 0)
+@example(everything()[:0], "side", 0)
+@example(sided_ranks(), "side", 3)
+@example(Ranks([0, 1], [1, 1], 3, side="relation"), "mod", 0)
+def test_json_holds_what_the_report_says(ranks: Ranks, by: Any, seed: int) -> None:
+    if by == "mod" or ranks.side is None:
+        by = np.arange(len(ranks)) % 3
+    measured = report(ranks, by=by, seed=seed)
+    assert pickle.loads(pickle.dumps(measured)) == copy.deepcopy(measured) == measured
+    content = json.loads(measured.to_json())
+    assert content["metrics"] == json_value(dict(measured))
+    assert content["fingerprint"] == measured.protocol.fingerprint
+    assert (content["seed"], content["weighting"]) == (seed, measured.weighting)
+    assert content["sides"] == {side: measured.tasks(side) for side in content["sides"]}
+    assert content["summary"]["tied_tasks"] == measured.summary.tied_tasks
+    assert content["findings"] == json_value([*map(vars, measured.audit())])
+    groups = content["groups"]
+    if by is None:
+        assert groups is None
+        return
+    assert (groups["by"], groups["labels"]) == (measured.by, json_value(list(measured.groups)))
+    for side, tasks in groups["tasks"].items():
+        assert tasks == list(measured.group_tasks(side).values())
+    for key, column in groups["metrics"].items():
+        assert measured.read_key(key).kind == "realistic"
+        assert column == json_value(list(measured.group_values(key).values()))
+
+
+def test_groups_have_the_kinds_of_the_keys(grouped: Report) -> None:
+    content = json.loads(grouped.to_json(["optimistic.mr", "macro.mr"]))
+    assert list(content["metrics"]) == ["optimistic.mr", "macro.mr"]
+    assert list(content["groups"]["metrics"]) == ["optimistic.mr"]
 
 
 # -- evaluate --------------------------------------------------------------------------------------
@@ -269,10 +419,9 @@ def test_evaluate_is_rank_then_report() -> None:
     assert measured["mr"] == 2
     assert tr.evaluate(scores, [1, 2], order="ascending")["optimistic.mr"] == 2.5
     labelled = tr.evaluate(scores, [1, 2], side="tail", by=["likes", "knows"])
-    expected = tr.rank(scores, [1, 2]).with_labels(side="tail")
-    assert labelled == report(expected, by=["likes", "knows"])
+    ranks = tr.rank(scores, [1, 2]).with_labels(side="tail")
+    assert labelled == report(ranks, by=["likes", "knows"])
     assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
-    refusal(ValueError, "side: expected 2 labels", tr.evaluate, scores, [1, 2], side=["head"])
     options = [
         {p.name: (p.kind, p.default) for p in inspect.signature(function).parameters.values()}
         for function in (tr.evaluate, tr.rank)

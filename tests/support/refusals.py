@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from truerank import InputTypeError, InputValueError
+from truerank.metrics import UnknownKeyError
 
-OWN = {ValueError: InputValueError, TypeError: InputTypeError}
+OWN = {ValueError: InputValueError, TypeError: InputTypeError, KeyError: UnknownKeyError}
 
 
 def is_of_kind(error: BaseException, kind: type[BaseException]) -> bool:

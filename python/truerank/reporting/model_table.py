@@ -155,8 +155,8 @@ def table(
         expected = "the name of a label, where groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     macro = has_groups or any(key.macro for key in keys.values())
-    reasons = _reasons_unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
+    reasons = _reasons_unlike(models, macro, allow_unlike)
     is_repeated = any(len(runs) > 1 for runs in models.values())
     _add_values(lines, keys, is_repeated)
     notes_below = [f"{reason}." for reason in reasons]
