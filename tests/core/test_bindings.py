@@ -189,6 +189,20 @@ def test_access_outside_of_the_arrays_is_refused(
             call_with(call, argument, value)
 
 
+def test_indices_beyond_the_entities_are_not_read() -> None:
+    """Of a tile, whose columns have the numbers of a larger matrix."""
+    far = {"indptr": [0, 2, 2, 2], "indices": [2, 2**60]}
+    none = ZEROS - 1
+    cases: list[tuple[dict[str, Any], list[int]]] = [
+        ({"targets": none}, [3, 3, 3]),
+        ({"targets": np.array([7, 2**62, -1]), "first": 2**62 - 1}, [3, 2, 3]),
+        ({"targets": none, "filter": lists(**far)}, [2, 3, 3]),
+        ({"targets": none, "candidates": lists(**far)}, [1, 0, 0]),
+    ]
+    for given, counted in cases:
+        assert partial_embedding_counts(**given).arrays["candidates"].tolist() == counted
+
+
 @pytest.mark.parametrize(
     "targets",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.embeddings import scored_by
+from oracles.embeddings import mean_topk, scored_by
 from strategies.near_ties import (
     COVERED,
     FAMILIES,
@@ -38,20 +39,17 @@ from truerank import _core
 from truerank.alignment import csls_means
 
 
+def call_options(made: NearTies) -> dict[str, Any]:
+    return scored_by(made.similarity) | {"block": made.block, "threads": made.threads}
+
+
 def check_lists(made: NearTies, k: int) -> None:
     """Compare the top k of every query."""
     made = replace(made, csls=None)
 
     def lists() -> list[tuple[Array, ...]]:
-        found = tr.topk_embeddings(
-            *(made.queries, made.entities, k),
-            **scored_by(made.similarity),
-            bias=made.bias,
-            nan="worst",
-            candidates=made.allowed,
-            block=made.block,
-            threads=made.threads,
-        )
+        options = {**call_options(made), "candidates": made.allowed, "nan": "worst"}
+        found = tr.topk_embeddings(made.queries, made.entities, k, bias=made.bias, **options)
         return [(found.ids, np.nan_to_num(found.scores, nan=0.5))]
 
     with levels("off"):
@@ -64,14 +62,8 @@ def check_means(made: NearTies, k: int) -> None:
     made = replace(made, csls=None, bias=None)
 
     def means() -> list[tuple[Array, ...]]:
-        found = csls_means(
-            *(made.queries, made.entities, k),
-            **scored_by(made.similarity),
-            candidates=(None, made.allowed),
-            nan="omit",
-            block=made.block,
-            threads=made.threads,
-        )
+        options = {**call_options(made), "candidates": (None, made.allowed), "nan": "omit"}
+        found = csls_means(made.queries, made.entities, k, **options)
         return [tuple(np.nan_to_num(x, nan=0.5) for x in found[:2])]
 
     if made.allowed is None or len(made.allowed):
@@ -96,8 +88,7 @@ def beside(scores: Array, rng: np.random.Generator) -> Array:
 def check_numbers(made: NearTies) -> None:
     """Compare counts beside numbers that no pair can have as its score."""
     added = {"bias": made.bias, "csls": made.csls}
-    scored = scored_by(made.similarity)
-    scores = tr.score_embeddings(made.queries, made.entities, **scored, **added)
+    scores = tr.score_embeddings(made.queries, made.entities, **scored_by(made.similarity), **added)
     with np.errstate(over="ignore"):
         numbers = beside(scores, np.random.default_rng(len(scores))).astype(scores.dtype)
     inside = scores
@@ -109,15 +100,8 @@ def check_numbers(made: NearTies) -> None:
     ]
 
     def counts() -> list[Any]:
-        got = counts_of_numbers(
-            *(made.queries, made.entities, numbers),
-            **scored,
-            **added,
-            candidates=made.allowed,
-            block=made.block,
-            threads=made.threads,
-        )
-        return [got]
+        options = {**call_options(made), **added, "candidates": made.allowed}
+        return [counts_of_numbers(made.queries, made.entities, numbers, **options)]
 
     compare_levels(made, numbers.size * inside.shape[1], [expected], counts)
 
@@ -166,31 +150,56 @@ def test_every_family(similarity: str, family: str) -> None:
 # --- faults of the first bounds
 
 
-def test_sums_at_the_limit_of_words() -> None:
+def sums_at_the_limit_of_words() -> NearTies:
     """Sums of products near 2^30 and a bias come to more than that."""
     rng = np.random.default_rng(1)
     queries = rng.choice([-1, 1], (24, 8)).astype(np.float32)
     entities = np.concatenate([queries, -queries])
-    bias = (rng.random(48) * 1.9).astype(np.float32)
-    assert check_levels(NearTies(queries, entities, "dot", bias))[1] > 0
+    return NearTies(queries, entities, "dot", (rng.random(48) * 1.9).astype(np.float32))
 
 
-@pytest.mark.parametrize("exponent", [-1070, -600, 600, 1020])
-def test_cosine_of_extreme_doubles(exponent: int) -> None:
+def cosine_of_extreme_doubles(exponent: int) -> NearTies:
     """The squares of these vectors are zero or infinite, but their directions are not."""
-    rng = np.random.default_rng(2)
-    vectors = np.ldexp(rng.standard_normal((40, 16)), exponent)
-    assert check_levels(NearTies(vectors[:9], vectors[9:], "cosine"))[1] > 0
+    vectors = np.ldexp(np.random.default_rng(2).standard_normal((40, 16)), exponent)
+    return NearTies(vectors[:9], vectors[9:], "cosine")
 
 
-def test_a_void_bias_hides_no_other() -> None:
+def a_void_bias_hides_no_other() -> NearTies:
     """The largest bias tells how much a score is rounded; a NaN after it is not larger."""
     rng = np.random.default_rng(3)
     entities = rng.standard_normal((200, 16)).astype(np.float32) * 1e6
     queries = rng.standard_normal((9, 16)).astype(np.float32) * 1e6
     bias = -tr.score_embeddings(queries[:1], entities, similarity="l1")[0]
     bias[-2:] = np.nan, 0
-    assert check_levels(NearTies(queries, entities, "l1", bias))[1] > 0
+    return NearTies(queries, entities, "l1", bias)
+
+
+def long_chain_that_rounds_one_way(similarity: str, kind: str) -> NearTies:
+    """Each late addition loses nearly half a unit, so that scores are far from exact values."""
+    term = 1 + 0.49 * 2048 * float(np.finfo(kind).eps)  # sums come to 4096
+    entities = np.full((10, 4096), term)
+    if "l1" not in similarity and similarity != "dot":
+        entities **= 0.5
+    if similarity in ("dot", "cosine"):
+        entities[5:] *= -1  # which levels represent exactly, as they do 0
+        queries = np.ones((2, 4096))
+    else:
+        entities[5:] = 0
+        queries = np.zeros((2, 4096))
+    queries[1, 0] += 1
+    return NearTies(queries.astype(kind), entities.astype(kind), similarity)
+
+
+FAULTS: list[tuple[Any, ...]] = [(sums_at_the_limit_of_words,), (a_void_bias_hides_no_other,)]
+FAULTS += [(cosine_of_extreme_doubles, exponent) for exponent in (-1070, -600, 600, 1020)]
+for name in COVERED[:-1]:
+    FAULTS += [(long_chain_that_rounds_one_way, name, kind) for kind in ("float32", "float64")]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_the_first_bounds(fault: tuple[Any, ...]) -> None:
+    make, *arguments = fault
+    assert check_levels(make(*arguments))[1] > 0
 
 
 # --- rows that are scored whole, since bounds leave most of their pairs open
@@ -253,13 +262,8 @@ def test_thresholds_on_values_in_rational_arithmetic(similarity: str, family: st
 
 def assert_within_thresholds(made: NearTies) -> None:
     """Compare the exact value of every pair with the thresholds that its own score gives."""
-    scores = tr.score_embeddings(
-        made.queries,
-        made.entities,
-        **scored_by(made.similarity),
-        bias=made.bias,
-        csls=made.csls,
-    )
+    added = {"bias": made.bias, "csls": made.csls}
+    scores = tr.score_embeddings(made.queries, made.entities, **scored_by(made.similarity), **added)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(scores) & (np.abs(scores) < LARGEST_ADDEND)
     wide = scores.dtype == np.float64
@@ -302,28 +306,10 @@ def value(similarity: str, q: list[Fraction], e: list[Fraction]) -> Fraction:
     return -sum((x * x for x in differences), Fraction(0)) / 2
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("similarity", [name for name in COVERED if name != "poincare"])
-def test_long_chains_that_round_one_way(similarity: str, kind: str) -> None:
-    """Each late addition loses nearly half a unit, so that scores are far from exact values."""
-    term = 1 + 0.49 * 2048 * float(np.finfo(kind).eps)  # sums come to 4096
-    entities = np.full((10, 4096), term)
-    if "l1" not in similarity and similarity != "dot":
-        entities **= 0.5
-    if similarity in ("dot", "cosine"):
-        entities[5:] *= -1  # which levels represent exactly, as they do 0
-        queries = np.ones((2, 4096))
-    else:
-        entities[5:] = 0
-        queries = np.zeros((2, 4096))
-    queries[1, 0] += 1
-    assert check_levels(NearTies(queries.astype(kind), entities.astype(kind), similarity))[1] > 0
-
-
 # --- what is chosen
 
 
-def test_choices() -> None:
+def test_choices(run_python: Run) -> None:
     assert _core.bounds_choices()[:2] == ["off", "int16"]
     before = _core.bounds()
     for name in choices():
@@ -332,6 +318,24 @@ def test_choices() -> None:
     assert _core.bounds() == before
     assert not _core.choose_bounds("int4")
     assert _core.bounds() == before
+    with pytest.raises(AssertionError, match=r"TRUERANK_BOUNDS: "):
+        run_python("import truerank", env={"TRUERANK_BOUNDS": "int4"})
+    script = "from truerank import _core; print(_core.bounds())"
+    assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"
+
+
+def tally(name: str, call: Callable[[], object]) -> list[int]:
+    """Return how many pairs a call had, and how many were bounded, open and scored."""
+    before = _core.bounds_tally()
+    with levels(name):
+        call()
+    return [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
+
+
+def near(entities: Array, queries: int) -> Array:
+    """Return queries near the first entities."""
+    noise = np.random.default_rng(5).standard_normal((queries, entities.shape[1]))
+    return (entities[:queries] + noise / 9).astype(np.float32)
 
 
 def test_bounds_rest_where_they_do_not_gain() -> None:
@@ -340,33 +344,20 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
 
     def bounded(queries: int, length: int, *, name: str, hostile: bool = False) -> float:
         entities = rng.standard_normal((2000, length)).astype(np.float32)
-        near = entities[:queries] + rng.standard_normal((queries, length)).astype(np.float32) / 9
+        vectors = near(entities, queries)
         if hostile:  # all pairs are ties
             entities[:] = entities[0]
-        before = _core.bounds_tally()
-        with levels(name):
-            tr.rank_embeddings(near, entities, np.arange(queries), similarity="l1")
-        counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
-        pairs = counted[0]
+        targets = np.arange(queries)
+        call = partial(tr.rank_embeddings, vectors, entities, targets, similarity="l1")
+        pairs, taken, *_ = tally(name, call)
         assert pairs == queries * 2000
-        return counted[1] / pairs
+        return taken / pairs
 
     # The first panel is scored, the second is tried; then it depends on the time that either takes.
     assert 0 < bounded(40, 64, name="int16") < 1
-    assert bounded(23, 64, name="int16") == 0
-    assert bounded(40, 7, name="int16") == 0
-    assert bounded(40, 64, name="int16", hostile=True) == 0
-    assert bounded(23, 64, name="int16!") == 1
-    assert bounded(40, 7, name="int16!") == 1
-    assert bounded(40, 64, name="int16!", hostile=True) == 1
-
-
-def test_names_that_no_machine_can_use(run_python: Run) -> None:
-    script = "import truerank"
-    with pytest.raises(AssertionError, match=r"TRUERANK_BOUNDS: "):
-        run_python(script, env={"TRUERANK_BOUNDS": "int4"})
-    script = "from truerank import _core; print(_core.bounds())"
-    assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"
+    for queries, length, hostile in ((23, 64, False), (40, 7, False), (40, 64, True)):
+        assert bounded(queries, length, name="int16", hostile=hostile) == 0
+        assert bounded(queries, length, name="int16!", hostile=hostile) == 1
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "l1"])
@@ -380,17 +371,11 @@ def test_means_are_those_of_the_sorted_scores(similarity: str, k: int) -> None:
     right[3::50] = 0
     right = right.astype(np.float32)
     scores = tr.score_embeddings(left, right, similarity=similarity)
-    expected = []
-    for rows in (scores, scores.T):
-        best = -np.sort(-rows, axis=1)[:, :k]
-        # in order, from the highest on
-        total = np.cumsum(best, axis=1, dtype=np.float64)[:, -1]
-        expected.append((total / k).astype(np.float32))
     for name, threads in product(choices(), (1, 2)):
         with levels(name):
-            found = csls_means(left, right, k, similarity=similarity, threads=threads)
-        np.testing.assert_array_equal(found.queries, expected[0], err_msg=name)
-        np.testing.assert_array_equal(found.entities, expected[1], err_msg=name)
+            means = csls_means(left, right, k, similarity=similarity, threads=threads)
+        np.testing.assert_array_equal(means.queries, mean_topk(scores, k), err_msg=name)
+        np.testing.assert_array_equal(means.entities, mean_topk(scores.T, k), err_msg=name)
 
 
 # --- what bounds spare, and what a call is told of it
@@ -398,53 +383,49 @@ def test_means_are_those_of_the_sorted_scores(similarity: str, k: int) -> None:
 
 def test_bounds_spare_most_scores_of_both_directions() -> None:
     """Not all entities are targets, and some queries have no tasks."""
-    rng = np.random.default_rng(6)
-    left = rng.standard_normal((700, 32)).astype(np.float32)
-    right = (left + rng.standard_normal((700, 32)) / 9).astype(np.float32)
+    right = np.random.default_rng(6).standard_normal((700, 32)).astype(np.float32)
     pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
     task = tr.alignment.Task(pairs, left=700, right=700)
-    before = _core.bounds_tally()
-    with levels("int16!"):
-        task.evaluate_embeddings(left, right, similarity="l2", threads=1)
-    counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
-    assert counted[0] == counted[1] == 2 * 350 * 700
-    assert counted[2] < counted[1] * 0.09
+    options: dict[str, Any] = {"similarity": "l2", "threads": 1}
+    evaluate = partial(task.evaluate_embeddings, near(right, 700), right, **options)
+    pairs_of_both, bounded, still_open, _ = tally("int16!", evaluate)
+    assert pairs_of_both == bounded == 2 * 350 * 700
+    assert still_open < bounded * 0.09
 
 
 @pytest.mark.parametrize("similarity", COVERED)
 def test_bounds_spare_most_scores(similarity: str) -> None:
-    rng = np.random.default_rng(5)
-    entities = rng.standard_normal((2000, 32)).astype(np.float32)
-    queries = entities[:500] + rng.standard_normal((500, 32)).astype(np.float32) / 9
+    entities = np.random.default_rng(5).standard_normal((2000, 32)).astype(np.float32)
+    queries = near(entities, 500)
     if similarity == "poincare":  # points of the unit ball
         entities = entities / 16
         queries = queries / 16
-    before = _core.bounds_tally()
-    with levels("int16!"):
-        tr.topk_embeddings(queries, entities, 2, **scored_by(similarity), threads=1)
-    pairs, bounded, still_open, _ = (
-        b - a for a, b in zip(before, _core.bounds_tally(), strict=True)
+    options = scored_by(similarity) | {"threads": 1}
+    pairs, bounded, still_open, _ = tally(
+        "int16!", partial(tr.topk_embeddings, queries, entities, 2, **options)
     )
     assert bounded > pairs * 0.5
     assert still_open < bounded * 0.09
 
 
 def test_progress_says_what_bounds_spared() -> None:
-    """The counts are those of the call, whatever else the process counts."""
-    rng = np.random.default_rng(7)
-    entities = rng.standard_normal((500, 32)).astype(np.float32)
-    queries = entities[:90] + rng.standard_normal((90, 32)).astype(np.float32) / 9
-    told: list[tr.Progress] = []
-    options: dict[str, Any] = {"similarity": "l2", "progress": told.append}
+    """The counts are those of the call, for all of its sides, whatever else the process counts."""
+    entities = np.random.default_rng(7).standard_normal((500, 32)).astype(np.float32)
+    queries = near(entities, 90)
+    reports: list[tr.Progress] = []
+    options: dict[str, Any] = {"similarity": "l2", "progress": reports.append}
+    triples = np.arange(90)[:, None] + [0, 0, 1]
+    task = tr.link_prediction.Task(triples, entities=500)
     for name in ("off", "int16!"):
-        with levels(name):
-            tr.rank_embeddings(queries, entities, np.arange(90), **options)
-    ends = [report for report in told if report.bounds is not None]
-    assert (
-        [report.done for report in ends] == [report.total for report in told[-2:]] == [180_000] * 2
-    )
-    off, on = (report.bounds for report in ends)
+        tally(name, lambda: tr.rank_embeddings(queries, entities, np.arange(90), **options))
+    sides = {"tail": queries, "head": queries, "entities": entities}
+    tally("off", lambda: task.evaluate_embeddings(**sides, **options))
+    ends = [report for report in reports if report.bounds is not None]
+    assert [report.done for report in ends] == [180_000, 180_000, 360_000]
+    assert all(report.done == report.total for report in ends)
+    off, on, both_sides = (report.bounds for report in ends)
     assert off == ("off", 45_000, 0, 0, 0)
     assert on is not None
     assert on[:3] == ("int16", 45_000, 45_000)
     assert on.scored <= on.open < 4000
+    assert both_sides == ("off", 90_000, 0, 0, 0)

@@ -27,7 +27,6 @@ from strategies.embeddings import (
 )
 from support.examples import examples
 from support.problems import assert_same, shared_lists
-from support.refusals import refusal
 from truerank.counting import driver
 from truerank.inputs import progress_listeners
 
@@ -46,12 +45,19 @@ def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False) -> Task
 
 
 @pytest.mark.smoke
-@given(st.booleans().flatmap(lambda nan: vectors(nan=nan)), st.data(), st.booleans())
-@examples(150)
-def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
+@given(
+    st.booleans().flatmap(lambda nan: vectors(nan=nan)),
+    st.data(),
+    st.booleans(),
+    st.sampled_from([False, False, True]),
+)
+@examples(200)
+def test_counts_and_refusals_are_those_of_the_oracle(
+    drawn: Vectors, data: st.DataObject, audit: bool, errors: bool
+) -> None:
     event(drawn.similarity)
     if len(drawn.entities):
-        check(drawn, _tasks(data, drawn), audit=audit)
+        check(drawn, _tasks(data, drawn, errors=errors), audit=audit)
 
 
 @given(vectors(nan=True), st.data(), st.booleans(), st.sampled_from([2, 8, 40]))
@@ -75,13 +81,8 @@ def test_queries_that_have_many_tasks(
     check(drawn, Tasks([targets[task] for task in tasks], keywords, plain), audit=audit)
 
 
-@given(vectors(nan=True), st.data())
-def test_refused_is_what_the_oracle_refuses(drawn: Vectors, data: st.DataObject) -> None:
-    if len(drawn.entities):
-        check(drawn, _tasks(data, drawn, errors=True))
-
-
 @given(vectors(nan=True), st.data(), st.booleans(), st.integers(0, 2000), st.integers(0, 5))
+@examples(100)
 def test_a_count_that_was_stopped_goes_on(
     tmp_path_factory: pytest.TempPathFactory,
     drawn: Vectors,
@@ -142,16 +143,9 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
             targets = rng.integers(0, n, q)
             expected = count(scores[:q, :n], targets.tolist())
             for block in (None, 1, 4):
-                vectors = wide[:q], wide[13 : 13 + n]
-                assert_same(
-                    tr.rank_embeddings(
-                        *vectors,
-                        targets,
-                        **scored_by(similarity),
-                        block=block,
-                    ),
-                    expected,
-                )
+                options = scored_by(similarity) | {"block": block}
+                ranks = tr.rank_embeddings(wide[:q], wide[13 : 13 + n], targets, **options)
+                assert_same(ranks, expected)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -169,9 +163,6 @@ def test_long_vectors(similarity: str) -> None:
     Vectors(queries[:2], entities[:3].astype(np.float64), similarity).scores()
 
 
-# --- the top k: the first k of all candidates, sorted by score, then by id
-
-
 @pytest.mark.smoke
 @given(vectors(nan=True), st.data())
 @examples(100)
@@ -185,33 +176,3 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
         return
     asked = data.draw(tasks(height, columns, drawn.queries.ndim == 1, errors=False))
     check_tasks_top_k(drawn, k, asked)
-
-
-def test_k() -> None:
-    words = "^k: "
-    for kind, wrong in ((tr.InputValueError, (0, -1)), (tr.InputTypeError, (1.0, True, None))):
-        for k in wrong:
-            refusal(kind, words, tr.topk_embeddings, np.eye(2), np.eye(2), k)
-
-
-def test_a_nan_is_refused_or_comes_last() -> None:
-    entities = np.concatenate([2 * np.eye(3, 4), np.ones((2, 4))])
-    entities[3] = np.nan
-    given = np.eye(3, 4), entities, 2
-    words = "row 0, column 3 is NaN"
-    refusal(tr.InputValueError, words, tr.topk_embeddings, *given)
-    for nan in ("omit", "worst"):
-        found = tr.topk_embeddings(*given, nan=nan)
-        assert found.ids.tolist() == [[0, 4], [1, 4], [2, 4]]
-
-
-@pytest.mark.parametrize("k", [1, 60, 299, 300])
-def test_many_of_many(k: int) -> None:
-    """Several threads find more candidates than are kept, independently of each other."""
-    rng = np.random.default_rng(5)
-    entities = rng.integers(-3, 4, (300, 4)).astype(np.float32)
-    queries = rng.integers(-3, 4, (40, 4)).astype(np.float32)
-    order = np.argsort(-tr.score_embeddings(queries, entities), axis=1, kind="stable")[:, :k]
-    for block, threads in ((None, 1), (7, 1), (64, 3)):
-        top_k = tr.topk_embeddings(queries, entities, k, block=block, threads=threads)
-        np.testing.assert_array_equal(top_k.ids, order)

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count
-from oracles.embeddings import top_k
-from strategies.embeddings import Tasks, Vectors, assert_refused, listener, tasks, with_rows
+from oracles.embeddings import scored_by, top_k
+from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, with_rows
 from support.examples import examples
 from support.outcomes import are_refused, attempt
 from support.problems import LAYOUTS, Array, assert_same, unaligned
-from support.refusals import refusal
 from truerank.alignment import CSLS
 
 SUMS: dict[str, Callable[[Array, Array], Array]] = {
@@ -107,9 +106,8 @@ def test_the_top_k_are_those_of_integers(drawn: Vectors, data: st.DataObject, k:
     np.testing.assert_array_equal(got.scores, found)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("similarity", SUMS)
-def test_many_pairs(similarity: str, threads: int) -> None:
+def test_many_pairs(similarity: str) -> None:
     """Bounds decide most of them; the largest sum is beyond what a float32 holds."""
     rng = np.random.default_rng(4)
     for dtype in RANGES:
@@ -118,10 +116,9 @@ def test_many_pairs(similarity: str, threads: int) -> None:
         queries[:10] = entities[:10]
         targets = rng.integers(0, 700, 30)
         expected = count(sums(queries, entities, similarity), targets.tolist())
-        options: dict[str, Any] = {"similarity": similarity, "threads": threads}
-        for block in (None, 7):
-            got = tr.rank_embeddings(queries, entities, targets, block=block, **options)
-            assert_same(got, expected)
+        for threads, block in ((1, None), (2, 7), (5, None)):
+            options: dict[str, Any] = {"similarity": similarity, "threads": threads, "block": block}
+            assert_same(tr.rank_embeddings(queries, entities, targets, **options), expected)
 
 
 def test_sums_that_a_float32_would_round() -> None:
@@ -153,17 +150,12 @@ def vectors_of(dtype: str) -> tuple[Array, Array, Array]:
 def test_files_and_forms(tmp_path: Path, dtype: str) -> None:
     queries, entities, scores = vectors_of(dtype)
     targets = [0, 18, 5, 11, 18, 2, 7]
-    expected = count(scores, targets)
-    np.save(tmp_path / "e.npy", entities)
-    np.save(tmp_path / "f.npy", np.asfortranarray(entities))
-    np.savez(tmp_path / "e.npz", entities)
-    forms = [tmp_path / "e.npy", tmp_path / "f.npy", tmp_path / "e.npz"]
-    forms += [np.load(tmp_path / "e.npy", mmap_mode="r"), unaligned(entities)]
-    for form in forms:
-        assert_same(tr.rank_embeddings(queries, form, targets), expected)
-        kept = tr.rank_embeddings(queries, form, targets, checkpoint=tmp_path / "kept")
-        assert_same(kept, expected)
-        (tmp_path / "kept").unlink(missing_ok=True)
+    np.save(tmp_path / "e.npy", np.asfortranarray(entities))
+    for form in (tmp_path / "e.npy", unaligned(entities)):
+        kept = tmp_path / f"kept {type(form).__name__}"
+        for options in ({}, {"checkpoint": kept}):
+            ranks = tr.rank_embeddings(queries, form, targets, **options)
+            assert_same(ranks, count(scores, targets))
         np.testing.assert_array_equal(tr.score_embeddings(queries, form), scores)
 
 
@@ -174,8 +166,8 @@ def test_tensors(monkeypatch: pytest.MonkeyPatch, dtype: str, backend: str) -> N
     torch = pytest.importorskip("torch")
     monkeypatch.setenv("TRUERANK_DEVICE", backend)
     queries, entities, scores = vectors_of(dtype)
-    given = torch.from_numpy(queries), torch.from_numpy(entities)
-    assert_same(tr.rank_embeddings(*given, [3] * 7), count(scores, [3] * 7))
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
+    assert_same(tr.rank_embeddings(*tensors, [3] * 7), count(scores, [3] * 7))
 
 
 def test_tasks_take_them() -> None:
@@ -184,42 +176,19 @@ def test_tasks_take_them() -> None:
     report = task.evaluate_embeddings(queries, entities, similarity="dot")
     assert report["map"] == task.evaluate_scores(scores)["map"]
     aligned = tr.alignment.Task([(i, i) for i in range(7)], left=7, right=19)
+    wide = queries.astype(np.float64), entities.astype(np.float64)
     for csls in (None, 3):
-        wide = queries.astype(np.float64), entities.astype(np.float64)
-        found = aligned.evaluate_embeddings(queries, entities, similarity="dot", csls=csls)
-        expected = aligned.evaluate_embeddings(*wide, similarity="dot", csls=csls)
-        assert found.ranks == expected.ranks
+        options: dict[str, Any] = {"similarity": "dot", "csls": csls}
+        expected = aligned.evaluate_embeddings(*wide, **options)
+        assert aligned.evaluate_embeddings(queries, entities, **options).ranks == expected.ranks
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inverse_l2", "complex_l1"])
 def test_other_similarities_are_those_of_float64(similarity: str) -> None:
     """With a bias and the means of CSLS, too."""
     queries, entities, _ = vectors_of("int8")
-    options: dict[str, Any] = {"similarity": similarity, "bias": np.linspace(0, 1, 19)}
+    options: dict[str, Any] = scored_by(similarity) | {"bias": np.linspace(0, 1, 19)}
     options["csls"] = CSLS(np.linspace(0, 1, 7), np.linspace(-1, 1, 19), 3)
-    if similarity == "complex_l1":
-        options["layout"] = "halves"
-    got = tr.score_embeddings(queries, entities, **options)
     wide = queries.astype(np.float64), entities.astype(np.float64)
-    np.testing.assert_array_equal(got, tr.score_embeddings(*wide, **options))
-
-
-def test_one_dtype() -> None:
-    queries, entities, _ = vectors_of("int8")
-    calls: list[Callable[..., Any]] = [
-        lambda *given: tr.rank_embeddings(*given, 0, progress=listener),
-        lambda *given: tr.topk_embeddings(*given, 2),
-    ]
-    for call in calls:
-        words = "^entities: .*float32; where both have one scale, "
-        refusal(tr.InputTypeError, words, call, queries, entities.astype(np.float32))
-        words = "^entities: .*int8"
-        refusal(tr.InputTypeError, words, call, queries.astype(float), entities)
-        refusal(tr.InputTypeError, "^entities: .* uint8", call, queries, entities.view(np.uint8))
-        refusal(
-            tr.InputTypeError,
-            "^queries: .*dtype int8",
-            lambda *given: tr.rank_embeddings(*given, 0, dtype="float32"),
-            queries,
-            entities,
-        )
+    expected = tr.score_embeddings(*wide, **options)
+    np.testing.assert_array_equal(tr.score_embeddings(queries, entities, **options), expected)

@@ -20,7 +20,6 @@ from oracles.counting import count
 from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score, scored_by
 from strategies.embeddings import Vectors
 from support.problems import Array, assert_same, csr
-from support.refusals import refusal
 from truerank import _core
 
 Run = Callable[..., str]
@@ -118,15 +117,6 @@ def test_special_values(similarity: str, dtype: str) -> None:
 # --- what changes nothing
 
 
-def larger(similarity: str, dtype: str = "float32") -> tuple[Vectors, Array, Any]:
-    """Return vectors for several threads and tiles, with ties and a filter."""
-    rng = np.random.default_rng(8)
-    entities = (rng.integers(-8, 9, (1501, 30)) / 64).astype(dtype)
-    queries = (rng.integers(-8, 9, (97, 30)) / 64).astype(dtype)
-    filter = [rng.integers(0, 1501, 20).tolist() for _ in queries]
-    return Vectors(queries, entities, similarity), rng.integers(0, 1501, 97), filter
-
-
 THREADED = [pytest.param("l2", marks=pytest.mark.threads)]
 OTHERS = [name for name in SIMILARITIES if name != "l2"]
 
@@ -134,34 +124,29 @@ OTHERS = [name for name in SIMILARITIES if name != "l2"]
 @pytest.mark.sweep
 @pytest.mark.parametrize("similarity", OTHERS + THREADED)
 def test_threads_and_blocks_change_nothing(similarity: str) -> None:
-    drawn, targets, filter = larger(similarity)
-    scores = tr.score_embeddings(
-        drawn.queries,
-        drawn.entities,
-        **scored_by(similarity),
-        threads=1,
-    )
+    """With vectors for several threads and tiles, with ties and a filter."""
+    rng = np.random.default_rng(8)
+    entities = (rng.integers(-8, 9, (1501, 30)) / 64).astype(np.float32)
+    queries = (rng.integers(-8, 9, (97, 30)) / 64).astype(np.float32)
+    filter = [rng.integers(0, 1501, 20).tolist() for _ in queries]
+    targets = rng.integers(0, 1501, 97)
+    vectors = queries, entities
+    options = scored_by(similarity) | {"threads": 1}
+    scores = tr.score_embeddings(*vectors, **options)
     if similarity in EXACT:
-        assert same_bits(scores[:5], score(drawn.queries[:5], drawn.entities, similarity))
+        assert same_bits(scores[:5], score(queries[:5], entities, similarity))
     expected = count(scores, targets.tolist(), filter=filter)
-    best = tr.topk_embeddings(drawn.queries, drawn.entities, 10, **scored_by(similarity))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
-    np.testing.assert_array_equal(best.ids, order)
     for threads, block in ((1, None), (2, None), (3, 1), (4, 50), (None, 1000)):
         options = scored_by(similarity) | {"threads": threads}
-        again = tr.score_embeddings(drawn.queries, drawn.entities, **options)
-        assert same_bits(again, scores)
-        ranks = tr.rank_embeddings(
-            *(drawn.queries, drawn.entities, targets),
-            filter=csr(filter),
-            audit=True,
-            block=block,
-            **options,
-        )
+        assert same_bits(tr.score_embeddings(*vectors, **options), scores)
+        options["block"] = block
+        rules = {"filter": csr(filter), "audit": True}
+        ranks = tr.rank_embeddings(*vectors, targets, **rules, **options)
         assert_same(ranks, expected, audit=True)
-        top = tr.topk_embeddings(drawn.queries, drawn.entities, 10, block=block, **options)
-        assert (top.ids == best.ids).all()
-        assert same_bits(top.scores, best.scores)
+        top = tr.topk_embeddings(*vectors, 10, **options)
+        np.testing.assert_array_equal(top.ids, order)
+        assert same_bits(top.scores, np.take_along_axis(scores, order, axis=1))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")
@@ -192,13 +177,6 @@ def test_filters_far_longer_than_the_candidates() -> None:
     scores = tr.score_embeddings(queries, entities)
     ranks = tr.rank_embeddings(queries, entities, targets, candidates=chosen, filter=filter)
     assert_same(ranks, count(scores, targets, candidates=chosen, filter=filter))
-
-
-def test_vectors_beyond_all_memory_are_refused() -> None:
-    for length, words in ((2**39, "vectors: too long"), (2**60, "queries: .* at most 2..40")):
-        endless = np.broadcast_to(np.float16(0), (1, length))
-        for call in (tr.rank_embeddings, tr.score_embeddings):
-            refusal(ValueError, words, call, endless, endless, [0])
 
 
 DIGESTS = """
@@ -245,19 +223,6 @@ def test_instruction_sets_change_no_bit(run_python: Run) -> None:
     digests = [text.splitlines() for text in found.values()]
     for other in digests[1:]:
         assert other == digests[0]
-
-
-# --- what comes with the counts
-
-
-def test_protocol() -> None:
-    vectors = np.eye(3, dtype=np.float32)
-    ranks = tr.rank_embeddings(vectors, vectors, [0, 1, 2], similarity="l2", filter=[[1], [], []])
-    scores = tr.score_embeddings(vectors, vectors, similarity="l2")
-    expected = tr.rank(scores, [0, 1, 2], filter=[[1], [], []])
-    assert ranks.with_protocol(similarity=None) == expected
-    assert ranks.protocol.similarity == "l2"
-    assert ranks.protocol.version == tr.__version__
 
 
 # --- memory
