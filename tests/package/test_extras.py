@@ -37,13 +37,14 @@ CASES: list[tuple[str, str, str, Callable[[], object]]] = [
     ("tqdm", "progress", "progress=True", lambda: tr.rank(np.eye(3), 0, progress=True)),
     ("matplotlib", "plot", "an HTML page", lambda: tr.page.save("x.html", report())),
 ]
-PLOTS: dict[str, Callable[[Any], object]] = {
-    **{name: lambda plot: plot(report()) for name in ("rank_distribution", "hits_curve")},
-    "groups": lambda plot: plot(report()),
-}
 CASES += [
-    ("matplotlib", "plot", f"truerank.plot.{name}", partial(draw, getattr(tr.plot, name)))
-    for name, draw in PLOTS.items()
+    (
+        "matplotlib",
+        "plot",
+        f"truerank.plot.{name}",
+        lambda name=name: getattr(tr.plot, name)(report()),
+    )
+    for name in ("groups", "hits_curve", "rank_distribution")
 ]
 # Adapters, each of which needs the library of its name.
 ADAPTERS = [name for _, name, _ in pkgutil.iter_modules(adapters.__path__)]

@@ -20,31 +20,25 @@ JSON = (None, True, -1, 2**64, float("nan"), "", [], {"a": 1}, 10**400)
 
 def arrays_like(array: Any) -> Iterator[Any]:
     """Give arrays of the same shape with other values and dtypes, and of other shapes."""
+    shape = array.shape
     for bound in BOUNDS:
-        dtype = np.uint64 if bound >= 2**63 else np.int64
-        yield np.full(array.shape, bound, dtype)
+        mixed = np.zeros(shape, np.uint64 if bound >= 2**63 else np.int64)
+        mixed[...] = bound
+        yield mixed.copy()
         if array.size > 1:
-            mixed = np.zeros(array.size, dtype)
-            mixed[-1] = bound
-            yield mixed.reshape(array.shape)
-            yield np.roll(mixed, 1).reshape(array.shape)
+            mixed.flat[:-1] = 0
+            yield mixed
+            yield np.roll(mixed, 1)
     for dtype in (np.uint64, np.float64, np.bool_, "U3", ">i8"):
-        yield np.zeros(array.shape, dtype)
-        yield np.ones(array.shape, dtype)
-    for value in (np.nan, np.inf, -np.inf, 1e300):
-        yield np.full(array.shape, value)
-    for shape in ((), (0,), (1,)):
-        yield np.zeros(shape, array.dtype)
-    yield np.zeros(array.shape, array.dtype)[..., None]
-    yield np.zeros(array.shape, array.dtype)[None]
+        yield from (np.zeros(shape, dtype), np.ones(shape, dtype))
+    yield from (np.full(shape, value) for value in (np.nan, np.inf, -np.inf, 1e300))
+    zeros = np.zeros(shape, array.dtype)
+    others = [np.zeros(other, array.dtype) for other in ((), (0,), (1,))]
+    yield from (*others, zeros[..., None], zeros[None])
     if array.dtype == np.int64:
-        yield np.arange(array.size).reshape(array.shape)
-        if array.ndim:
-            yield array[:-1]
-            yield np.concatenate([array, array])
-        else:
-            yield array[None]
-            yield array
+        yield np.arange(array.size).reshape(shape)
+        yield array[:-1] if array.ndim else array[None]
+        yield np.concatenate([array, array]) if array.ndim else array
 
 
 def values_like(value: Any) -> Iterator[Any]:
