@@ -139,7 +139,7 @@ def test_foreign_objects(name: str) -> None:
         assert_same(tr.rank(convert(scores), targets, filter=csr(lists)), expected)
     if not keeps_strides:
         return
-    for layout in ("Fortran", "steps", "negative both", "read-only"):
+    for layout in ("Fortran", "steps", "negative rows", "read-only"):
         if name == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
             continue  # this numpy exports no read-only arrays by DLPack
         scores = LAYOUTS[layout](matrix("float32"))
