@@ -48,18 +48,6 @@ def test_forms_equal_those_of_the_report(run: Run) -> None:
         assert Path(f"x{ending}").read_text(encoding="utf-8") == text
 
 
-def test_a_form_is_not_written_into_a_file_of_another(run: Run) -> None:
-    tr.rank(SCORES, TARGETS).save("a.npz")
-    line = ["evaluate", "a.npz", "--output"]
-    run(*line, "r.csv", "--format", "markdown").refuses(
-        2, "--output: expected a name that ends in .md, as markdown is asked for, got r.csv"
-    )
-    run(*line, "r.tex", "--json").refuses(2, "in .json, as json is asked for, got r.tex")
-    assert not Path("r.csv").exists()
-    assert run(*line, "r.csv", "--format", "spreadsheet").code == 0
-    assert run(*line, "r.tsv", "--format", "csv").code == 0
-
-
 COMMANDS = {
     "evaluate": "evaluate a.npz",
     "compare": "compare a.npz b.npz",
@@ -84,30 +72,9 @@ def test_every_command_has_all_forms(run: Run, line: str) -> None:
             assert len({len(row) for row in csv.reader(io.StringIO(out))}) == 1
     for more in ("--digits 2", "--no-notes"):
         assert run(*line.split(), *more.split()).code == 0
-    assert run(*line.split(), "--output", "x.foo").code == 2
 
 
 # -- files -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--save scores.npy", "--save: scores.npy is one of the other files"),
-        ("--by words.npy --html words.npy", "--html: words.npy is one of the other files"),
-        ("--filter pair.npz --save linked.npz", "--save: linked.npz is one of the other files"),
-        ("--save x.npz --html x.npz", "--html: x.npz is one of the other files"),
-        ("--output nowhere/x.txt", "--output: expected a folder to write into, got "),
-        ("--save .", "--save: expected "),
-        ("--save loop.npz", "loop.npz"),
-    ],
-)
-def test_no_file_is_lost(run: Run, line: str, message: str) -> None:
-    Path("linked.npz").hardlink_to("pair.npz")
-    Path("loop.npz").symlink_to("loop.npz")
-    before = {path: path.read_bytes() for path in Path().iterdir() if path.exists()}
-    run(*EVALUATE.split(), *line.split()).refuses(1, message)
-    assert {path: path.read_bytes() for path in Path().iterdir() if path.exists()} == before
 
 
 # -- names from files ------------------------------------------------------------------------------
@@ -219,7 +186,6 @@ def test_an_option_of_words_may_be_split(more: str, run: Run) -> None:
     kinds = run(*EVALUATE.split(), "--kinds", "optimistic", "--kinds", "expected")
     assert kinds.code == 0
     assert kinds == run(*EVALUATE.split(), "--kinds", "optimistic,expected")
-    run(*EVALUATE.split(), "--metrics", "mrr", "--metrics", "all").refuses(1, "'all': no metric")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")

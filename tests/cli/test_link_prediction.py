@@ -72,8 +72,11 @@ MOVED = VECTORS.replace("E.npy", "moved_E.npy")
 RAW = VECTORS.replace(".npy", "16.npy")
 
 
+Predict = Callable[..., Outcome]
+
+
 @pytest.fixture
-def predict(run: Run) -> Callable[..., Outcome]:
+def predict(run: Run) -> Predict:
     """Run the command with the words of a line, and further words.
 
     The names of the world are in ascending order; the warning that this was assumed is dropped.
@@ -132,7 +135,7 @@ LINES += [
 
 
 @pytest.mark.parametrize("model", [VECTORS, SCORES])
-def test_a_part_reads_its_rows_of_the_whole(predict: Callable[..., Outcome], model: str) -> None:
+def test_a_part_reads_its_rows_of_the_whole(predict: Predict, model: str) -> None:
     parts = []
     for p in range(2):
         assert predict(f"{KNOWN} {model} --part {p}::2 --save part-{p}.npz")[::2] == (0, "")
@@ -140,7 +143,7 @@ def test_a_part_reads_its_rows_of_the_whole(predict: Callable[..., Outcome], mod
     assert counts_of(tr.concatenate(parts)) == counts_of(expected_ranks())
 
 
-def test_shards_of_columns(predict: Callable[..., Outcome]) -> None:
+def test_shards_of_columns(predict: Predict) -> None:
     for side in GIVEN:
         for number, shard in enumerate(np.array_split(scores(side), 3, axis=1)):
             np.save(f"{side}-{number}.npy", shard)
@@ -148,12 +151,11 @@ def test_shards_of_columns(predict: Callable[..., Outcome]) -> None:
     code, _, err = predict(f"{line} --shards columns --save ranks.npz")
     assert (code, err) == (0, "")
     assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
-    predict(f"{KNOWN} {VECTORS} --shards columns").refuses(2, "--shards cannot apply to vectors")
 
 
 @pytest.mark.parametrize(("line", "facts"), LINES)
 def test_options_are_keywords_of_the_task(
-    predict: Callable[..., Outcome], line: str, facts: dict[str, Any]
+    predict: Predict, line: str, facts: dict[str, Any]
 ) -> None:
     np.save("all.npy", np.arange(ENTITIES))
     for name, rows in SPLITS.items():
@@ -181,45 +183,21 @@ def test_options_are_keywords_of_the_task(
     assert "MRR" in out
 
 
-def test_queries_of_the_wrong_side_are_said(predict: Callable[..., Outcome]) -> None:
-    rows = np.array([(h, 0, t) for h in range(4) for t in range(4, 8)])
-    np.save("grid.npy", rows)
-    np.save("of_heads.npy", MODEL["E"][rows[:, 0]])
-    np.save("of_tails.npy", MODEL["E"][rows[:, 2]])
-    given = "--known train=valid.npy --test grid.npy --entities E.npy --similarity l1 "
-    right = predict(given + "--queries tail=of_heads.npy --queries head=of_tails.npy")
-    assert (right.code, right.err) == (0, "")
-    wrong = predict(given + "--queries tail=of_tails.npy --queries head=of_heads.npy")
-    said = "in 12 of 16 rows a query has other scores than in its first row; row i belongs to "
-    said += "test[i], or row_queries= says whose it is"
-    assert (wrong.code, wrong.err) == (0, f"Warning: head: {said}\nWarning: tail: {said}\n")
-
-
-def test_the_similarity_is_said_which_nobody_named(predict: Callable[..., Outcome]) -> None:
-    """A model of distances has wrong numbers by the default."""
+def test_what_nobody_named_is_said(predict: Predict, run: Run) -> None:
+    """A model of distances has wrong numbers by the default similarity."""
     line = f"{KNOWN} {VECTORS}".replace(" --similarity l1", "")
     assert predict(line).out.endswith("\n\nSimilarity of vectors: dot.\n")
-    said = predict(f"{KNOWN} {VECTORS} --save ranks.npz")
-    assert "\nSimilarity of vectors: l1.\n" in said.out
+    assert "\nSimilarity of vectors: l1.\n" in predict(f"{KNOWN} {VECTORS} --save ranks.npz").out
     assert "Similarity" not in predict(f"{KNOWN} {SCORES}").out
     table = predict(line, "--format", "csv")
     assert "Similarity" not in table.out + table.err
-    text = " ".join(predict("--help").out.split())
-    assert "Similarity of two vectors. Default: dot, and cosine in alignment." in text
-
-
-def test_orders_and_headers_are_said(run: Run) -> None:
-    line = f"link-prediction {KNOWN} {SCORES}".split()
-    assert run(*line).err == ASSUMED_ORDER
+    scored = f"link-prediction {KNOWN} {SCORES}".split()
+    assert run(*scored).err == ASSUMED_ORDER
     Path("names.txt").write_text("\n".join(NAMES))
-    assert run(*line, "--labels", "entities=names.txt").err == ""
-    text = Path("train.txt").read_text()
-    Path("train.txt").write_text(f"head\trelation\ttail\n{text}")
-    words = "--known train: train.txt: expected header=True, which says that the first line names"
-    run(*line, "--labels", "entities=names.txt").refuses(1, words)
+    assert run(*scored, "--labels", "entities=names.txt").err == ""
 
 
-def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
+def test_relations_are_predicted_too(predict: Predict) -> None:
     np.save("R.npy", np.eye(3, 6, dtype=np.float32))
     np.save("relation_scores.npy", MODEL["tails"][:, :3])
     saved = []
@@ -235,7 +213,7 @@ def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
     assert tr.load("ranks.npz").side.counts() == {"relation": 10}
 
 
-def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
+def test_keys_and_filters(predict: Predict) -> None:
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
         Path(f"{name}.timed").write_text(text)
@@ -245,11 +223,10 @@ def test_keys_and_filters(predict: Callable[..., Outcome]) -> None:
         assert predict(f"{timed} {keys} --save ranks.npz --force").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
     assert predict(f"{timed} --keys none --filter fact --by relation").code == 0
-    predict(f"{timed} --filter fact").refuses(1, "--test: test.timed: expected 3 columns")
 
 
 @pytest.mark.parametrize("header", ["", "head\trelation\ttail\tscore\n"])
-def test_lists_of_each_side(predict: Callable[..., Outcome], header: str) -> None:
+def test_lists_of_each_side(predict: Predict, header: str) -> None:
     Path("test.txt").write_text("a\tlikes\tb\nc\tlikes\tb\n")
     Path("tails.tsv").write_text(f"{header}c\tlikes\tb\t1\na\tlikes\ta\t2\na\tlikes\tb\t1\n")
     Path("heads.tsv").write_text(f"{header}c\tlikes\tb\t0.9\na\tlikes\tb\t0.5\n")
@@ -261,19 +238,10 @@ def test_lists_of_each_side(predict: Callable[..., Outcome], header: str) -> Non
     ranks = tr.load("ranks.npz")
     assert ranks.optimistic.tolist() == [1, 1, 2, 1]
     assert {"heads.tsv", "tails.tsv"} < {file.partition(" (")[0] for file in ranks.protocol.files}
-    predict(f"{line} --lists head=tails.txt").refuses(1, "tails.txt: No such file")
-    words = "--lists head: expected lists for the side 'head', or a task without it: --sides tail,"
-    predict(line).refuses(1, words)
     assert predict(f"{line} --sides tail").code == 0
-    Path("tails.tsv").write_text("a\tlikes\tz\t0.5\n")
-    line = line.replace("--labels entities=names.txt", "")
-    words = "none of the 5 entities, as 'a'; these occur in the test and the known facts"
-    outcome = predict(f"{line} --sides tail")
-    outcome.refuses(1, words)
-    outcome.refuses(1, "--labels entities=FILE")
 
 
-def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
+def test_columns_and_headers(predict: Predict) -> None:
     """By numbers, by the names of a header, and by the names of the roles."""
     expected = counts_of(expected_ranks())
     for header, line in (
@@ -290,44 +258,26 @@ def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
         outcome = predict(f"{KNOWN} {VECTORS} {line} --save ranks.npz --force")
         assert outcome.code == 0, outcome.err
         assert counts_of(tr.load("ranks.npz")) == expected
-    predict(f"{KNOWN} {VECTORS}").refuses(1, "header=True says that it names the columns")
 
 
-def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
-    rows = [f"{i}\t{name}\n" for i, name in reversed(list(enumerate(NAMES)))]
-    Path("entities.dict").write_text("".join(rows))
-    Path("relation2id.txt").write_text("3\nof\t2\nknows\t0\nlikes\t1\n")
-    line = f"{KNOWN} {VECTORS} --labels entities=entities.dict --labels relations=relation2id.txt"
-    assert predict(f"{line} --save ranks.npz").code == 0
-    assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
-
-
-def test_ids_beside_files_of_labels(predict: Callable[..., Outcome]) -> None:
-    """Text has the ids of the files of labels, and reports have the names."""
+def test_files_of_labels_and_ids(predict: Predict) -> None:
+    """Text has names, or the ids of the files of labels, and reports have the names."""
     for name, rows in SPLITS.items():
         lines = [f"{h} {t} {r}\r\n" for h, r, t in rows.tolist()]
         Path(f"{name}.ids").write_text(f"{len(rows)}\r\n{''.join(lines)}")
     rows = [f"{i}\t{name}\n" for i, name in reversed(list(enumerate(NAMES)))]
     Path("entities.dict").write_text("".join(rows))
     Path("relation2id.txt").write_text("3\nof\t2\nknows\t0\nlikes\t1\n")
-    labels = "--labels entities=entities.dict --labels relations=relation2id.txt"
-    by_name = predict(f"{KNOWN} {VECTORS} {labels} --by relation --metrics mrr")
-    by_id = predict(f"{IDS} {VECTORS} {labels} --by relation --metrics mrr")
-    assert by_id == by_name
-    assert "knows" in by_id.out
+    labels = "--labels entities=entities.dict --labels relations=relation2id.txt --by relation"
+    by_name = predict(f"{KNOWN} {VECTORS} {labels} --metrics mrr --save ranks.npz")
+    assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
+    assert predict(f"{IDS} {VECTORS} {labels} --metrics mrr") == by_name
+    assert "knows" in by_name.out
     refusal = predict(f"{IDS} {VECTORS} {labels}".replace(" --ids", ""))
     refusal.refuses(1, "; ids=True says that text has ids, got")
 
 
-def test_numbers_as_labels_are_said_to_be_ids_by_an_option(
-    predict: Callable[..., Outcome],
-) -> None:
-    Path("test.txt").write_text("0\tlikes\t10\n2\tlikes\t1\n")
-    words = "or the labels in their order; --ids says that they are ids, "
-    predict(f"--test test.txt {SCORES}").refuses(2, f"{words}--labels entities their order")
-
-
-def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
+def test_leaks_are_reported(predict: Predict) -> None:
     first = Path("test.txt").read_text().splitlines(keepends=True)[0]
     with Path("train.txt").open("a") as file:
         file.write(first)
@@ -344,86 +294,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
     assert (code, out, err.count("\n")) == (1, "", 1)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        (f"--test absent.txt {VECTORS}", 1, "absent.txt: No such file or directory"),
-        (f"{KNOWN} {VECTORS} --labels entities=no.txt", 1, "no.txt: No such file"),
-        (
-            f"{KNOWN} {VECTORS} --labels entities=train.txt",
-            1,
-            "train.txt: line 1: expected a label in each line",
-        ),
-        (f"{KNOWN} {VECTORS} --labels entities=bad.gz", 1, "bad.gz: damaged gzip file"),
-        (f"{KNOWN} {VECTORS} --labels entities=E.npy", 1, "E.npy: expected words"),
-        (f"{KNOWN} {VECTORS} --ids", 1, "expected ids of entities from 0 to"),
-        (f"{KNOWN} {VECTORS} --keys time", 2, "--keys: expected columns from 3 on"),
-        (f"{KNOWN} {VECTORS} --candidates graph", 1, "got 'graph'"),
-        (f"{KNOWN} {VECTORS} --candidates sampled:many", 2, "got 'sampled:many'"),
-        (
-            f"{KNOWN} {VECTORS} --part 3",
-            2,
-            "--part: expected a slice, START:STOP or START:STOP:STEP",
-        ),
-        (f"{KNOWN} {VECTORS} --part 0:3:0", 2, "got '0:3:0'"),
-        (
-            f"{KNOWN} {VECTORS.replace('=tails.npy', '=E.npy')} --part 0::2",
-            1,
-            "(5, d), a row for each query of the part (or all 10 of the test), got (12, 6)",
-        ),
-        (f"{KNOWN} {VECTORS} --save E.npy", 1, "--save: E.npy is one of the other files"),
-        (f"{KNOWN} {VECTORS} --sides tail", 1, "--queries head: expected None, as the sides"),
-        (f"{KNOWN} --scores tail=tails.npy", 1, "--scores head: expected scores for the side"),
-        (f"{KNOWN} --queries tail=tails.npy --sides tail", 1, "--entities: expected vectors for"),
-        (
-            f"{KNOWN} --scores tail=tails.npy --sides time",
-            2,
-            "one of head, tail, relation, got 'ti",
-        ),
-        (VECTORS, 2, "Missing option '--test'"),
-        (KNOWN, 2, "--queries, --relations), or its scores (--scores)"),
-        (f"{KNOWN} {VECTORS} {SCORES}", 2, "--entities, --queries, "),
-        (f"{KNOWN} {VECTORS} --order ascending", 2, "--order cannot apply to vectors"),
-        (f"{KNOWN} {SCORES} --similarity l2 --bias bias.npy", 2, "--similarity, --bias cannot"),
-        (f"{KNOWN} {VECTORS} --known other.txt", 2, "expected SPLIT=FILE, got 'other.txt'"),
-        (f"{KNOWN} {VECTORS} --known train=train.txt", 2, "--known: expected each name once"),
-        (f"{KNOWN} {VECTORS} --columns head", 2, "expected ROLE=COLUMN,..., each role once"),
-        (f"{KNOWN} {VECTORS} --columns head=0,tail=1", 1, "columns: expected a name or a number"),
-        (f"{KNOWN} {VECTORS} --columns head=0,relation=0,tail=1", 1, "none twice"),
-        (
-            f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7",
-            1,
-            "7 (tail), each once, as columns= says",
-        ),
-        (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
-        (f"{KNOWN} --lists test.txt", 2, "--lists': expected SIDE=FILE"),
-    ],
-)
-def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, message: str) -> None:
-    Path("bad.gz").write_bytes(gzip.compress(b"a\nb\n")[:-4])
-    before = {path.name: path.read_bytes() for path in Path().iterdir()}
-    predict(line).refuses(code, message)
-    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
-
-
-def test_what_is_wrong_with_labels(predict: Callable[..., Outcome]) -> None:
-    """Messages name the file, and the line or label of it; they show no more than one label."""
-    line = f"{KNOWN} {VECTORS} --labels entities="
-    texts = {
-        "twice.txt": "x\ny\nx\n",
-        "others.txt": "x" * 9999 + "\ny\n",
-    }
-    for name, text in texts.items():
-        Path(name).write_text(text)
-    predict(f"{line}twice.txt").refuses(1, "--labels entities: twice.txt: 'x' occurs twice")
-    outcome = predict(f"{line}others.txt")
-    first = NAMES[TEST[0, 0]]
-    outcome.refuses(1, f"or ids from 0 to 1, got {first!r} in column 0 of line 1")
-    assert outcome.err.startswith("Error: --test: test.txt: expected labels of entities, as 'xxx")
-    assert len(outcome.err) < 300
-
-
-def test_the_ending_of_a_name_may_be_in_capitals(predict: Callable[..., Outcome]) -> None:
+def test_the_ending_of_a_name_may_be_in_capitals(predict: Predict) -> None:
     names = "\n".join(NAMES)
     Path("names.txt.gz").write_bytes(gzip.compress(names.encode()))
     np.save("names.npy", NAMES)

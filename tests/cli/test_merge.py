@@ -34,54 +34,38 @@ def parts() -> None:
     """Save parts of tasks, of queries and of candidates."""
     for p in range(3):
         score(link_prediction()[p::3]).save(f"tasks-{p}.npz")
-    lists = {"q1": ["a", "b"], "q2": ["c"], "q3": ["d", "a"]}
-    queries = Task({"q1": {"b": 3, "e": 1}, "q2": {"a": 1}, "q3": {"a": 2}}, entities=list("abcde"))
-    queries.evaluate_lists(lists, misses="bounds").ranks.save("whole.npz")
-    for p in range(2):
-        part = {query: lists[query] for query in list(lists)[p::2]}
-        queries[p::2].evaluate_lists(part, misses="bounds").ranks.save(f"queries-{p}.npz")
+    queries = Task({"q1": {"b": 3, "e": 1}, "q2": {"a": 1}}, entities=list("abcde"))
+    queries.evaluate_lists({"q1": ["a", "b"], "q2": ["c"]}).ranks.save("queries.npz")
     for name, (first, last) in {"a": (0, 2), "b": (2, 3), "c": (3, 5)}.items():
         counter = tr.RankCounter(TRUE, TARGETS, candidates=5)
         counter.update(SCORES[:, first:last], start=first)
         counter.save(f"columns-{name}.npz")
-    Path("scores.npz").write_bytes(b"")
     np.savez("scores.npz", scores=SCORES)
 
 
 def test_parts_of_tasks(run: Run) -> None:
-    words = ["merge", "tasks-2.npz", "tasks-0.npz", "tasks-1.npz", "--metrics", "mrr,tail.mr"]
-    code, out, err = run(*words, "--save", "ranks.npz", "--json")
+    words = ["tasks-2.npz", "tasks-0.npz", "tasks-1.npz", "--metrics", "mrr,tail.mr", "--json"]
+    code, out, err = run("merge", *words, "--save", "ranks.npz")
     assert (code, err) == (0, "")
     whole = score(link_prediction())
     assert tr.load("ranks.npz") == whole
     assert json.loads(out)["metrics"] == tr.report(whole).to_dict(["mrr", "tail.mr"])
-    assert (
-        run("merge", *words[1:4], "--by", "relation").out
-        == run("evaluate", "ranks.npz", "--by", "relation").out
-    )
 
 
 def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
     """Each by a task of its own rows: their units are apart, as those of the whole are."""
-    for p in range(3):
-        task = tr.link_prediction.Task(TRIPLES[p::3], {}, entities=4, relations=2)
-        score(task).save(f"shard-{p}.npz")
     shards = [f"shard-{p}.npz" for p in range(3)]
-    line = ["--metrics", "mrr,tail.mr", "--interval", "--json"]
+    for p, shard in enumerate(shards):
+        score(tr.link_prediction.Task(TRIPLES[p::3], {}, entities=4, relations=2)).save(shard)
     run("merge", *shards).refuses(1, "shard-1.npz: it is of another test than those before it")
-    line += ["--repeats", "refuse"]
-    code, out, err = run("merge", *shards, *line, "--save", "merged.npz")
-    line = line[:-2]
-    assert (code, err) == (0, "")
-    merged = json.loads(out)
-    score(link_prediction()).save("whole.npz")
-    whole = json.loads(run("evaluate", "whole.npz", *line).out)
-    assert merged["metrics"] == whole["metrics"]
-    assert tr.report(tr.load("merged.npz")).interval("mrr").units == len(TRIPLES)
-    assert [origin.units for origin in tr.load("merged.npz").origins] == [2, 2, 1]
+    assert run("merge", *shards, "--repeats", "refuse", "--save", "merged.npz").code == 0
+    merged = tr.load("merged.npz")
+    assert tr.report(merged)["tail.mr"] == tr.report(score(link_prediction()))["tail.mr"]
+    assert tr.report(merged).interval("mrr").units == len(TRIPLES)
+    assert [origin.units for origin in merged.origins] == [2, 2, 1]
     again = run("merge", "merged.npz", "shard-0.npz", "--repeats", "drop", "--save", "again.npz")
     assert again.code == 0
-    assert tr.load("again.npz") == tr.load("merged.npz")
+    assert tr.load("again.npz") == merged
 
 
 @pytest.mark.parametrize("parts", [["0::2", "1::2"], [":1", "1:4", "4:", "7:9"]])
@@ -122,12 +106,6 @@ def test_parts_of_one_task(run: Run, protocol: str, parts: list[str]) -> None:
     assert tr.load("joined.npz") == tr.load("whole.npz")
 
 
-def test_parts_of_queries(run: Run) -> None:
-    outcome = run("merge", "queries-1.npz", "queries-0.npz", "--save", "ranks.npz")
-    assert outcome == run("evaluate", "whole.npz")
-    assert tr.load("ranks.npz") == tr.load("whole.npz")
-
-
 def test_parts_of_candidates(run: Run) -> None:
     names = [f"columns-{name}.npz" for name in "cab"]
     assert run("merge", *names, "--save", "ranks.npz").code == 0
@@ -138,22 +116,23 @@ def test_parts_of_candidates(run: Run) -> None:
     run("merge", *names[1:]).refuses(1, "got 3 of them; missing: column 3 and others")
 
 
-def test_repeats_and_missing_parts(run: Run) -> None:
-    line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "all.npz"]
-    whole = "expected all 5 triples of the whole"
-    run(*line).refuses(1, f"{whole}, got 4 of them; missing: row 2")
-    assert run(*line, "tasks-2.npz").code == 0
-    assert tr.load("all.npz") == score(link_prediction())
-    repeated = ["merge", "all.npz", "tasks-2.npz", "--save", "once.npz"]
-    run(*repeated).refuses(1, "2 of 12 tasks are there twice or more")
-    assert run(*repeated, "--repeats", "drop").code == 0
-    assert len(tr.load("once.npz")) == 10
+def test_repeats(run: Run) -> None:
+    """What is dropped is no missing part, as where folds share triples."""
+    for name, rows in {"one": slice(0, 3), "two": slice(2, 5)}.items():
+        known = [triple for triple in TRIPLES if triple not in TRIPLES[rows]]
+        task = tr.link_prediction.Task(TRIPLES[rows], known, entities=4, relations=2)
+        score(task).save(f"{name}.npz")
+    line = ["merge", "one.npz", "two.npz", "--save", "folds.npz", "--repeats"]
+    run(*line, "refuse").refuses(1, "2 of 12 tasks are there twice or more")
+    assert run(*line, "drop").code == 0
+    assert len(tr.load("folds.npz")) == 10
 
 
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
         (["0::3", "2::3"], "missing: rows 1, 4, 7 (--part 1::3)"),
+        ([":8"], "expected all 9 triples of the whole, got 8 of them; missing: row 8"),
         ([":2", "7:"], "missing: rows 2, 3, 4, 5, ... (--part 2:7)"),
         ([":2", "3:5", "6:"], "missing: rows 2, 5"),
     ],
@@ -164,7 +143,8 @@ def test_missing_parts_are_named(run: Run, parts: list[str], words: str) -> None
     for part in parts:
         files.append(f"{part}.npz")
         score(task[read_part("--part", part)]).save(files[-1])
-    err = run("merge", *files).err
+    score(task[:0]).save("none.npz")
+    err = run("merge", *files, "none.npz").err
     assert err.rstrip().endswith(words)
 
 
@@ -175,18 +155,6 @@ def test_parts_of_another_test(run: Run) -> None:
     run("merge", "tasks-0.npz", "other.npz").refuses(1, "other.npz: it is of another test than")
     line = ["merge", "tasks-0.npz", "other.npz", "--repeats", "keep"]
     run(*line).refuses(1, "expected all 10 triples of the whole, got 4 of them")
-
-
-def test_folds_that_share_triples(run: Run) -> None:
-    """What is dropped is no missing part."""
-    for name, rows in {"one": slice(0, 3), "two": slice(2, 5)}.items():
-        known = [triple for triple in TRIPLES if triple not in TRIPLES[rows]]
-        task = tr.link_prediction.Task(TRIPLES[rows], known, entities=4, relations=2)
-        score(task).save(f"{name}.npz")
-    line = ["merge", "one.npz", "two.npz", "--save", "folds.npz", "--repeats"]
-    run(*line, "refuse").refuses(1, "2 of 12 tasks are there twice or more")
-    assert run(*line, "drop").code == 0
-    assert len(tr.load("folds.npz")) == 10
 
 
 def test_parts_that_lack_a_side(run: Run) -> None:
@@ -217,14 +185,10 @@ def test_parts_that_lack_a_side(run: Run) -> None:
         ("columns-a.npz columns-a.npz.", 1, "columns-a.npz."),
         ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),
         ("tasks-0.npz tasks-1.npz tasks-2.npz --save tasks-0.npz --force", 1, "one of the other"),
-        ("tasks-0.npz queries-0.npz", 1, "Error: queries-0.npz: counted under another protocol"),
+        ("tasks-0.npz queries.npz", 1, "Error: queries.npz: counted under another protocol"),
         ("tasks-1.npz tasks-0.npz labels.npz", 1, "kind missing in part 0, but not in all"),
-        ("columns-a.npz columns-b.npz again.npz", 1, "Error: again.npz: column 2 has been counted"),
-        (
-            "columns-a.npz columns-b.npz omit.npz",
-            1,
-            "Error: omit.npz: expected a counter of the sa",
-        ),
+        ("columns-a.npz columns-b.npz again.npz", 1, "Error: again.npz: column 2 "),
+        ("columns-a.npz columns-b.npz omit.npz", 1, "Error: omit.npz: expected a counter"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:

@@ -77,15 +77,6 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     more = ["--qrels", "qrels.txt"]
     outcome = run(*line.split(), *more, "--candidates", 9)
     assert outcome == (0, expected.to_text() + "\n", "")
-    run(*line.split(), *more).refuses(2, "--qrels needs --candidates: the number of documents")
-    run(*line.split()).refuses(1, "ranks: x.run: expected a first line that names the columns")
-    few = "--candidates: expected at least 3, as so many names occur, got 2"
-    run(*line.split(), *more, "--candidates", 2).refuses(1, few)
-    mixed = ["compare", "x.run", "one.npz"]
-    task.evaluate_lists("x.run").ranks.save("one.npz")
-    run(*mixed).refuses(1, "lists are read by `truerank retrieval --qrels QRELS --lists x.run")
-    words = "ranks: one.npz: expected runs alone beside --qrels"
-    run(*mixed, *more, "--candidates", 9).refuses(1, words)
 
 
 @pytest.mark.parametrize(
@@ -124,28 +115,6 @@ def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) 
         expected = compat.report(SCORES, TARGETS, preset=preset, **facts)
     assert run(*line.split(), "--format", "markdown").out == expected.to_markdown() + "\n"
     assert json.loads(run(*line.split(), "--json").out) == json.loads(expected.to_json())
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        ("compare one.npz", 2, "at least two models"),
-        ("compare one.npz one.npz", 2, "each once"),
-        ("compare one.npz two.npz --level 1", 2, "'--level'"),
-        ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
-        (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 2, "candidates: "),
-        ("adjust mrr", 2, "Missing argument 'VALUE'"),
-        ("adjust mrr 0.3", 2, "Missing option '--candidates'"),
-        ("adjust mrr x --candidates 9 --tasks 3", 2, "'x' is not a valid float"),
-        ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
-        ("compat scores.npy", 2, "Missing argument 'TARGETS'"),
-        ("compat scores.npy 1 --preset none", 2, "'--preset'"),
-    ],
-)
-def test_wrong_lines(
-    run: Run, models: dict[str, tr.Ranks], line: str, code: int, message: str
-) -> None:
-    run(*line.split()).refuses(code, message)
 
 
 def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.MonkeyPatch) -> None:

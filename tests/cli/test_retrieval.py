@@ -1,7 +1,8 @@
-"""`truerank retrieval`: qrels and a model in files, as a Task of Python evaluates them."""
+"""`truerank retrieval`, as a Task of Python evaluates the same, and what reads its ranks."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
-from support.query_reports import query_report as report
+from support.query_reports import query_report
 from truerank.retrieval import Task
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
@@ -51,54 +52,36 @@ def world() -> None:
     np.save("ids.npy", [[0, 1], [1, 0], [2, 3]])
 
 
-@pytest.mark.parametrize("line", MODELS)
-@pytest.mark.parametrize(
-    ("more", "facts"),
-    [
-        ("", {}),
-        (
-            "--known train=train.txt --gain exponential --split dev",
-            {"known": {"train": {"q1": ["c"]}}},
-        ),
-    ],
-)
-def test_reports_equal_those_of_the_task(
-    run: Run, line: str, more: str, facts: dict[str, Any]
-) -> None:
-    if "dev" in more:
-        facts |= {"gain": "exponential", "split": "dev"}
-    names = None if "lists" in line else list(QRELS)
-    expected = MODELS[line](Task(QRELS, entities=NAMES, queries=names, **facts))
-    words = f"retrieval --qrels qrels.txt {line} {more}".split()
-    code, out, err = run(*words, "--save", "ranks.npz", "--format", "csv")
-    assert (code, err) == (0, "")
-    assert out == expected.to_csv()
-    assert tr.load("ranks.npz").with_protocol(files=()) == expected.ranks.with_protocol(files=())
-    out = run(*words, "--metrics", "ndcg@10,map", "--json").out
-    assert json.loads(out)["metrics"]["ndcg@10"] == expected["ndcg@10"]
+DEV = {"known": {"train": {"q1": ["c"]}}, "gain": "exponential", "split": "dev"}
+LEVEL = {"relevance_level": 2}
 
 
 @pytest.mark.parametrize("line", MODELS)
 @pytest.mark.parametrize(
     ("more", "facts", "rules"),
     [
-        ("-l 2", {"relevance_level": 2}, {}),
-        ("--relevance-level 2 --answerless omit", {"relevance_level": 2}, {}),
-        ("-l 2 --answerless zero", {"relevance_level": 2}, {"answerless": "zero"}),
+        ("", {}, {}),
+        ("--known train=train.txt --gain exponential --split dev", DEV, {}),
+        ("--relevance-level 2 --answerless omit", LEVEL, {"answerless": "omit"}),
+        ("-l 2 --answerless zero", LEVEL, {"answerless": "zero"}),
     ],
 )
-def test_levels_and_queries_without_answers(
+def test_reports_equal_those_of_the_task(
     run: Run, line: str, more: str, facts: dict[str, Any], rules: dict[str, str]
 ) -> None:
     names = None if "lists" in line else list(QRELS)
     counted = MODELS[line](Task(QRELS, entities=NAMES, queries=names, **facts))
-    expected = report(counted.ranks, **rules)
-    words = f"retrieval --qrels qrels.txt {line} {more} --metrics mrr,map".split()
-    outcome = run(*words, "--json", "--save", "ranks.npz")
-    assert json.loads(outcome.out)["metrics"] == {key: expected[key] for key in ("mrr", "map")}
-    again = run("evaluate", "ranks.npz", "--metrics", "mrr,map", "--json")
-    assert json.loads(again.out)["metrics"] == json.loads(outcome.out)["metrics"]
+    expected = query_report(counted.ranks, **rules)
+    words = f"retrieval --qrels qrels.txt {line} {more}".split()
+    outcome = run(*words, "--save", "ranks.npz", "--format", "csv")
+    assert outcome == (0, expected.to_csv(), "")
+    ranks = counted.ranks.with_protocol(files=(), **rules)
+    assert tr.load("ranks.npz").with_protocol(files=()) == ranks
+    assert run("evaluate", "ranks.npz", "--format", "csv") == outcome
+    content = json.loads(run(*words, "--metrics", "ndcg@10,map", "--json").out)
+    assert content["metrics"] == {key: expected[key] for key in ("ndcg@10", "map")}
     if "lists" in line:
+        assert content["misses"] == json.loads(run("evaluate", "ranks.npz", "--json").out)["misses"]
         assert "of the right answers are missed by their lists" in run(*words).out
 
 
@@ -116,15 +99,6 @@ def test_saved_ranks_are_reported_from_another_level_on(run: Run) -> None:
     assert run("merge", "all.npz", "all.npz", "-l", "2").code == 2
     compared = run("compare", "all.npz", "some.npz", "-l", "2", "--metrics", "map")
     assert compared.out.splitlines()[1].split()[2:4] == ["1.000", "1.000"]
-    tr.Ranks([0], [1], 5).save("ranks.npz")
-    run("evaluate", "ranks.npz", "-l", "2").refuses(
-        2, "--relevance-level cannot apply to saved ranks"
-    )
-    tr.Ranks([1], [1], 5).save("others.npz")
-    outcome = run("compare", "ranks.npz", "others.npz", "-l", "2")
-    outcome.refuses(
-        2, "--relevance-level cannot apply to ranks of tasks with one right answer each"
-    )
 
 
 def test_groups_beside_queries_without_answers(run: Run) -> None:
@@ -167,78 +141,6 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     assert run("retrieval", *line.split()) == (0, expected, "")
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        ("--lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
-        ("--qrels qrels.txt", 2, "(--queries, --entities), or its scores (--scores)"),
-        ("--qrels qrels.txt --queries Q.npy", 2, "expected the vectors of a model (--queries, --e"),
-        (
-            "--qrels qrels.txt --lists run.txt",
-            2,
-            "--lists needs --candidates: the number of documents",
-        ),
-        (  # --columns says nothing of lists.
-            "--qrels qrels.txt --lists names.txt --candidates 5",
-            1,
-            "a header of names as query, document and score; tabs or blanks stand",
-        ),
-        (
-            "--qrels names.txt --lists run.txt --candidates 5",
-            1,
-            "relevance, or --columns query=0,document=..., which says what they are; tabs",
-        ),
-        (
-            "--qrels qrels.txt --lists run.txt --candidates 3",
-            1,
-            "--candidates: expected at least 4",
-        ),
-        ("--qrels qrels.txt --scores S.npy", 2, "scores and vectors need --candidates FILE"),
-        (
-            "--qrels qrels.txt --scores S.npy --candidates queries.txt",
-            1,
-            "--qrels: qrels.txt: expected labels of entities, as 'q1', or ids from 0 to 2, got 'b'",
-        ),
-        (
-            "--qrels qrels.txt --scores S.npy --candidates names.txt",
-            2,
-            "do not say whose they are; --labels queries=FILE has a name in each line",
-        ),
-        (
-            "--qrels qrels.txt --scores S.npy --candidates 5",
-            2,
-            "got 'b' in column 1; scores and vectors",
-        ),
-        ("--qrels ids.txt --lists run.txt --candidates 9", 1, "no query in common"),
-        ("--qrels ids.txt --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
-        (
-            "--qrels ids.txt --scores S.npy --labels queries=numbers.txt --save S.npy",
-            1,
-            "is one of the other files",
-        ),
-        (
-            "--qrels ids.npy --lists run.txt --candidates 9",
-            1,
-            "--qrels: expected a path, a table with named columns, {query: {document: grade}}",
-        ),
-        ("--qrels qrels.txt --lists S.npy --candidates 9", 1, "got the array in S.npy"),
-    ],
-)
-def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
-    run("retrieval", *line.split()).refuses(code, message)
-
-
-def test_a_nan_names_its_file_and_whose_score_it_is(run: Run) -> None:
-    rows = Path("run.txt").read_text().replace("b 1 0.5", "b 1 nan")
-    Path("nan.run").write_text(f"# a comment\n{rows}")
-    said = "nan.run: the score of 'b' for 'q1' is NaN, which nan=\"raise\" does not allow"
-    line = ["--qrels", "qrels.txt", "--candidates", "5"]
-    outcome = run("retrieval", *line, "--lists", "nan.run")
-    outcome.refuses(1, f"Error: --lists: {said}")
-    run("compare", "run.txt", "nan.run", *line).refuses(1, f"{said}")
-    assert run("compare", "run.txt", "nan.run", *line, "--nan", "worst").code == 0
-
-
 def test_columns_of_judgements(run: Run) -> None:
     """What text has without names is said by roles, for known splits alike."""
     Path("rated.txt").write_text("a q1 2 7\nb q1 1 8\na q2 1 9\nd q3 1 7\n")
@@ -253,27 +155,116 @@ def test_columns_of_judgements(run: Run) -> None:
     assert run(*line, "--columns", "who=2").code == 1
 
 
-def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
-    line = [
-        "retrieval",
-        "--qrels",
-        "ids.txt",
-        "--labels",
-        "queries=numbers.txt",
-        "--candidates",
-        "5",
-        "--scores",
-    ]
-    expected = run(*line, "S.npy")
-    assert expected.code == 0
-    Path("S.npy").rename("S.NPY")
-    assert run(*line, "S.NPY") == expected
-
-
 def test_csv_and_lists_with_repeats(run: Run) -> None:
     Path("qrels.csv").write_text("query,document\nu,c\n")
     Path("beams.csv").write_text("query,document\nu,a\nu,a\nu,c\n")
     line = "retrieval --qrels qrels.csv --lists beams.csv --candidates 9 --metrics mrr --json"
-    run(*line.split()).refuses(1, "the list of 'u' has 'a' twice; duplicates=\"first\" counts each")
     outcome = run(*line.split(), "--duplicates", "first")
     assert json.loads(outcome.out)["metrics"] == {"mrr": 0.5}
+
+
+# -- saved ranks ---------------------------------------------------------------------------------
+
+LINE = "retrieval --qrels qrels.txt --candidates 5 --lists run.txt"
+
+
+@pytest.fixture
+def saved(run: Run) -> tr.Report:
+    """Save the ranks of two models, whose queries have groups, and return the report of one."""
+    Path("groups.tsv").write_text("q1\tx\nq2\ty\nq3\ty\n")
+    Path("other.txt").write_text("q1 Q0 b 1 2 t\nq2 Q0 a 1 2 t\nq3 Q0 a 1 2 t\n")
+    for name in ("run", "other"):
+        line = LINE.replace("run", name).split()
+        assert run(*line, "--by", "groups.tsv", "--save", f"{name}.npz").code == 0
+    return query_report(tr.load("run.npz"), by="group")
+
+
+def test_groups_and_intervals(run: Run, saved: tr.Report) -> None:
+    words = ["--metrics", "mrr,macro.map", "--interval", "--format", "csv"]
+    out = run(*LINE.split(), "--by", "groups.tsv", *words).out
+    rows = [line.split(",") for line in out.splitlines()]
+    keys = ["mrr", "macro.map"]
+    heading = [f"{key}{part}" for key in keys for part in ("", " low", " high")]
+    assert rows[0] == ["group", "queries", "number", *heading]
+    whole = saved.interval("mrr")
+    cells = [*map(repr, (whole.value, whole.low, whole.high, saved["macro.map"])), "", ""]
+    assert rows[1] == ["all", "3", "value", *cells]
+    interval = saved.groups["y"].interval("mrr")
+    assert [row[:3] for row in rows[2:]] == [["y", "2", "value"], ["x", "1", "value"]]
+    assert rows[2][3:] == [*map(repr, (interval.value, interval.low, interval.high)), "", "", ""]
+    assert run("evaluate", "run.npz", "--by", "group", *words).out == out
+    content = json.loads(run("evaluate", "run.npz", "--by", "group", *words[:-2], "--json").out)
+    intervals = content["groups"]["intervals"]
+    assert intervals["mrr"][content["groups"]["labels"].index("y")] == interval.to_dict()
+    assert set(intervals) == {"mrr"}
+
+
+def test_groups_of_tasks_keep_their_intervals(run: Run) -> None:
+    generator = np.random.default_rng(3)
+    labels = {"relation": ["r"] * 30 + ["s"] * 20 + ["t"], "unit": np.arange(51)}
+    sides = ["head"] * 50 + ["tail"]
+    ranks = tr.Ranks(generator.integers(0, 50, 51), np.ones(51, int), 99, side=sides, **labels)
+    ranks.save("ranks.npz")
+    line = "evaluate ranks.npz --by relation --metrics mrr,head.hits@10 --interval --format"
+    report = tr.report(ranks, by="relation")
+    assert f"{report.groups['s'].interval('mrr').low:.3f}" in run(*line.split(), "text").out
+    heading, *rows = [row.split(",") for row in run(*line.split(), "csv").out.splitlines()]
+    by_group = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
+    interval = report.groups["s"].interval("head.hits@10")
+    assert by_group["s"]["head.hits@10 high"] == repr(interval.high)
+    assert by_group["t"]["head.hits@10 low"] == ""  # a relation without a head
+    assert by_group["all"]["head.hits@10"] == repr(report["head.hits@10"])
+
+
+def test_models_are_compared_by_query_and_by_group(run: Run, saved: tr.Report) -> None:
+    models = {"run": saved, "other": query_report(tr.load("other.npz"))}
+    words = ["compare", "run.npz", "other.npz", "--metrics", "ndcg@10,map"]
+    for more in ({}, {"unit": "group"}):
+        expected = tr.compare(models, metric=["ndcg@10", "map"], **more)
+        options = [f"--{name}={value}" for name, value in more.items()]
+        assert run(*words, *options) == (0, expected.to_text() + "\n", "")
+    if importlib.util.find_spec("matplotlib") is not None:
+        run(*words, "--by", "group", "--html", "page.html")
+        assert ">y<" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_kinds_and_all_metrics(run: Run, saved: tr.Report) -> None:
+    report = query_report(saved.ranks)
+    line = ["evaluate", "run.npz", "--kinds", "expected,optimum"]
+    assert run(*line).out == report.to_text(kinds=["expected", "optimum"]) + "\n"
+    line = ["evaluate", "run.npz", "--metrics", "all", "--format"]
+    assert run(*line, "latex").out == report.to_latex("all") + "\n"
+    assert json.loads(run(*line, "json").out) == json.loads(report.to_json())
+
+
+@pytest.mark.parametrize("name", ["save", "output", "html"])
+@pytest.mark.parametrize("force", [False, True])
+def test_two_commands_that_write_one_file_at_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, force: bool
+) -> None:
+    """The other one has written it while this one counted."""
+    if name == "html":
+        pytest.importorskip("matplotlib")
+    evaluate = Task.evaluate_lists
+
+    def slow(*arguments: Any, **options: Any) -> tr.Report:
+        Path("a.html").write_text("of another")
+        return evaluate(*arguments, **options)
+
+    monkeypatch.setattr(Task, "evaluate_lists", slow)
+    style = "html" if name == "output" else "text"
+    outcome = run(*LINE.split(), f"--{name}", "a.html", "--format", style, *["--force"] * force)
+    if force:
+        assert outcome.code == 0
+    else:
+        outcome.refuses(1, "a.html is there already" if name == "output" else "a.html: ")
+    assert (Path("a.html").read_bytes() == b"of another") == (not force)
+    tr.Ranks([0], [1], 3).save("a.html")  # In Python a file that is there is replaced.
+
+
+def test_a_file_is_replaced_where_it_is_said(run: Run, saved: tr.Report) -> None:
+    Path("mine.npz").write_text("mine")
+    assert run(*LINE.split(), "--save", "mine.npz", "--force").code == 0
+    assert run("evaluate", "mine.npz").out == run(*LINE.split()).out
+    assert run("evaluate", "run.npz", "--split", "dev", "--save", "run.npz", "--force").code == 0
+    assert tr.load("run.npz").protocol.split == "dev"

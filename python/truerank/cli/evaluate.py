@@ -379,8 +379,8 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
             return ranks
     with argument_names(entities="--candidates"):
         task = tr.retrieval.Task(values.pop("qrels"), entities=values.pop("candidates"))
-    rules = take(values, "order nan") | {"progress": bar()}
-    return {name: task.evaluate_lists(path, **rules).ranks for name, path in files.items()}
+        rules = take(values, "order nan") | {"progress": bar()}
+        return {name: task.evaluate_lists(path, **rules).ranks for name, path in files.items()}
 
 
 # -- several jobs ----------------------------------------------------------------------------------
