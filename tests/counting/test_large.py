@@ -216,7 +216,7 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     if kind == 0:  # one list for all
         chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist() + targets
         keywords["candidates"] = [chosen] * tasks
-        keywords["candidates_form"] = str(rng.choice(["shared int64", "shared uint16"]))
+        keywords["candidates_form"] = str(rng.choice(["shared int64", "shared list"]))
     elif kind == 1:  # lists of tasks
         lists = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
         used = rng.integers(0, 5, tasks)
