@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.metrics.contributions import (
-    Contributions,
     contributions,
     is_mean,
     mean_and_influences,
@@ -20,26 +19,9 @@ from truerank.metrics.contributions import (
 from truerank.metrics.keys import parse
 from truerank.metrics.values import RankedTasks
 
-SMOOTH = (
-    "mr",
-    "mrr",
-    "hits@3",
-    "ndcg@5",
-    "sampled_hits@3:9",
-    "hmr",
-    "imr",
-    "gmr",
-    "igmr",
-    "std",
-    "variance",
-    "power_mean:2",
-    "power_mean:-0.5",
-    "power_mean:0",
-    "index.mr",
-    "ratio.mrr",
-    "index.hits@3",
-    "index.gmr",
-)
+SMOOTH = ["mr", "mrr", "hits@3", "ndcg@5", "sampled_hits@3:9", "hmr", "imr", "gmr", "igmr"]
+SMOOTH += ["std", "variance", "power_mean:2", "power_mean:-0.5", "power_mean:0"]
+SMOOTH += ["index.mr", "ratio.mrr", "index.hits@3", "index.gmr"]
 
 
 def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.Ranks:
@@ -55,10 +37,6 @@ def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.R
     relation = rng.integers(0, 3, n)
     made = tr.Ranks(above, tied, candidates, side=side, relation=relation, weights=weights)
     return made.with_labels(unit=np.arange(n) // 2, **labels)
-
-
-def contributions_of(ranks: tr.Ranks, key: str) -> Contributions:
-    return contributions(RankedTasks(ranks), parse(key), unit_codes(ranks, "unit")[0])
 
 
 def weights_of(ranks: tr.Ranks) -> np.ndarray[Any, Any]:
@@ -90,17 +68,17 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
     key = kind + name
     if kind == "tail.":
         ranks = ranks[ranks.side == "tail"]
-    found = contributions_of(ranks, key)
-    _, influences = mean_and_influences(found.tops, found.bases)
-    assert found.value == pytest.approx(tr.report(ranks)[key], rel=1e-13)
-    step = 1e-5 * (1 + abs(found.mean))
-    slope = (found.metric_at(found.mean + step) - found.metric_at(found.mean - step)) / (2 * step)
+    sums = contributions(RankedTasks(ranks), parse(key), unit_codes(ranks, "unit")[0])
+    _, influences = mean_and_influences(sums.tops, sums.bases)
+    assert sums.value == pytest.approx(tr.report(ranks)[key], rel=1e-13)
+    step = 1e-5 * (1 + abs(sums.mean))
+    slope = (sums.metric_at(sums.mean + step) - sums.metric_at(sums.mean - step)) / (2 * step)
     counted = np.unique(ranks.unit.codes[weights_of(ranks) > 0])
     if name != "index.gmr":
-        expected = numerical(ranks, key)[counted]
-        np.testing.assert_allclose(influences * slope, expected, rtol=1e-4, atol=1e-7)
-    assert found.metric_at(found.mean) == pytest.approx(found.value, rel=1e-12)
-    assert found.tops.sum() / found.bases.sum() == pytest.approx(found.mean)
+        slopes = numerical(ranks, key)[counted]
+        np.testing.assert_allclose(influences * slope, slopes, rtol=1e-4, atol=1e-7)
+    assert sums.metric_at(sums.mean) == pytest.approx(sums.value, rel=1e-12)
+    assert sums.tops.sum() / sums.bases.sum() == pytest.approx(sums.mean)
     assert influences.sum() == pytest.approx(0, abs=1e-9 * np.abs(influences).max())
 
 
@@ -119,8 +97,8 @@ def test_units_are_the_label_that_tasks_write() -> None:
         (np.arange(24) // 8, "group", 3),
     ):
         codes, word = unit_codes(ranks, unit)
-        found = contributions(RankedTasks(ranks), parse("mrr"), codes)
-        assert (word, len(found.tops), len(found.bases)) == (name, number, number)
+        sums = contributions(RankedTasks(ranks), parse("mrr"), codes)
+        assert (word, len(sums.tops), len(sums.bases)) == (name, number, number)
     assert unit_codes(ranks.with_labels(unit=None), "unit")[1] == "task"
     random = parse("random.mrr")
     models = RankedTasks(ranks, 3), tr.report(ranks, seed=3).model

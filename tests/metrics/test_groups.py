@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
 from collections import Counter
 from collections.abc import Hashable
 
@@ -15,11 +14,8 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
-from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics.averages import KINDS
-from truerank.metrics.contributions import medians_within
-from truerank.metrics.metric_table import ADJUSTMENTS
 
 PLAIN = keys_where(lambda metric: True)
 ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "ratio.hmr")
@@ -63,7 +59,6 @@ def labelled() -> Ranks:
         ("relation", [0, 1, 0, 0, 1], ["likes", "knows"]),
         ("query", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
         ("queries", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
-        ("target", [1, 1, 1, 0, 0], [1, 4]),
         ("targets", [1, 1, 1, 0, 0], [1, 4]),
         ("category", [0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"]),
         ("head_degree", [1, 0, 1, 0, 0], [2, 9]),
@@ -73,24 +68,25 @@ def labelled() -> Ranks:
     ],
 )
 def test_codes(labelled: Ranks, by: object, codes: list[int], names: list[Hashable]) -> None:
-    check_groups(labelled, by, codes, names)
-
-
-def check_groups(ranks: Ranks, by: object, codes: list[int], names: list[Hashable]) -> None:
-    groups = report(ranks, by=by).groups
+    groups = report(labelled, by=by).groups
     assert list(groups) == names
     for code, name in enumerate(names):
-        assert groups[name].ranks == ranks[np.array(codes) == code]
+        assert groups[name].ranks == labelled[np.array(codes) == code]
+        assert groups[name] is groups[name]
 
 
 def test_queries_without_sides(labelled: Ranks) -> None:
-    check_groups(labelled.with_labels(side=None), "query", [1, 0, 1, 1, 2], [-3, 7, 8])
-    check_groups(labelled[:0], "query", [], [])
+    unsided = labelled.with_labels(side=None)
+    assert list(report(unsided, by="query").groups) == [-3, 7, 8]
+    assert list(report(labelled[:0], by="query").groups) == []
+    assert report(unsided, weights="target").weights.tolist() == [1 / 3, 1 / 3, 1 / 3, 0.5, 0.5]
 
 
 def test_codes_of_other_names(labelled: Ranks) -> None:
     measured = report(labelled, by="category")
     assert measured.by == "category"
+    assert measured.group_tasks("tail") == {"1-n": 1, "n-1": 0, "1-1": 2}
+    assert "3 groups" in repr(measured)
     assert measured["macro.mrr"] == report(labelled, by=labelled.labels["category"])["macro.mrr"]
     assert measured.interval("mrr", unit="head_degree").units == 2
     once = report(labelled, weights="category")
@@ -98,41 +94,11 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "options"),
-    [
-        (
-            ValueError,
-            r"no labels 'degree' \(they have: side, rel.*ranks.with_labels\(d",
-            {"by": "degree"},
-        ),
-        (ValueError, "weights: these ranks have no .* 'targets'", {"weights": "target"}),
-        (ValueError, "weights: .* relation, target, got 'side'", {"weights": "side"}),
-        (ValueError, "by: .*2", {"by": ["a", "b"]}),
-        (TypeError, "by: .*dtype float64", {"by": np.zeros(5)}),
-    ],
-)
-def test_wrong_groups(
-    labelled: Ranks, error: type[Exception], message: str, options: dict[str, object]
-) -> None:
-    refusal(error, message, report, labelled.with_labels(targets=None), **options)
-
-
-def weights_of(ranks: Ranks, name: str) -> list[float]:
-    return report(ranks, weights=name).weights.tolist()
-
-
-def test_weights_that_count_once(labelled: Ranks) -> None:
-    assert weights_of(labelled, "target") == [0.5, 0.5, 1, 0.5, 0.5]
-    unsided = labelled.with_labels(side=None)
-    assert weights_of(unsided, "target") == [1 / 3, 1 / 3, 1 / 3, 0.5, 0.5]
-
-
 @given(any_ranks({"queries": True, "side": True}))
 def test_each_query_weighs_one(ranks: Ranks) -> None:
     sums = Counter[tuple[str, int]]()
     queries = zip(ranks.side, ranks.queries, strict=True)
-    for query, weight in zip(queries, weights_of(ranks, "query"), strict=True):
+    for query, weight in zip(queries, report(ranks, weights="query").weights, strict=True):
         sums[query] += weight
     assert list(sums.values()) == pytest.approx([1] * len(sums))
     measured = report(ranks, by="query", weights="query")
@@ -196,64 +162,6 @@ def test_values_of_groups_are_those_of_their_tasks(
             assert part[key] == pytest.approx(values[label], rel=1e-9, abs=1e-12, nan_ok=True) or (
                 metric == "count" and part[key] == 0
             )
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(2, 2**40)), max_size=12))
-def test_medians_of_groups_are_those_of_numpy(drawn: list[tuple[int, int]]) -> None:
-    codes = np.array([code for code, _ in drawn], np.int64)
-    ranks = np.array([doubled / 2 for _, doubled in drawn], np.float64)
-    found = medians_within(ranks, codes, 5).tolist()
-    for group in range(5):
-        expected = math.nan
-        if (codes == group).any():
-            expected = float(np.median(ranks[codes == group]))
-        np.testing.assert_equal(found[group], expected)
-
-
-NUMBERS = st.floats() | st.sampled_from([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan])
-
-
-@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1), st.sampled_from([0.0, 1.0]))
-def test_adjustments_of_many_are_those_of_each(
-    drawn: list[tuple[float, float, float]], optimum: float
-) -> None:
-    for adjustment in ADJUSTMENTS.values():
-        columns = [np.array(column) for column in zip(*drawn, strict=True)]
-        with np.errstate(all="ignore"):
-            found = adjustment(*columns, optimum)
-        expected = [adjustment(*row, optimum) for row in drawn]
-        np.testing.assert_array_equal(found, expected)
-        negative = [math.copysign(1, value) for value in expected if value == 0]
-        assert negative == [math.copysign(1, value) for value in found.tolist() if value == 0]
-
-
-def test_macro_averages_refuse_z(labelled: Ranks) -> None:
-    measured = report(labelled, by="relation")
-    refusal(KeyError, r"macro\.zmr", measured.__getitem__, "macro.zmr")
-    refusal(KeyError, r"'macro\.mr': a .* is not of one group", measured.group_values, "macro.mr")
-    refusal(KeyError, "no side 'left'", measured.__getitem__, "macro.left.mr")
-    refusal(KeyError, "no side 'left'", measured.group_values, "left.mr")
-    refusal(KeyError, "no side 'left'", measured.group_tasks, "left")
-    refusal(KeyError, "no groups", report(labelled).group_tasks)
-
-
-def test_the_reports_of_groups(labelled: Ranks) -> None:
-    measured = report(labelled.with_weights([1, 2, 3, 4, 5]), by="relation", seed=3)
-    assert measured.by == "relation"
-    part = measured.groups["likes"]
-    assert part is measured.groups["likes"]
-    assert part.ranks == measured.ranks[[0, 2, 3]]
-    assert part["amri"] == report(part.ranks)["amri"]
-    assert part.seed == 3
-    assert part.summary.tasks == 3
-    assert measured.group_tasks("tail") == {"likes": 2, "knows": 1}
-    assert list(measured.groups) == ["likes", "knows"]
-    assert "2 groups" in repr(measured)
-    again = pickle.loads(pickle.dumps(measured))
-    assert again == measured
-    assert again["macro.random.mr"] == measured["macro.random.mr"]
-    assert measured != report(measured.ranks, by="side", seed=3)
-    assert measured != report(measured.ranks, seed=3)
 
 
 def test_weights_of_groups_may_differ_by_orders_of_magnitude() -> None:

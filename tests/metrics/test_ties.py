@@ -1,7 +1,11 @@
-"""Test means over the positions of ties: closed forms against sums term by term."""
+"""Test means over the places of ties, of one right answer, of several, and of hits among draws.
+
+Closed forms are held against sums term by term, for small ties and for huge ones.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -13,7 +17,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
+from oracles import metrics as oracle
+from oracles import retrieval as of_several
+from support.query_reports import query_report
 from truerank.metrics import ties
+from truerank.metrics.answer_metrics import (
+    discount_sums,
+    first_reciprocals,
+    hit_chances,
+    reciprocal_sums,
+)
+from truerank.metrics.chance_model import sampled_hit_moments
+
+# -- one right answer ------------------------------------------------------------------------------
 
 firsts = st.integers(1, 40) | st.integers(1, 10**4)
 sizes = st.integers(1, 12) | st.integers(1, 3000)
@@ -66,3 +83,128 @@ def test_published_values(data: Path) -> None:
             ("expected_log_rank", ties.mean_log(*tie)),
         ):
             assert got[0] == pytest.approx(float(record[name]), rel=1e-15, abs=0)
+
+
+# -- several right answers -------------------------------------------------------------------------
+
+SIZES = st.integers(0, 40) | st.integers(0, 3000)
+FAR = st.integers(0, 40) | st.integers(0, 3000) | st.integers(60_000, 70_000) | st.just(10**9)
+
+
+def columns(*values: int) -> list[np.ndarray]:
+    return [np.array([value]) for value in values]
+
+
+@given(FAR, SIZES)
+def test_sums_over_places(above: int, places: int) -> None:
+    found = [f(*columns(above, places))[0] for f in (reciprocal_sums, discount_sums)]
+    assert found == pytest.approx(of_several.sums(above, places), rel=1e-12)
+
+
+@given(FAR, st.integers(1, 30) | st.integers(1, 3000), st.data())
+def test_the_first_of_several_right_answers(above: int, tied: int, data: st.DataObject) -> None:
+    right = data.draw(st.integers(1, tied) | st.integers(1, min(tied, 8)))
+    within = data.draw(st.integers(0, tied + 1) | st.just(tied))
+    found = first_reciprocals(*columns(above, tied, right, within))
+    assert found[0] == pytest.approx(
+        of_several.first_reciprocal(above, tied, right, within), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("above", "right"), [(1, 3), (100, 10), (100, 2000), (9_000, 3), (9_000, 40), (50_000, 300)]
+)
+def test_the_first_of_several_in_a_long_tie(above: int, right: int) -> None:
+    """The recurrence of the tie and of its mirror, and terms: each is taken by some of these."""
+    found = first_reciprocals(*columns(above, 30_000, right, 30_000))
+    assert found[0] == pytest.approx(
+        of_several.first_reciprocal(above, 30_000, right, 30_000), rel=1e-12
+    )
+
+
+@given(st.integers(1, 30) | st.integers(1, 3000), st.data())
+def test_the_chance_of_a_hit(tied: int, data: st.DataObject) -> None:
+    right = data.draw(st.integers(1, tied))
+    within = data.draw(st.integers(0, tied))
+    found = hit_chances(*columns(tied, right, within))
+    assert found[0] == pytest.approx(of_several.hit_chance(tied, right, within), rel=1e-11)
+
+
+def test_a_tie_of_millions_takes_no_time_of_its_own() -> None:
+    tied = np.array([10**9, 10**9])
+    found = first_reciprocals(np.array([0, 100]), tied, np.array([10, 10]), tied)
+    # of a = 0: r / (t - r + 1) times the sum of 1 / i from r to t
+    expected = (
+        10 / (10**9 - 9) * (np.log(10**9) + np.euler_gamma - sum(1 / i for i in range(1, 10)))
+    )
+    assert found[0] == pytest.approx(expected, rel=1e-9)
+    assert 0 < found[1] < found[0]
+
+
+# -- hits among drawn negatives --------------------------------------------------------------------
+
+KINDS = ("optimistic", "realistic", "pessimistic", "expected")
+
+
+def share_of_draws(above: int, tied: int, size: int, k: int, negatives: int, kind: str) -> float:
+    """List all draws, and rank the true candidate (score 0) among each by the kind's rule."""
+    scores = np.repeat([1, 0, -1], [above, tied - 1, size - above - tied])
+    found = []
+    for drawn in itertools.combinations(scores.tolist(), min(negatives, size - 1)):
+        first = sum(score > 0 for score in drawn) + 1
+        last = sum(score >= 0 for score in drawn) + 1
+        positions = {
+            "optimistic": [first],
+            "realistic": [(first + last) / 2],
+            "pessimistic": [last],
+            "expected": range(first, last + 1),
+        }
+        found.append(np.mean([position <= k for position in positions[kind]]))
+    return float(np.mean(found))
+
+
+@given(st.data())
+def test_each_kind_is_the_mean_over_all_draws(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 11), "size")
+    above = data.draw(st.integers(0, size - 1), "above")
+    tied = data.draw(st.integers(1, size - above), "tied")
+    k = data.draw(st.integers(1, 5), "k")
+    negatives = data.draw(st.integers(1, 12), "negatives")
+    report = tr.report(tr.Ranks([above], [tied], [size]))
+    for kind in KINDS:
+        expected = share_of_draws(above, tied, size, k, negatives, kind)
+        found = report[f"{kind}.sampled_hits@{k}:{negatives}"]
+        assert found == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
+
+
+@given(st.integers(0, 400), st.integers(257, 400), st.integers(0, 600), st.integers(1, 30))
+def test_long_ties_have_a_closed_form(above: int, tied: int, below: int, k: int) -> None:
+    size = above + tied + below
+    for negatives in (1, 50, size - 2, 2 * size):
+        cutoff = (k, negatives)
+        found = ties.mean_drawn_hit_share(
+            np.array([above + 1.0]), np.array([tied]), np.array([size]), cutoff
+        )
+        positions = range(above + 1, above + tied + 1)
+        each = [float(oracle.drawn_middle(r - 1, 1, size, cutoff)) for r in positions]
+        assert found[0] == pytest.approx(math.fsum(each) / tied, rel=1e-11, abs=1e-13)
+
+
+def test_of_fewer_negatives_all_are_drawn() -> None:
+    counts = ([0, 3, 5], [1, 1, 1], [12, 9, 10])
+    of_queries = query_report(tr.Ranks(*counts, queries=["a", "b", "c"]))
+    for report in (tr.report(tr.Ranks(*counts)), of_queries):
+        assert report["sampled_hits@3:99"] == report["sampled_hits@3:11"] > 0  # all of each task
+        assert report[f"sampled_hits@{10**30}:{10**30}"] == pytest.approx(1, rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [4096, 14_541])
+def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
+    ranks = tr.Ranks(np.arange(size), np.ones(size, int), np.full(size, size))
+    for cutoff in ((10, 50), (1, 500), (3, size - 2)):
+        (mean,), (variance,) = sampled_hit_moments(np.array([size]), cutoff)
+        key = f"sampled_hits@{cutoff[0]}:{cutoff[1]}"
+        assert tr.report(ranks)[key] == pytest.approx(mean, rel=1e-12)
+        shares = tr.report(ranks, by=np.arange(size)).group_values(key)
+        values = np.array(list(shares.values()))
+        assert variance == pytest.approx(values.var(), rel=1e-9)
