@@ -113,12 +113,16 @@ class Given:
         made = self.side(side)
         among = self.candidates
         if isinstance(among, dict):
-            lists = lists_of(among[side])
-            return [set(lists[i]) for i in self.chosen]
+            among = among.get(side, among)
+        if isinstance(among, dict):
+            return [set(among.get(self.test[i][1], ())) for i in self.chosen]
         if isinstance(among, Sampled):
             if among.typed:
                 return made.typed
             among = among.among
+        elif isinstance(among, tuple):
+            lists = lists_of(among)
+            return [set(lists[i]) for i in self.chosen]
         if among == "typed":
             return made.typed
         every = set(range(self.columns(side)))
@@ -193,12 +197,13 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
 
 @st.composite
 def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: list[str]) -> Any:
-    """Draw the argument `candidates`: all, a name, a list, a sample, or a list for each triple."""
+    """Draw `candidates`: all, a name, a list, a sample, lists of triples or relations; by side."""
     last = {side: COLUMNS[side] - 1 for side in sides}
     names = list(splits)
+    forms = ["name", "sampled", "lists"]
     if "relation" not in sides:
         names.insert(0, "typed")
-    forms = ["name", "sampled", "lists"]
+        forms += ["relations", "sides"]
     if "relation" not in sides or len(sides) == 1:  # a list is of entities, or of relations
         forms.append("list")
     form = draw(st.sampled_from(forms))
@@ -220,7 +225,26 @@ def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: 
             indptr = np.cumsum([0, *map(len, lists)])
             by_side[side] = indptr, np.array(list(chain.from_iterable(lists)), np.int64)
         return by_side
+    if form == "relations":
+        return draw(lists_of_relations(test))
+    if form == "sides":
+        of_sides = {}
+        for side in sides:
+            of_sides[side] = draw(st.just("typed") | lists_of_relations(test))
+        return of_sides
     candidates = draw(st.lists(st.integers(0, min(last.values())), min_size=1))
     if draw(st.integers(0, 3)):  # all answers are among them
         candidates += [row[place] for row in test for place in places_of(sides)]
     return no_mask(candidates, min(last.values()) + 1)
+
+
+@st.composite
+def lists_of_relations(draw: st.DrawFn, test: Rows) -> dict[int, list[int]]:
+    """Draw candidates of some relations, which mostly have all answers of the test."""
+    answers: list[int] = []
+    relations = {draw(st.integers(0, RELATIONS - 1))}
+    if draw(st.integers(0, 3)):
+        answers = [row[place] for row in test for place in places_of(("tail",))]
+        relations |= {row[1] for row in test}
+    entities = st.lists(st.integers(0, ENTITIES - 1), min_size=1)
+    return {relation: draw(entities) + answers for relation in sorted(relations)}

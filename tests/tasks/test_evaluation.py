@@ -127,22 +127,6 @@ def test_lists_of_an_alignment(right: Any, left: Any) -> None:
     assert report.ranks.listed.all()
 
 
-ALIGNMENT_REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
-    ([["x"], ["y"]], {}, TypeError, r"left_to_right: expected \{left: \{right: score\}\}, or "),
-    ({"a": ["y"], "b": ["x"]}, None, TypeError, "right_to_left: expected lists for the side"),
-    ({"x": ["b"]}, {"x": ["b"], "y": ["a"]}, ValueError, "left_to_right: no query in common"),
-    (tr.TopK(np.array([[1]]), None), {}, ValueError, "expected 2 lists, one for each left entity"),
-]
-
-
-@pytest.mark.parametrize(("right", "left", "kind", "words"), ALIGNMENT_REFUSED)
-@pytest.mark.filterwarnings("ignore:right_to_left")
-def test_lists_of_an_alignment_that_are_refused(
-    right: Any, left: Any, kind: Any, words: str
-) -> None:
-    refusal(kind, words, alignment().evaluate_lists, right, left)
-
-
 def test_a_part_takes_lists_of_other_parts() -> None:
     lists = {("a", "r"): ["b"]}
     assert len(named()[[]].evaluate_lists(lists).ranks) == 0
@@ -152,55 +136,70 @@ def test_a_part_takes_lists_of_other_parts() -> None:
     assert not report.audit("unused lists")
 
 
-LISTS_REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-    ([["b"], ["a"]], {}, TypeError, r"tail: expected \{\(head, relation\): \{tail: score\}\}, or "),
-    ({"a": ["b"]}, {}, TypeError, r"tail: expected .*, got the key 'a'"),
-    ({("a", "r", "b"): ["b"]}, {}, TypeError, r"got the key \('a', 'r', 'b'\)"),
-    ({("a", "r"): ["b", "b"]}, {}, ValueError, r"the list of \('a', 'r'\) has 'b' twice"),
-    ({("c", "r"): ["b"]}, {}, ValueError, "no query in common: those of the task are"),
-    ({("a", "r"): ["d"], ("b", "r"): []}, {}, ValueError, "'d' .* none of the 3 entities"),
+def lists_of_tails(lists: Any, **options: Any) -> Any:
+    return named().evaluate_lists(lists, **options)
+
+
+def rows_of(queries: Any, height: int = 2) -> Any:
+    return two().evaluate_scores(np.eye(2)[:height], row_queries=queries)
+
+
+BOTH = {("a", "r"): ["b"], ("b", "r"): ["a"]}
+KEYED = {"row_queries": {"tail": list(BOTH)}}
+WHOLE = {"x": ["b"], "y": ["a"]}
+T = TypeError
+V = ValueError
+REFUSED: list[tuple[type[Exception], str, Any]] = [
     (
-        {("a", "r"): ["b"], ("b", "r"): ["a"]},
-        {"row_queries": {"tail": [("a", "r"), ("b", "r")]}},
-        TypeError,
-        "row_queries: expected keys of sides whose lists are a TopK",
+        T,
+        r"tail: expected \{\(head, relation\): \{tail: score\}\}, or ",
+        lambda: lists_of_tails([["b"]]),
     ),
-    (pd.DataFrame({"head": ["a"], "tail": ["b"]}), {}, ValueError, "columns head, relation, tail"),
+    (T, "tail: ", lambda: lists_of_tails({"a": ["b"]})),
+    (T, "tail: ", lambda: lists_of_tails({("a", "r", "b"): ["b"]})),
+    (
+        V,
+        r"tail: .*the list of \('a', 'r'\) has 'b' twice",
+        lambda: lists_of_tails({("a", "r"): ["b", "b"]}),
+    ),
+    (V, "tail: no query in common", lambda: lists_of_tails({("c", "r"): ["b"]})),
+    (V, "tail: .*'d'", lambda: lists_of_tails(BOTH | {("a", "r"): ["d"]})),
+    (V, "tail: ", lambda: lists_of_tails(pd.DataFrame({"head": ["a"], "tail": ["b"]}))),
+    (T, "row_queries: ", lambda: lists_of_tails(BOTH, **KEYED)),
+    (
+        T,
+        r"left_to_right: expected \{left: \{right: score\}\}, or ",
+        lambda: alignment().evaluate_lists([["x"]], WHOLE),
+    ),
+    (T, "right_to_left: ", lambda: alignment().evaluate_lists({"a": ["y"], "b": ["x"]}, None)),
+    (V, "left_to_right: no query in common", lambda: alignment().evaluate_lists(WHOLE, WHOLE)),
+    (V, "left_to_right: ", lambda: alignment().evaluate_lists(tr.TopK([[1]], None), WHOLE)),
+    (V, "row_queries: tail: ", lambda: rows_of({"tail": FIRST[:1]}, 1)),
+    (V, "row_queries: tail: ", lambda: rows_of({"tail": [*FIRST, (0, 0)]})),
+    (T, "row_queries: tail: ", lambda: rows_of({"tail": [[0, 0], [1, 0]]})),
+    (V, "row_queries: tail: ", lambda: rows_of({"tail": [(0, 0, 1)] * 2})),
+    (T, "row_queries: tail: ", lambda: rows_of({"tail": [("a", 0), ("b", 0)]})),
+    (T, "row_queries: ", lambda: rows_of({"head": FIRST})),
+    (T, "row_queries: ", lambda: rows_of(FIRST)),
+    (V, "tail: ", lambda: rows_of({"tail": [*FIRST, (7, 0)]})),
+    (
+        V,
+        "row_queries: tail: .*these are positions",
+        lambda: PERMUTED.evaluate_scores(np.eye(2), row_queries={"tail": PERMUTED.tail.queries}),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("lists", "options", "kind", "words"), LISTS_REFUSED)
-def test_lists_that_do_not_say_whose_they_are_are_refused(
-    lists: Any, options: Any, kind: Any, words: str
+@pytest.mark.parametrize(("kind", "argument", "call"), REFUSED)
+def test_what_does_not_say_whose_it_is_is_refused(
+    kind: type[Exception], argument: str, call: Any
 ) -> None:
-    refusal(kind, words, named().evaluate_lists, lists, **options)
+    refusal(kind, f"^{argument}", call)
 
 
-REFUSED: list[tuple[Any, type[Exception], str]] = [
-    ({"tail": [(0, 0)]}, ValueError, r"row_queries: tail: 1 of 2 queries of the task have no row"),
-    ({"tail": [*FIRST, (0, 0)]}, ValueError, r"row_queries: tail: .*got \(0, 0\) in several rows"),
-    ({"tail": [[0, 0], [1, 0]]}, TypeError, r"row_queries: tail: expected rows \[\(head, relation"),
-    ({"tail": [(0, 0, 1)] * 2}, ValueError, r"row_queries: tail: expected 2 columns"),
-    ({"tail": [("a", 0), ("b", 0)]}, TypeError, "row_queries: tail: .*entities=2 gives no labels"),
-    ({"head": FIRST}, TypeError, r"row_queries: expected \{\"tail\": keys\}, by sides"),
-    (FIRST, TypeError, r"row_queries: expected \{\"tail\": keys\}, by sides"),
-    (
-        {"tail": [*FIRST, (7, 0)]},
-        ValueError,
-        r"tail: .*\(3, 2\), a row for each key of row_queries",
-    ),
-]
-
-
-@pytest.mark.parametrize(("row_queries", "kind", "words"), REFUSED)
-def test_keys_that_do_not_fit_are_refused(row_queries: Any, kind: Any, words: str) -> None:
-    scores = [[1, 9], [9, 1]]
-    refusal(kind, words, two().evaluate_scores, scores, row_queries=row_queries)
-
-
-def test_the_former_unique_is_refused_with_what_replaces_it() -> None:
-    words = "unique: unexpected keyword argument; known are tail, head, relation, row_queries"
-    refusal(TypeError, words, two().evaluate_scores, [[9, 1], [1, 9]], unique=True)
+def test_keys_are_labels_where_ints_are() -> None:
+    of_labels = {"tail": [(0, 0), (1, 0)]}
+    assert PERMUTED.evaluate_scores([[9, 1], [1, 9]], row_queries=of_labels)["mrr"] == 1
 
 
 INF = np.inf
@@ -230,17 +229,3 @@ def test_rows_of_a_query_that_differ_elsewhere_are_warned_of(candidates: Any) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert task.evaluate_scores(scores)["mrr"] == 1
-
-
-def test_positions_are_no_keys_where_ints_are_labels() -> None:
-    scores = [[1, 9], [9, 1]]
-    keys = {"tail": PERMUTED.tail.queries}
-    refusal(
-        ValueError,
-        "these are positions, as task.tail.queries",
-        PERMUTED.evaluate_scores,
-        scores,
-        row_queries=keys,
-    )
-    of_labels = {"tail": [(0, 0), (1, 0)]}
-    assert PERMUTED.evaluate_scores([[9, 1], [1, 9]], row_queries=of_labels)["mrr"] == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,10 @@ import truerank as tr
 from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
+from support.refusals import refusal
 from truerank.link_prediction import Sampled, Task
-from truerank.records.vocabularies import Vocabulary
 from truerank.tasks import evaluation
-from truerank.tasks.evaluation import evaluate
 from truerank.tasks.side import Side
-from truerank.tasks.task import Task as BaseTask
 
 # of duplicates, of leaks, and of rows of one query
 SAID = "test. |.* a query has other scores"
@@ -31,16 +29,21 @@ Array = npt.NDArray[Any]
 Counts = list[list[int]]
 
 
+def counted(given: Given, side: Side) -> Iterator[tuple[int, int, set[int], set[int]]]:
+    """Yield of each task its row, target, candidates, and what is left out of them."""
+    pools = given.pool(side.name)
+    if isinstance(given.candidates, Sampled):
+        pools = list(map(set, lists_of(side.candidates)))
+    columns = side.units.tolist(), side.targets.tolist(), pools, given.left_out(side.name)
+    return zip(*columns, strict=True)
+
+
 def expected_counts(given: Given, task: Task, tables: dict[str, Array]) -> Counts:
     """Count above, tied and candidates by definition, with a row of scores per test triple."""
     found = []
-    for side, tasks in task.sides.items():
-        pools = given.pool(side)
-        if isinstance(given.candidates, Sampled):
-            pools = list(map(set, lists_of(tasks.candidates)))
-        rows = tables[side][tasks.units].tolist()
-        columns = rows, tasks.targets.tolist(), pools, given.left_out(side)
-        found += [oracle.rank(*column) for column in zip(*columns, strict=True)]
+    for name, side in task.sides.items():
+        for row, *task_of_row in counted(given, side):
+            found.append(oracle.rank(tables[name][row].tolist(), *task_of_row))
     return found
 
 
@@ -110,7 +113,13 @@ def test_every_way_gives_the_counts_of_the_definition(
     named |= {"category", "degree", "head_degree", "tail_degree"}
     assert set(ranks.labels) == named
     keys = {name: side.queries for name, side in task.sides.items()}
+    others_are_nan = {name: np.full_like(table, np.nan) for name, table in rows.items()}
+    for name, side in task.sides.items():
+        for row, target, pool, left_out in counted(given, side):
+            columns = sorted((pool - left_out) | {target})
+            others_are_nan[name][row, columns] = rows[name][row, columns]
     for other in (
+        task.evaluate_scores(**others_are_nan),
         task.evaluate_scores(**tables, row_queries=keys),
         task.evaluate(**{side: scorer(side) for side in tables}, batch_size=batch_size),
         evaluated(task, rows),
@@ -125,6 +134,44 @@ def test_every_way_gives_the_counts_of_the_definition(
 def bare(report: tr.Report) -> tr.Ranks:
     """Return ranks without the fields that depend on how they were made."""
     return report.ranks.with_protocol(similarity=None, files=())
+
+
+@given(ANSWERED, st.booleans(), st.data())
+@examples(80)
+def test_lists_give_the_counts_of_the_definition(
+    given: Given, has_scores: bool, data: st.DataObject
+) -> None:
+    """What is not listed is tied below; only candidates, and known answers, may be listed."""
+    task = Task(**given.arguments)
+    rows = {}
+    lists = {}
+    has_others = False
+    for name, side in task.sides.items():
+        rows[name] = np.full((task.height, side.n_candidates), -np.inf)
+        ids = np.full((task.height, 4), -1)
+        scores = np.zeros((task.height, 4))
+        answers = given.side(name)
+        for i, (row, _, pool, left_out) in enumerate(counted(given, side)):
+            listed = data.draw(
+                st.lists(st.integers(0, side.n_candidates - 1), unique=True, max_size=4)
+            )
+            tasks = zip(answers.queries, answers.targets, strict=True)
+            right = {target for query, target in tasks if query == answers.queries[i]}
+            has_others |= not set(listed) <= pool | left_out | right
+            size = len(listed)
+            ids[row, :size] = listed
+            scores[row, :size] = range(size, 0, -1)
+            if has_scores:
+                scores[row, :size] = data.draw(
+                    st.lists(st.integers(0, 2), min_size=size, max_size=size)
+                )
+            rows[name][row, listed] = scores[row, :size]
+        lists[name] = tr.TopK(ids, scores if has_scores else None)
+    if has_others:
+        refusal(ValueError, "candidates of the query", task.evaluate_lists, **lists)
+        return
+    report = task.evaluate_lists(**lists, order="descending")
+    assert counts_of(report) == expected_counts(given, task, rows)
 
 
 @given(ANSWERED, st.data())
@@ -237,24 +284,14 @@ def test_bias_may_differ_by_side(small: Task) -> None:
     assert np.array_equal(report.ranks.above, small.evaluate_scores(**scores).ranks.above)
 
 
-@pytest.mark.parametrize("filter", ["query", "none"])
-def test_lists_of_all_candidates_count_as_scores(filter: str) -> None:
-    task = Task(TEST, {"train": [(0, 0, 3)]}, entities=5, relations=2, filter=filter)
+def test_lists_of_all_candidates_count_as_scores(small: Task) -> None:
     entities = np.random.default_rng(0).integers(-3, 4, (5, 3)).astype(np.float32)
     rows = entities[[3, 1, 0, 2]]
-    expected = task.evaluate_scores(rows @ entities.T, head=rows @ entities.T)
+    expected = small.evaluate_scores(rows @ entities.T, head=rows @ entities.T)
     top = tr.topk_embeddings(rows, entities, 5, similarity="dot")
-    found = task.evaluate_lists(top, head=top)
-    for name in ("above", "tied", "candidates"):
-        assert np.array_equal(getattr(found.ranks, name), getattr(expected.ranks, name))
-    two = task.evaluate_lists(tr.TopK(top.ids[:, :2], None), head=top)
-    assert (two.ranks.optimistic <= expected.ranks.pessimistic).all()
-    with pytest.raises(
-        tr.InputValueError, match="head: expected 3 lists, one for each key of row_"
-    ):
-        task.evaluate_lists(top, head=top, row_queries={"head": task.head.queries})
-    with pytest.raises(tr.InputValueError, match="head: expected candidates of the query of each"):
-        Task(TEST, entities=5, candidates=[0, 1, 2, 3]).evaluate_lists(top, head=top)
+    assert counts_of(small.evaluate_lists(top, head=top)) == counts_of(expected)
+    words = "^head: expected 3 lists, one for each key of row_"
+    refusal(ValueError, words, small.evaluate_lists, top, head=top, **ROWS)
 
 
 def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
@@ -272,44 +309,17 @@ def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
         assert small.evaluate(scorer, head=scorer, batch_size=1).ranks == expected.ranks
 
 
-def test_no_tasks_make_an_empty_report() -> None:
-    nothing = np.zeros(0, np.int64)
-    side = Side("tail", 3, np.zeros((0, 2), np.int64), nothing, nothing, nothing)
-    roles = {"tail": ("head", "relation", "tail")}
-    names = {"tail": Vocabulary(3, None)}
-    task = BaseTask(
-        {"tail": side},
-        roles=roles,
-        names=names,
-        protocol=tr.Protocol(),
-        facts=[],
-        known="",
-        test_rows=nothing,
-        height=0,
-        findings=(),
-    )
-    for what, value, options in (
-        ("a callable", never, {}),
-        ("a callable", never, {"nan": "omit"}),
-        ("scores", np.zeros((0, 3)), {"audit": True}),
-    ):
-        assert len(evaluate(task, what, {"tail": value}, options).ranks) == 0
+def test_no_tasks_make_an_empty_report(small: Task) -> None:
+    assert len(small[[]].evaluate(never, head=never, nan="omit").ranks) == 0
+    assert len(small[[]].evaluate_scores(WIDE[:0], head=WIDE[:0], audit=True).ranks) == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------
 
-SHAPES = ((4, 5), (4, 4), (3, 5), (5, 5), (1, 5))
-WIDE, NARROW, SHORT, SQUARE, REUSED = map(np.zeros, SHAPES)
+WIDE = np.zeros((4, 5))
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
 MUTE = type("Mute", (), {"__str__": None})()
-NAN_MESSAGE = "tail: query 2: a score at row 0, column 2 is NaN"
-NO_NUMBER = np.where(np.arange(20).reshape(4, 5) == 15, np.nan, 0.0)
-
-
-ROWS = {"row_queries": {"head": [(0, 1), (0, 2), (1, 0)]}}
-HEAD_NAN = r"head: (a|the true) score at row 3, column \d is NaN, which nan="
-NO_SIDE = r"bias: expected sides of the task \(head, tail\), got 'tails'"
-HEAD_BIAS = r"bias: expected 5 numbers, one for each entity, got shape \(4, 5\)"
+NAN_AT = "a score at row 0, column 2 is NaN"
 
 
 def never(queries: Array) -> Array:
@@ -320,63 +330,61 @@ def blank(queries: Array) -> Array:
     return np.zeros((len(queries), 5))
 
 
-CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
-    ("scores", (WIDE,), {}, TypeError, "head: .* or a task without it: "),
-    ("scores", (WIDE, WIDE), {"relation": WIDE}, TypeError, "relation: expected None"),
-    ("scores", (WIDE, NARROW), {}, ValueError, r"head: expected .* \(4, 5\).* got \(4, 4\)"),
-    ("scores", (SHORT, WIDE), {}, ValueError, r"tail: .*\(4, 5\), a row for each query of"),
-    ("scores", (WIDE, WIDE), ROWS, ValueError, r"head: .*\(3, 5\), a row for each key of row_"),
-    ("scores", (WIDE, NAN), {}, ValueError, "head: a score at row 1, column 2 is NaN"),
-    ("scores", (WIDE, WIDE), {"dtype": MUTE}, TypeError, "dtype: expected one of"),
-    ("scores", (WIDE, WIDE.astype("c8")), {}, TypeError, "head: expected one of float16"),
-    ("embeddings", (WIDE, WIDE), {}, TypeError, "entities: expected vectors for the side"),
-    ("embeddings", (WIDE, None, WIDE), {}, TypeError, "head: expected vectors for"),
-    ("embeddings", (WIDE, WIDE, WIDE), {}, ValueError, r"entities: .*\(5, d\).* got \(4, 5\)"),
-    ("embeddings", (WIDE, SHORT, SHORT), {}, ValueError, r"head: .*\(4, d\).*\(3, 5\)"),
-    ("embeddings", (WIDE, WIDE[0], WIDE), {}, ValueError, r"head: .*got \(5,\)"),
-    ("embeddings", (WIDE, "none.npy", WIDE), {}, FileNotFoundError, r"none\.npy"),
-    ("embeddings", (WIDE, WIDE, WIDE), {"relations": WIDE}, TypeError, "relations: expected None"),
-    ("callables", (len,), {}, TypeError, "head: expected a callable for the side 'head'"),
-    ("callables", (lambda q: WIDE, blank), {}, ValueError, r"tail: .*\(3, 5\), .* got \(4, 5\)"),
-    ("callables", (lambda q: None, blank), {}, TypeError, "tail: expected an array, tensor"),
-    ("callables", (lambda q: REUSED, blank), {"batch_size": 1}, ValueError, "tail: .* memory"),
-    ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
-    ("embeddings", (WIDE, NO_NUMBER, SQUARE), {}, ValueError, HEAD_NAN),
-    ("embeddings", (WIDE, WIDE, SQUARE), {"bias": {"tails": WIDE[0]}}, ValueError, NO_SIDE),
-    ("embeddings", (WIDE, WIDE, SQUARE), {"bias": {"head": WIDE}}, ValueError, HEAD_BIAS),
-    ("scores", (WIDE, "none.npy"), {"progress": 3}, TypeError, "progress: expected a callable"),
-    ("callables", (lambda q: NAN[q[:, 0] // 2], blank), {}, ValueError, "tail: queries 0 to 2: a"),
-    ("callables", (never, never), {"order": "up"}, ValueError, "order: expected one of desc"),
-    ("callables", (never, never), {"nan": "no"}, ValueError, "nan: expected one of raise"),
-    ("callables", (never, never), {"threads": 0}, ValueError, "threads: expected an integer >= 1"),
-    ("callables", (blank, blank), {"batch_size": 0}, ValueError, "batch_size: expected an int"),
+def second_is_nan(queries: Array) -> Array:
+    return NAN[queries[:, 0] - 2]
+
+
+def first_are_nan(queries: Array) -> Array:
+    return NAN[queries[:, 0] // 2]
+
+
+V = ValueError
+T = TypeError
+TWO: dict[str, Any] = {"tail": WIDE, "head": WIDE}
+VECTORS = TWO | {"entities": np.zeros((5, 5))}
+ROWS: dict[str, Any] = {"row_queries": {"head": [(0, 1), (0, 2), (1, 0)]}}
+# What does not fit, by the word behind evaluate_; of callables it is `evaluate`.
+CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
+    (T, "head", "scores", {"tail": WIDE}),
+    (T, "relation", "scores", TWO | {"relation": WIDE}),
+    (V, "head", "scores", TWO | {"head": WIDE[:, 1:]}),
+    (V, "tail", "scores", TWO | {"tail": WIDE[1:]}),
+    (V, "head", "scores", TWO | ROWS),
+    (V, "head: a score at row 1, column 2 is NaN", "scores", TWO | {"head": NAN}),
+    (T, "dtype", "scores", TWO | {"dtype": MUTE}),
+    (T, "head", "scores", TWO | {"head": WIDE.astype("c8")}),
+    (T, "progress", "scores", {"tail": WIDE, "head": "none.npy", "progress": 3}),
+    (T, "entities", "embeddings", TWO),
+    (T, "head", "embeddings", VECTORS | {"head": None}),
+    (V, "entities", "embeddings", VECTORS | {"entities": WIDE}),
+    (V, "head", "embeddings", VECTORS | {"head": WIDE[1:]}),
+    (V, "head", "embeddings", VECTORS | {"head": WIDE[0]}),
+    (T, "relations", "embeddings", VECTORS | {"relations": WIDE}),
+    (V, r"head: a score at row 1, column \d is NaN", "embeddings", VECTORS | {"head": NAN}),
+    (V, "bias", "embeddings", VECTORS | {"bias": {"tails": WIDE[0]}}),
+    (V, "bias", "embeddings", VECTORS | {"bias": {"head": WIDE}}),
+    (T, "head", "", {"tail": len}),
+    (V, "tail", "", {"tail": lambda q: WIDE, "head": blank}),
+    (T, "tail", "", {"tail": lambda q: None, "head": blank}),
+    (V, "tail: .* memory", "", {"tail": lambda q: WIDE[:1], "head": blank, "batch_size": 1}),
+    (V, f"tail: query 2: {NAN_AT}", "", {"tail": second_is_nan, "head": blank, "batch_size": 2}),
+    (V, "tail: queries 0 to 2: a", "", {"tail": first_are_nan, "head": blank}),
+    (V, "order", "", {"tail": never, "head": never, "order": "up"}),
+    (V, "batch_size", "", {"tail": blank, "head": blank, "batch_size": 0}),
 ]
 
 
 def test_sides_are_told_apart_by_name(small: Task) -> None:
     """A triple has its head first, a task asks for its tail first: neither order is guessed."""
-    for method in (small.evaluate, small.evaluate_scores, small.evaluate_lists):
+    methods = small.evaluate, small.evaluate_scores, small.evaluate_lists, small.evaluate_embeddings
+    for method in methods:
         with pytest.raises(TypeError, match="from 1 to 2 positional arguments"):
-            method(WIDE, WIDE)
-    with pytest.raises(TypeError, match="from 1 to 2 positional arguments"):
-        small.evaluate_embeddings(WIDE, WIDE, SQUARE)
+            method(WIDE, WIDE)  # type: ignore[call-arg, arg-type]
 
 
-@pytest.mark.parametrize(("method", "values", "keywords", "kind", "message"), CASES)
+@pytest.mark.parametrize(("kind", "argument", "what", "values"), CASES)
 def test_what_does_not_fit_is_refused_by_name(
-    small: Task,
-    method: str,
-    values: tuple[Any, ...],
-    keywords: dict[str, Any],
-    kind: type[Exception],
-    message: str,
+    small: Task, kind: type[Exception], argument: str, what: str, values: dict[str, Any]
 ) -> None:
-    methods = {
-        "scores": small.evaluate_scores,
-        "embeddings": small.evaluate_embeddings,
-        "callables": small.evaluate,
-    }
-    if kind is not FileNotFoundError:
-        message = f"^{message}"
-    with pytest.raises(kind, match=message):
-        methods[method](**dict(zip(("tail", "head", "entities"), values, strict=False)), **keywords)
+    method = getattr(small, f"evaluate_{what}".rstrip("_"))
+    refusal(kind, f"^{argument}", method, **values)
