@@ -172,11 +172,6 @@ def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
         tr.rank(SCORES, TARGETS, progress=True)
 
 
-@pytest.mark.parametrize("value", [1, "yes", [print]])
-def test_what_is_no_progress(value: object) -> None:
-    refusal(TypeError, "^progress: .* or a bool, got ", tr.rank, SCORES, TARGETS, progress=value)
-
-
 def test_a_bar_goes_on_from_a_checkpoint(drawn: Callable[[], str]) -> None:
     bar = as_listener(True)
     assert bar is not None

@@ -22,20 +22,13 @@ FILTER = [RNG.integers(0, 90, 5).tolist() for _ in range(60)]
 STARTS = range(0, 60, 7)
 
 
-def same(got: tr.Ranks, expected: tr.Ranks) -> bool:
-    return got == expected and got.protocol == expected.protocol
-
-
-@pytest.mark.parametrize(("audit", "order"), [(False, "descending"), (True, "ascending")])
-@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray])
-def test_blocks_are_the_whole(audit: bool, order: str, layout: Any) -> None:
-    rules: dict[str, Any] = {"audit": audit, "order": order}
-    scores = layout(SCORES)
-    blocks = ((scores[s : s + 7], TARGETS[s : s + 7]) for s in STARTS)
-    assert same(ranks_of_blocks(blocks, **rules), tr.rank(SCORES, TARGETS, **rules))
-    filtered = [(scores[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in STARTS]
+@pytest.mark.parametrize("rules", [{}, {"audit": True, "order": "ascending"}])
+def test_blocks_are_the_whole(rules: dict[str, Any]) -> None:
+    blocks = [(SCORES[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in STARTS]
+    ranks = ranks_of_blocks(blocks, **rules)
     expected = tr.rank(SCORES, TARGETS, filter=FILTER, **rules)
-    assert same(ranks_of_blocks(filtered, **rules), expected)
+    assert ranks == expected
+    assert ranks.protocol == expected.protocol
 
 
 def test_scores_may_not_be_filled_again() -> None:
@@ -64,26 +57,20 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
         yield SCORES[30:], TARGETS[30:]
 
     monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
-    assert same(ranks_of_blocks(blocks()), rank(SCORES, TARGETS))
+    assert ranks_of_blocks(blocks()) == rank(SCORES, TARGETS)
 
 
-ONE = (SCORES, TARGETS)
-OTHER = SCORES.copy()
-REFUSED: list[tuple[type[Exception], str, Any]] = [
-    (tr.InputValueError, "block 1", [ONE, (SCORES[:3], [0, 1])]),
-    (tr.InputValueError, "block 1: targets", [ONE, (OTHER, TARGETS + 90)]),
-    (tr.InputValueError, "another protocol: filter", [ONE, (OTHER, TARGETS, FILTER)]),
-]
+def test_errors_name_the_block_or_come_as_they_are() -> None:
+    one = (SCORES, TARGETS)
+    wrong: list[tuple[str, Any]] = [
+        ("block 1: targets", (SCORES.copy(), TARGETS + 90)),
+        ("protocol: filter", (SCORES.copy(), TARGETS, FILTER)),
+    ]
+    for words, other in wrong:
+        refusal(tr.InputValueError, words, ranks_of_blocks, [one, other])
 
-
-@pytest.mark.parametrize(("kind", "words", "blocks"), REFUSED)
-def test_blocks_that_do_not_fit(kind: type[Exception], words: str, blocks: Any) -> None:
-    refusal(kind, words, ranks_of_blocks, blocks)
-
-
-def test_what_the_producer_raises_comes_as_it_is() -> None:
     def blocks() -> Iterator[tuple[Any, Any]]:
-        yield SCORES, TARGETS
+        yield one
         raise LookupError("no more")
 
     refusal(LookupError, "no more", ranks_of_blocks, blocks())
