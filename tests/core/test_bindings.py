@@ -295,8 +295,7 @@ except ImportError as error:
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="modules of CPython")
-@pytest.mark.parametrize("order", ["first", "after"])
-@pytest.mark.parametrize("kind", ["isolated", "legacy"])
+@pytest.mark.parametrize(("kind", "order"), [("isolated", "first"), ("legacy", "after")])
 def test_a_subinterpreter_is_refused(run_python: Run, kind: str, order: str) -> None:
     """pybind11 would wait for ever for the lock of the main interpreter; numpy may be first."""
     message = run_python(SUBINTERPRETER, kind, order, timeout=20)

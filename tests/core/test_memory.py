@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.environment import Run
 from support.problems import DTYPES, Array, pool
-
-Run = Callable[..., str]
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
 
@@ -103,32 +101,25 @@ path = sys.argv[1]
 tr.rank(np.zeros((2, 3)), 0)  # the first call sets things up once
 """
 
-MAPS = {
-    "float32": "np.memmap(path, '<f4', 'r', shape=(100, 750_000))",
-    "Fortran": "np.memmap(path, '<f4', 'r', shape=(5_000, 15_000), order='F')",
-    "float16": "np.memmap(path, '<f2', 'r', shape=(100, 1_500_000))",
-    "bfloat16": "np.memmap(path, 'V2', 'r', shape=(100, 1_500_000))",
-    "byte-swapped": "np.memmap(path, '>f4', 'r', shape=(100, 750_000))",
-    "unaligned": "np.memmap(path, '<f4', 'r', offset=1, shape=(100, 749_999))",
-    "sliced": "np.memmap(path, '<f4', 'r', shape=(100, 750_000))[::-1, ::-2]",
-    "one row": "np.memmap(path, '<f4', 'r', shape=(75_000_000,))[np.newaxis]",
-    "one row of bytes": "np.memmap(path, 'i1', 'r', shape=(300_000_000,))[np.newaxis]",
-    "tall": "np.memmap(path, '<f4', 'r', shape=(750_000, 100))",
-    "tall byte-swapped Fortran": "np.memmap(path, '>f4', 'r', shape=(750_000, 100), order='F')",
-    "doubles": "np.memmap(path, '<f8', 'r', shape=(50, 750_000))",
-}
-
-
-CALLS = {
-    "plain": "",
-    "tasks": "rows=np.repeat(np.arange(min(100, len(scores))), 5),",
-    "filter": "filter=([0, 3_000], np.arange(3_000) * 5, np.zeros(len(scores), int)),",
-    "candidates": "candidates=np.arange(0, min(750_000, scores.shape[1]), 3),",
-    "audit": "audit=True, nan='worst',",
-}
-# Every map in a plain call, and one map of each kind in every call.
-PEAKS = [(name, "plain") for name in MAPS]
-PEAKS += [(name, call) for name in ("float32", "Fortran", "one row", "sliced") for call in CALLS]
+# Every map in a plain call, and some in calls of other paths.
+PLAIN = "tr.rank(scores, 0, dtype=dtype)"
+PEAKS = [
+    ("np.memmap(path, '<f4', 'r', shape=(100, 750_000))", PLAIN),
+    ("np.memmap(path, '<f4', 'r', shape=(5_000, 15_000), order='F')", PLAIN),
+    ("np.memmap(path, 'V2', 'r', shape=(100, 1_500_000))", PLAIN),
+    ("np.memmap(path, '>f4', 'r', shape=(100, 750_000))", PLAIN),
+    ("np.memmap(path, '<f4', 'r', offset=1, shape=(100, 749_999))", PLAIN),
+    ("np.memmap(path, '<f4', 'r', shape=(100, 750_000))[::-1, ::-2]", PLAIN),
+    ("np.memmap(path, 'i1', 'r', shape=(300_000_000,))[np.newaxis]", PLAIN),
+    ("np.memmap(path, '>f4', 'r', shape=(750_000, 100), order='F')", PLAIN),
+]
+CALLS = [
+    "rows=np.repeat(np.arange(min(100, len(scores))), 5)",
+    "filter=([0, 3_000], np.arange(3_000) * 5, np.zeros(len(scores), int))",
+    "candidates=np.arange(0, min(750_000, scores.shape[1]), 3)",
+    "audit=True, nan='worst'",
+]
+PEAKS += [(PEAKS[i][0], f"tr.rank(scores, 0, {call})") for i in (0, 1, 5) for call in CALLS]
 
 
 @linux
@@ -140,20 +131,18 @@ def test_peak_memory(run_python: Run, sanitized: bool, tmp_path: Path) -> None:
         file.truncate(300_000_004)  # of zeros that take no space on disk
     script = "".join(
         f"""
-scores = {MAPS[name]}
+scores = {scores}
 dtype = "bfloat16" if scores.dtype.kind == "V" else None
 result = []
-used = peak(lambda: result.append(tr.rank(scores, 0, {CALLS[call]} dtype=dtype)))
+print(peak(lambda: result.append({call})))
 assert result[0].above.max() == 0
 assert result[0].tied.max() <= scores.shape[1]
-print("{name}, {call}: ", used)
 """
-        for name, call in dict.fromkeys(PEAKS)
+        for scores, call in PEAKS
     )
     lines = run_python(PEAK + script, path, timeout=300).splitlines()
-    found = dict(line.split(":") for line in lines)
-    assert len(found) == len(set(PEAKS))
-    assert {call: used for call, used in found.items() if float(used) >= 50} == {}
+    peaks = zip(PEAKS, map(float, lines), strict=True)
+    assert [(call, used) for call, used in peaks if used >= 50] == []
 
 
 @linux

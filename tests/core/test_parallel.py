@@ -6,7 +6,6 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.environment import Run
 from support.outcomes import check
 from support.problems import Array
 from truerank import _core
 
 pytestmark = pytest.mark.threads
-
-Run = Callable[..., str]
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
 
@@ -225,44 +223,27 @@ def test_fork(run_python: Run, script: str) -> None:
 
 # --- how many threads
 
-
-def test_default_threads() -> None:
-    assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
-
-
 DEFAULT = "from truerank import _core; print(_core.default_threads())"
 
 
-def count_processors() -> int | None:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
-
-
-several_processors = pytest.mark.skipif(count_processors() == 1, reason="needs two processors")
-
-
-@several_processors
-def test_omp_num_threads(run_python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has an effect without OpenMP, too; what has no meaning has none."""
-    for value, threads in (("1", 1), (" 2 ", 2), ("2,1", 2)):
-        assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
+def test_how_many_threads_the_processors_and_the_environment_ask_for(
+    run_python: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OMP_NUM_THREADS has an effect without OpenMP, too; what has no meaning has none."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    everything = int(run_python(DEFAULT))
+    assert 1 <= everything <= max(1, os.cpu_count() or 1)
+    if everything > 1:
+        for value, threads in (("1", 1), (" 2 ", 2), ("2,1", 2)):
+            assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
+    if hasattr(os, "sched_setaffinity"):
+        pin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        assert int(run_python(pin + DEFAULT)) == 1
     runtime = "print(any('libomp' in line for line in open('/proc/self/maps')))"
     if os.path.exists("/proc/self/maps") and run_python(f"{DEFAULT}; {runtime}").endswith("True\n"):
         pytest.skip("LLVM's OpenMP ends the process for some of the others")
-    everything = int(run_python(DEFAULT))
-    assert everything > 1
     for value in ("", "0", "-1", "1x", "99999999999999999999"):
         assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == everything
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity masks")
-def test_affinity(run_python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    pin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-    assert int(run_python(pin + DEFAULT)) == 1
 
 
 # How many threads the process has beside those that it had before, at most, while it counts. A

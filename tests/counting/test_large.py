@@ -134,15 +134,9 @@ def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
     rows = [0] * len(targets)
     check(scores, targets, rows=rows, order=order, nan="worst", audit=True)
     check(scores, targets, rows=rows, order=order)
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        numbers = np.flatnonzero(~np.isnan(scores[0]))
-    check(scores, numbers[::64].tolist(), rows=rows[: len(numbers[::64])], nan="omit")
-    kept = scores[:, numbers]
-    targets = list(range(0, len(numbers), 64))
-    check(kept, targets, rows=[0] * len(targets), order=order)
     # One task per row takes another path through the code than a thousand tasks on one row.
     for target in targets[::20]:
-        check(scores, int(numbers[target]), nan="worst", order=order)
+        check(scores, target, nan="worst", order=order)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])

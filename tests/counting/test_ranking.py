@@ -94,31 +94,6 @@ def test_counts_by_hand(name: str) -> None:
 
 
 @pytest.mark.smoke
-def test_a_nan_truth_that_the_filter_lists_with_other_tasks_of_its_row() -> None:
-    given: dict[str, Any] = {"rows": [0, 0, 0], "filter": [[0, 1, 4]] * 3}
-    scores = np.array([ROW], np.float32)
-    ranks = tr.rank(scores, [1, 1, 0], nan="worst", **given)
-    assert counts(ranks) == [(3, 1, 4), (3, 1, 4), (1, 2, 4)]
-    for rule in ("raise", "omit"):
-        given |= {"nan": rule}
-        refusal(ValueError, "row 0, column 1.*NaN", tr.rank, scores, [1, 1, 0], **given)
-
-
-@pytest.mark.smoke
-@pytest.mark.parametrize("columns", [12, 13, 25, 60, 61, 121])
-@pytest.mark.parametrize("tasks", [1, 2])
-def test_nan_in_the_last_column_of_column_major_scores(columns: int, tasks: int) -> None:
-    """Columns are counted twelve at a time, sixty where rows have several tasks."""
-    scores = np.ones((64, columns), np.float32, order="F")
-    scores[1::2, -1] = NAN
-    rows = np.repeat(np.arange(64), tasks)
-    with_nan = rows % 2
-    ranks = tr.rank(scores, np.zeros_like(rows), rows=rows, nan="omit")
-    assert ranks.candidates.tolist() == ranks.tied.tolist() == (columns - with_nan).tolist()
-    refusal(tr.InputValueError, f"row 1, column {columns - 1}.*NaN", tr.rank, scores, [0] * 64)
-
-
-@pytest.mark.smoke
 def test_case_7_no_tasks() -> None:
     none = np.empty(0, np.int64)
     indptr, indices = csr([[], []])

@@ -15,7 +15,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.embeddings import mean_topk, scored_by
+from oracles.embeddings import scored_by
 from strategies.near_ties import (
     COVERED,
     FAMILIES,
@@ -358,24 +358,6 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
     for queries, length, hostile in ((23, 64, False), (40, 7, False), (40, 64, True)):
         assert bounded(queries, length, name="int16", hostile=hostile) == 0
         assert bounded(queries, length, name="int16!", hostile=hostile) == 1
-
-
-@pytest.mark.parametrize("similarity", ["cosine", "dot", "l1"])
-@pytest.mark.parametrize("k", [1, 3, 9])
-def test_means_are_those_of_the_sorted_scores(similarity: str, k: int) -> None:
-    """Some rows and columns come first; lists go on from cell to cell, also between threads."""
-    rng = np.random.default_rng(k)
-    left = np.round(2 * rng.standard_normal((700, 24))).astype(np.float32)
-    right = np.concatenate([left[:300], np.round(2 * rng.standard_normal((600, 24)))])
-    left[7::40] = 0  # neither the first row nor the first column, where one could be forgotten
-    right[3::50] = 0
-    right = right.astype(np.float32)
-    scores = tr.score_embeddings(left, right, similarity=similarity)
-    for name, threads in product(choices(), (1, 2)):
-        with levels(name):
-            means = csls_means(left, right, k, similarity=similarity, threads=threads)
-        np.testing.assert_array_equal(means.queries, mean_topk(scores, k), err_msg=name)
-        np.testing.assert_array_equal(means.entities, mean_topk(scores.T, k), err_msg=name)
 
 
 # --- what bounds spare, and what a call is told of it

@@ -137,19 +137,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refusal(FileNotFoundError, "absent", tr.score_embeddings, QUERIES, tmp_path / "absent.npy")
 
 
-def test_the_row_of_a_query_of_many_tasks() -> None:
-    """It is scored into a row of its own, but is named by its row among the queries."""
-    queries = np.ones((9, 2), np.float32)
-    entities = np.ones((40, 2), np.float32)
-    queries[[5, 7], 0] = np.inf
-    entities[7, 0] = 0  # the product of both is NaN
-    rows = np.repeat([8, 1, 7, 3, 5], [1, 1, 30, 30, 30])
-    given = {"queries": queries, "entities": entities, "rows": rows}
-    words = "score at row 5, column 7 is NaN"
-    refusal(V, words, tr.rank_embeddings, **given, targets=np.zeros_like(rows))
-    refusal(V, words, tr.rank_embeddings, **given, targets=np.full_like(rows, 7), nan="omit")
-
-
 def test_the_way_out_of_a_module_is_its_weight() -> None:
     torch = pytest.importorskip("torch", reason="a module of torch")
     words = "got Embedding; give its weight$"

@@ -15,7 +15,6 @@ import truerank as tr
 from oracles.counting import count, tasks_of
 from oracles.embeddings import SIMILARITIES, scored_by
 from strategies.embeddings import (
-    ENTITIES,
     Tasks,
     Vectors,
     check,
@@ -127,25 +126,6 @@ def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) ->
     if columns:
         targets = [data.draw(st.integers(0, columns - 1)) for _ in rows]
     check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_tile_edges(similarity: str, dtype: str) -> None:
-    """With sizes around those of tiles, no candidate is invented or left out."""
-    rng = np.random.default_rng(5)
-    wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
-    scores = tr.score_embeddings(wide[:13], wide[13:], **scored_by(similarity))
-    for n in ENTITIES:
-        heights = range(1, 14) if n in (17, 129) else (1, 6, 13)
-        for q in heights:
-            targets = rng.integers(0, n, q)
-            expected = count(scores[:q, :n], targets.tolist())
-            for block in (None, 1, 4):
-                options = scored_by(similarity) | {"block": block}
-                ranks = tr.rank_embeddings(wide[:q], wide[13 : 13 + n], targets, **options)
-                assert_same(ranks, expected)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
