@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as npst
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from support.store_files import npy
-from truerank.arrays.input_files import decode_npy, parse_npy_header, read_npy, read_npz
+from truerank.arrays.input_files import decode_npy, read_npy, read_npz
 
 pytestmark = pytest.mark.python_only
 MAGIC = b"\x93NUMPY"
@@ -128,10 +128,10 @@ def test_archives(tmp_path: Path) -> None:
     arrays = {"indptr": np.arange(4), "indices": np.zeros((2, 3), ">f4"), "other": np.ones(3)}
     for save in (np.savez, np.savez_compressed):
         save(path, **arrays)  # type: ignore[arg-type]
-        names, found = read_npz("filter", path)
-        assert names == list(found) == list(arrays)
+        names, members = read_npz("filter", path)
+        assert names == list(members) == list(arrays)
         for name, array in arrays.items():
-            np.testing.assert_array_equal(found[name], array, strict=True)
+            np.testing.assert_array_equal(members[name], array, strict=True)
         assert read_npz("filter", path, ("other", "absent"))[1].keys() == {"other"}
 
 
@@ -181,7 +181,3 @@ def test_no_size_that_is_declared_is_believed(
     read: Any = read_npy if name == "x.npy" else read_npz
     with allocating_at_most(1 << 25):
         refusal(ValueError, rf"^filter: .*{name}: .*{message}", read, "filter", tmp_path / name)
-
-
-def test_the_end_of_a_header() -> None:
-    assert parse_npy_header(npy(np.zeros((2, 3))), 176) == ((2, 3), False, np.dtype("<f8"), 128)

@@ -9,26 +9,18 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 import truerank as tr
+from support.environment import Run
 from support.refusals import refusal
 from truerank.arrays import saved_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
 
 RANKS = tr.Ranks([0], [1], 5)
-
-
-DOORS: dict[str, Callable[[Path], object]] = {
-    "ranks": RANKS.save,
-    "counter": tr.RankCounter(np.ones(1, np.float32), 0, candidates=3).save,
-}
 
 
 @pytest.fixture
@@ -40,6 +32,12 @@ def target(tmp_path: Path) -> Path:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def assert_untouched(target: Path) -> None:
+    """The old file is there, and no other."""
+    assert target.read_bytes() == b"old"
+    assert os.listdir(target.parent) == ["target"]
 
 
 # -- permissions -----------------------------------------------------------------------------------
@@ -91,14 +89,12 @@ def test_a_file_system_without_modes(target: Path, monkeypatch: pytest.MonkeyPat
     assert mode(target) == 0o600  # less than before rather than more
 
 
-@pytest.mark.parametrize("door", DOORS)
 def test_a_file_that_may_not_be_written_is_not_replaced(
-    door: str, target: Path, monkeypatch: pytest.MonkeyPatch
+    target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_, **__: False)  # root may write anything
-    refusal(PermissionError, "target", DOORS[door], target)
-    assert target.read_bytes() == b"old"
-    assert os.listdir(target.parent) == ["target"]
+    refusal(PermissionError, "target", RANKS.save, target)
+    assert_untouched(target)
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -108,7 +104,6 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     refusal(OSError, r"[ab]'$", RANKS.save, tmp_path / "a")
-    assert (tmp_path / "a").is_symlink()
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
@@ -123,13 +118,6 @@ def test_names_of_any_length(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("path", ["", "a\0b", b"absent/", 3, None, ["a"]])
-def test_what_is_no_path(door: str, path: Any) -> None:
-    kind = ValueError if isinstance(path, (str, bytes)) else TypeError
-    refusal(kind, "path: ", DOORS[door], path)
-
-
 # -- full disks ------------------------------------------------------------------------------------
 
 # A limit on the size of files stands for a full disk: both fail in the middle of a write.
@@ -138,27 +126,19 @@ import resource, sys
 import numpy as np
 import truerank as tr
 
-folder = sys.argv[1]
 zeros = np.zeros(100_000, np.int64)
-doors = {
-    "ranks": lambda path: tr.Ranks(zeros, zeros + 1, 5).save(path),
-    "counter": lambda path: tr.RankCounter(zeros, 0, candidates=5).save(path),
-}
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-for name, door in doors.items():
+for result in (tr.Ranks(zeros, zeros + 1, 5), tr.RankCounter(zeros, 0, candidates=5)):
     try:
-        door(f"{folder}/{name}")
+        result.save(sys.argv[1])
     except OSError as error:
-        print(name, error.errno, error.filename == f"{folder}/{name}", str(error).count(folder))
+        print(error.errno, error.filename == sys.argv[1], str(error).count(sys.argv[1]))
 """
 
 
-def test_a_full_disk_is_an_error_that_names_the_file(
-    run_python: Callable[..., str], tmp_path: Path
-) -> None:
-    done = run_python(LIMITED, tmp_path)
-    names = ("ranks", "counter")
-    assert done.splitlines() == [f"{name} {errno.EFBIG} True 1" for name in names]
+def test_a_full_disk_is_an_error_that_names_the_file(run_python: Run, tmp_path: Path) -> None:
+    lines = run_python(LIMITED, tmp_path / "new").splitlines()
+    assert lines == [f"{errno.EFBIG} True 1"] * 2
     assert os.listdir(tmp_path) == []
 
 
@@ -180,8 +160,7 @@ def test_an_error_leaves_the_old_file_and_no_other(
     with pytest.raises(type(error)) as caught:
         write_half()
     assert caught.value is error
-    assert target.read_bytes() == b"old"
-    assert os.listdir(target.parent) == ["target"]
+    assert_untouched(target)
 
 
 @pytest.mark.parametrize("name", ["target", "new"])
@@ -192,8 +171,7 @@ def test_a_failing_call_of_the_system_leaves_the_old_file_and_no_other(
     no_links(monkeypatch, "not permitted")
     monkeypatch.setattr(os, call, not_permitted)
     refusal(PermissionError, rf"{name}'$", RANKS.save, target.with_name(name))
-    assert target.read_bytes() == b"old"
-    assert os.listdir(target.parent) == ["target"]
+    assert_untouched(target)
 
 
 KILLED = """
@@ -238,10 +216,7 @@ def no_links(patch: pytest.MonkeyPatch, how: str) -> None:
         patch.setattr(os, "link", not_permitted)
 
 
-LINKS = ("links", "not permitted", "no function")
-
-
-@pytest.mark.parametrize("how", LINKS)
+@pytest.mark.parametrize("how", ["links", "not permitted", "no function"])
 def test_a_name_that_another_has_taken(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

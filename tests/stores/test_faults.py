@@ -6,11 +6,10 @@ import io
 import os
 import re
 import sys
-import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from support.store_files import assembled, assert_bytes, npy, scores, touch
 from truerank.stores import open_scores, read_scores
 
@@ -42,66 +41,59 @@ def encrypted() -> bytes:
 
 
 ARCHIVE = zipped(("a.npy",))
-DEFLATED = zipped(("s.npy",), zipfile.ZIP_DEFLATED)
 
 
-class Fault(NamedTuple):
-    """The contents of a file, the options to open it, and the words of the error."""
-
-    name: str
-    data: bytes
-    message: str
-    options: dict[str, Any] = {}  # noqa: RUF012
-    kind: type[Exception] = ValueError
-
-
-FAULTS = [
-    # other formats; damaged headers are refused by tests/arrays/test_npy_files.py
-    Fault("x.npy", npy(GOOD)[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte"),
-    Fault("x.csv", b"0.5,0.25\n", "x.csv: expected a .npy or .npz file; of raw numbers"),
-    Fault("x.bin", GOOD.tobytes(), "np.memmap(path, dtype, 'r', offset, shape)"),
-    Fault("x.h5", b"\x89HDF", "RankCounter.update(z[:, a:b], start=a)"),
-    Fault("x.npy", ARCHIVE, "expected a .npy file"),
-    # dtypes
-    Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
-    Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
-    Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
-    Fault("x.npy", npy(scores(2, 2, "V2")), 'dtype="bfloat16"', kind=TypeError),
-    Fault("x.npy", npy(GOOD), "expected float64, as dtype= says", {"dtype": "float64"}, TypeError),
-    Fault("x.npy", npy(GOOD), "expected one of", {"dtype": "float8"}, TypeError),
-    # shapes
-    Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
-    Fault("x.npy", npy(np.float32(1)), "got shape ()"),
-    # archives
-    Fault("x.npz", DEFLATED, "s.npy: cannot be read in place: it is compressed"),
-    Fault("x.npz", encrypted(), "is encrypted"),
-    Fault("x.npz", zipped(("a.npy", "b.npy")), ", or open_scores(path, member=...), which says"),
-    Fault("x.npz", ARCHIVE, "expected the array 'c', got ['a']", {"member": "c"}),
-    Fault("x.npz", zipped(()), "got []"),
-    Fault("x.npz", ARCHIVE[:-30], "the archive is damaged"),
-    Fault("x.npz", ARCHIVE[100:], "a.npy: cannot be read in"),
-    Fault("x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], "a.npy: expected"),
-    Fault("x.npz", b"PKxx" + ARCHIVE[4:], "a.npy: cannot be read in"),
-    Fault("x.npz", ARCHIVE.replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"),
-]
-ARGUMENTS = [
-    ({"axis": 2}, ValueError, "axis: expected 0 (rows) or 1 (columns), got 2"),
-    ({"axis": "rows"}, TypeError, "axis: expected 0 (rows) or 1 (columns), got str"),
-    ({"io": "mmap"}, ValueError, "io: expected one of map, read, got 'mmap'"),
+V = ValueError
+T = TypeError
+# A file, its content, options, the error, and words of it that help. Damaged headers are refused
+# by tests/arrays/test_npy_files.py.
+FAULTS: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
+    ("x.npy", npy(GOOD)[:-1], {}, V, "expected 248 bytes"),
+    ("x.csv", b"0.5,0.25\n", {}, V, "np.memmap(path, dtype, 'r', offset, shape)"),
+    ("x.h5", b"\x89HDF", {}, V, "RankCounter.update(z[:, a:b], start=a)"),
+    ("x.npy", ARCHIVE, {}, V, "x.np"),
+    ("x.npy", npy(np.array([[None]])), {}, V, "x.np"),
+    ("x.npy", npy(np.zeros((2, 2), "f4,f4")), {}, T, "x.np"),
+    ("x.npy", npy(GOOD > 0), {}, T, "x.np"),
+    ("x.npy", npy(scores(2, 2, "V2")), {}, T, 'dtype="bfloat16"'),
+    ("x.npy", npy(GOOD), {"dtype": "float64"}, T, "x.np"),
+    ("x.npy", npy(GOOD[None]), {}, V, "x.np"),
+    ("x.npy", npy(np.float32(1)), {}, V, "x.np"),
+    ("x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), {}, V, "it is compressed"),
+    ("x.npz", encrypted(), {}, V, "is encrypted"),
+    ("x.npz", zipped(("a.npy", "b.npy")), {}, V, "open_scores(path, member=...)"),
+    ("x.npz", ARCHIVE, {"member": "c"}, V, "got ['a']"),
+    ("x.npz", zipped(()), {}, V, "x.np"),
+    ("x.npz", ARCHIVE[:-30], {}, V, "x.np"),
+    ("x.npz", ARCHIVE[100:], {}, V, "x.np"),
+    ("x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], {}, V, "x.np"),
+    ("x.npz", b"PKxx" + ARCHIVE[4:], {}, V, "x.np"),
+    ("x.npz", ARCHIVE.replace(MAGIC, b"12345678"), {}, V, "x.np"),
 ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.name}, {fault.message}")
-def test_files(tmp_path: Path, fault: Fault) -> None:
-    path = tmp_path / fault.name
-    path.write_bytes(fault.data)
-    message = refusal(fault.kind, re.escape(fault.message), open_scores, path, **fault.options)
-    assert str(path) in message or message.startswith("dtype: expected")
+@pytest.mark.parametrize(("name", "data", "options", "kind", "words"), FAULTS)
+def test_files(
+    tmp_path: Path,
+    name: str,
+    data: bytes,
+    options: dict[str, Any],
+    kind: type[Exception],
+    words: str,
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert str(path) in refusal(kind, re.escape(words), open_scores, path, **options)
 
 
-@pytest.mark.parametrize(("options", "kind", "message"), ARGUMENTS)
-def test_arguments(options: dict[str, Any], kind: type[Exception], message: str) -> None:
-    refusal(kind, re.escape(message), open_scores, "is not even looked for", **options)
+def test_arguments() -> None:
+    absent = "is not even looked for"
+    refused(V, "axis", open_scores, absent, axis=2)
+    refused(T, "axis", open_scores, absent, axis="rows")
+    refused(V, "io", open_scores, absent, io="mmap")
+    refused(T, "dtype", open_scores, GOOD, dtype="float8")
+    for empty in ([], ()):
+        refused(V, "scores", open_scores, empty)
 
 
 # -- what the system says --------------------------------------------------------------------------
@@ -124,17 +116,15 @@ def test_the_checksum_of_a_member_is_not_tested(tmp_path: Path) -> None:
     assert tr.rank(path, [3, 0, 1]) == tr.rank(array, [3, 0, 1])
 
 
-def test_missing_files(tmp_path: Path) -> None:
+def test_what_is_no_file(tmp_path: Path) -> None:
     np.save(tmp_path / "there.npy", GOOD)
     for source in (tmp_path / "part.npy", [tmp_path / "there.npy", tmp_path / "part.npy"]):
         for open_ in (open_scores, read_scores):
             refusal(FileNotFoundError, r"part\.npy", open_, source)
     refusal(FileNotFoundError, r"no .* matches.*part-\*\.npy", open_scores, tmp_path / "part-*.npy")
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "f.npy").mkdir()
-    for source in (tmp_path / "f.npy", str(tmp_path / "*")):
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "f.npy").mkdir()
+    for source in (tmp_path / "f" / "f.npy", str(tmp_path / "f" / "*")):
         refusal(IsADirectoryError, re.escape(str(tmp_path)), open_scores, source)
     (tmp_path / "s.zarr").mkdir()
     for source in (tmp_path / "s.zarr", [tmp_path / "s.zarr"]):
@@ -177,77 +167,54 @@ def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
 
 # -- shards that do not add up ---------------------------------------------------------------------
 
-SHARDS: list[tuple[Any, int, type[Exception], str]] = [
-    (scores(6, 4, "f4"), 0, ValueError, "expected 5 columns, as the first"),
-    (scores(5, 5, "f4"), 1, ValueError, "expected 6 rows, as the first"),
-    (GOOD[0], 1, ValueError, "expected 6 rows, as the first"),
-    (scores(6, 5, "f8"), 0, TypeError, "expected dtype float32 (<f4), got"),
-    (GOOD.astype(">f4"), 0, TypeError, "expected dtype float32 (<f4), got"),
-    (np.float32(1), 0, ValueError, "expected a matrix (rows, columns)"),
+SHARDS: list[tuple[Any, Any, dict[str, Any], type[Exception]]] = [
+    (GOOD, scores(6, 4, "f4"), {}, V),
+    (GOOD, scores(5, 5, "f4"), {"axis": 1}, V),
+    (GOOD, GOOD[0], {"axis": 1}, V),
+    (GOOD, scores(6, 5, "f8"), {}, T),
+    (GOOD, GOOD.astype(">f4"), {}, T),
+    (GOOD, np.float32(1), {}, V),
+    (scores(2, 5, "V2"), scores(2, 5, "<u2"), {"dtype": "bfloat16"}, T),
 ]
 
 
-@pytest.mark.parametrize(("second", "axis", "kind", "message"), SHARDS)
+@pytest.mark.parametrize(("first", "second", "options", "kind"), SHARDS)
 def test_shards(
-    tmp_path: Path, second: Any, axis: int, kind: type[Exception], message: str
+    tmp_path: Path, first: Any, second: Any, options: dict[str, Any], kind: type[Exception]
 ) -> None:
-    np.save(tmp_path / "part-0.npy", GOOD)
+    np.save(tmp_path / "part-0.npy", first)
     np.save(tmp_path / "part-1.npy", second)
-    words = re.escape(f"scores: {tmp_path / 'part-1.npy'}: {message}")
-    refusal(kind, words, open_scores, tmp_path / "part-*.npy", axis=axis)
-
-
-def test_bfloat16_in_unlike_carriers(tmp_path: Path) -> None:
-    np.save(tmp_path / "part-0.npy", scores(2, 5, "V2"))
-    np.save(tmp_path / "part-1.npy", scores(2, 5, "<u2"))
-    words = r"part-1\.npy: expected dtype bfloat16 \(\|V2\)"
-    pattern = tmp_path / "part-*.npy"
-    refusal(TypeError, words, open_scores, pattern, dtype="bfloat16")
-
-
-def test_no_shards() -> None:
-    for source in ([], ()):
-        refusal(ValueError, "at least one shard, got an empty list", open_scores, source)
+    words = re.escape(f"scores: {tmp_path / 'part-1.npy'}: ")
+    refusal(kind, words, open_scores, tmp_path / "part-*.npy", **options)
 
 
 # Names of files of 6 rows each, in their order, and the error: of what is missing, or of names.
-MISSING = (
-    FileNotFoundError,
-    r"missing between .*{0}\.npy and .*{1}\.npy, whose numbers go neither",
-)
+MISSING = (FileNotFoundError, r"missing between .*{0}\.npy and .*{1}\.npy, whose numbers go ")
 LACKING = (FileNotFoundError, "expected 4 shards, as the names say")
 UNLIKE = (ValueError, "expected files whose names differ in one number, .* got .* beside ")
 NAMES_OF_SHARDS: dict[str, tuple[str, Any]] = {
     "plain": ("part-0 part-1 part-3", MISSING),
-    "every second": ("c-0 c-2", MISSING),
     "padded": ("part-008 part-009 part-011", MISSING),
     "folders": ("s1/a s2/a s4/a", MISSING),
     "no first rows": ("part-0 part-6 part-18", MISSING),
     "first rows without the first": ("part-6 part-12", MISSING),
     "of how many": ("1-of-4 2-of-4 4-of-4", LACKING),
     "of how many at the end": ("y-0-of-4 y-1-of-4 y-2-of-4", LACKING),
-    "of how many at the start": ("2_of_4 3_of_4 4_of_4", LACKING),
     "one of how many": ("y-00-of-04", LACKING),
     "first rows of how many": ("0-of-4 6-of-4 12-of-4 18-of-4", LACKING),
     "other names": ("part-0 part-1 part-2 rest", UNLIKE),
     "an old one": ("c-0 c-0-old c-1", UNLIKE),
     "one number twice": ("c-01 c-1 c-2", UNLIKE),
-    "one number twice, alone": ("c-01 c-1", UNLIKE),
     "two numbers": ("r0-c0 r0-c1 r2-c0", UNLIKE),
     "dates": ("2020-01-31 2020-02-01", UNLIKE),
-    "letters": ("a b d", UNLIKE),
     "of unlike numbers": ("0-of-2 1-of-3", UNLIKE),
     "by ones": ("part-9 part-10 part-11", None),
-    "by ones, padded": ("part-09 part-10 part-11", None),
     "by ones, one padded": ("p-1 p-02", None),
-    "by ones, alone": ("9 10 11", None),
     "folders by ones": ("e9/p-1 e10/p-1", None),
     "first rows": ("part-0 part-6 part-12", None),
-    "all of how many": ("y-0-of-2 y-1-of-2", None),
     "all of how many from 1": ("y-1-of-2 y-2-of-2", None),
     "all folders of how many": ("1-of-2/a 2-of-2/a", None),
     "in one folder of several": ("fold-1-of-5/part-0 fold-1-of-5/part-1", None),
-    "alone in one folder of several": ("fold-1-of-5/part-0", None),
     "alone": ("scores-7", None),
 }
 
@@ -282,12 +249,6 @@ def test_numbers_that_are_first_columns(tmp_path: Path) -> None:
 # -- damage anywhere -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
 @pytest.mark.filterwarnings("ignore:Reading `.npy`:UserWarning")
 @given(
     st.sampled_from(["x.npy", "x.npz"]),
@@ -296,8 +257,14 @@ def folder() -> Iterator[Path]:
 )
 @example("x.npz", [(30, 98)], 600)  # another name than in the directory
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
-def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
+def test_damage(
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    changes: list[tuple[int, int]],
+    end: int,
+) -> None:
     """What can be opened is what numpy reads; anything else is an error that names the file."""
+    folder = tmp_path_factory.getbasetemp()
     data = bytearray({"x.npy": npy(GOOD), "x.npz": ARCHIVE}[name])
     for at, value in changes:
         if at < len(data):

@@ -84,17 +84,9 @@ def test_ranks_are_those_of_the_array(
     check(problem, form, tile_bytes, io)
 
 
-def test_members_by_name(folder: Path) -> None:
-    array = scores(3, 4, "f4")
-    path = folder / "one.npz"
-    np.savez(path, scores=array, **{"a" * 40: array[:0]})
-    for member in (None, "scores", "scores.npy"):
-        with open_scores(path, member=member) as store:
-            assert_same(store, array)
-
-
 @pytest.mark.parametrize("kind", [str, os.fsencode, Path])
-def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
+def test_paths_of_every_kind(folder: Path, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative one outlives a change of the folder."""
     array = scores(3, 4, "f4")
     path = write_npy(folder / "kind.npy", array)
     for store in (open_scores(kind(path)), read_scores(kind(path))):
@@ -102,25 +94,26 @@ def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
         assert store.files == (str(path),)
         assert repr(store) == f"FileStore(3 x 4 float32; {path})"
         assert_same(store, array)
-
-
-def test_relative_names_outlive_a_change_of_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    array = scores(3, 4, "f4")
-    write_npy(folder / "relative.npy", array)
     monkeypatch.chdir(folder)
-    with open_scores("relative.npy") as store:
+    with open_scores(kind("kind.npy")) as store:
         monkeypatch.chdir("/")
         assert_same(store, array)
 
 
-def test_shards_of_single_rows(folder: Path) -> None:
-    """Side by side they are one row, below each other a matrix."""
-    np.save(folder / "row.npy", scores(1, 5, "f4")[0])
-    for axis in (0, 1):
+def test_names_of_members_and_of_shards(folder: Path) -> None:
+    array = scores(3, 4, "f4")
+    np.savez(folder / "one.npz", scores=array, **{"a" * 40: array[:0]})
+    for member in (None, "scores", "scores.npy"):
+        with open_scores(folder / "one.npz", member=member) as store:
+            assert_same(store, array)
+    np.save(folder / "row.npy", array[0])
+    for axis in (0, 1):  # Side by side single rows are one row, below each other a matrix.
         with open_scores([folder / "row.npy"], axis=axis) as store:
             assert store.single_row == (axis == 1)
+    for name in ("some-1", "some-2", "some-*"):
+        write_npy(folder / f"{name}.npy", array[:1])
+    with open_scores(folder / "some-*.npy") as store:  # the file of this name
+        assert store.shape == (1, 4)
 
 
 # -- tiles -----------------------------------------------------------------------------------------
@@ -139,16 +132,6 @@ def test_tiles_are_small_and_in_the_order_of_storage(
         thickness, length = (tile.width, tile.height) if by_columns else (tile.height, tile.width)
         # A map covers its tile and nothing else: whole rows, or some columns of one row.
         assert length == across or thickness == 1
-
-
-# -- shards ----------------------------------------------------------------------------------------
-
-
-def test_a_file_of_the_name_of_a_pattern_takes_precedence(folder: Path) -> None:
-    for name in ("some-1", "some-2", "some-*"):
-        write_npy(folder / f"{name}.npy", scores(1, 3, "f4"))
-    with open_scores(folder / "some-*.npy") as store:
-        assert store.shape == (1, 3)
 
 
 # -- arrays and maps -------------------------------------------------------------------------------
