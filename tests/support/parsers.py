@@ -27,9 +27,7 @@ import numpy as np
 
 import truerank as tr
 from support.environment import ROOT, SANITIZED
-from truerank.link_prediction import (
-    Task,
-)
+from truerank.link_prediction import Task
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
 
@@ -42,36 +40,16 @@ TARGETS = np.array([0, 3, 2])
 
 
 class Parser(NamedTuple):
-    """How files of a kind are read.
-
-    Attributes
-    ----------
-    suffix : str
-        The end of their names.
-    read : callable
-        Reads a file and uses what was read; returns it as something with `==`.
-    promised : tuple of types
-        The errors that a file may cause.
-    has_checksum : bool
-        Whether a file that differs from a valid one in a few bytes is refused, or read as the same.
-    """
+    """How files of a kind are read: `read` uses what was read, and returns what has `==`."""
 
     suffix: str
     read: Callable[[Path], Any]
     promised: tuple[type[Exception], ...] = (tr.InputError,)
-    has_checksum: bool = False
+    has_checksum: bool = False  # a damaged file is refused, or read as the same
 
 
 def parse(name: str, data: bytes) -> Any:
-    """Return what a parser reads from bytes, or the error with which it refuses them.
-
-    Raises
-    ------
-    Exception
-        Any other error, and a warning.
-    AssertionError
-        For memory, time or a message beyond a limit, and for what the parser itself asserts.
-    """
+    """Return what a parser reads from bytes, or the error with which it refuses them."""
     parser = PARSERS[name]
     path = _folder() / f"file{parser.suffix}"
     path.write_bytes(data)
@@ -119,22 +97,19 @@ def samples(name: str) -> list[bytes]:
     return [data for file, data in corpus_files(name) if file.startswith("read-")]
 
 
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+@functools.cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder of this process, in memory where there is one."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def _folder() -> Path:
-    """Return a folder of this process, in memory where there is one."""
-    if not _FOLDERS:
-        memory = Path("/dev/shm")
-        if not memory.is_dir():
-            memory = Path(tempfile.gettempdir())
-        _FOLDERS.append(tempfile.TemporaryDirectory(dir=memory))
-    return Path(_FOLDERS[0].name)
+    return Path(_temporary().name)
 
 
-def written(write: Callable[[Path], object], suffix: str = ".npz") -> bytes:
+def written(write: Callable[[Path], object]) -> bytes:
     """Return the bytes that a function writes to a path."""
-    path = _folder() / f"sample{suffix}"
+    path = _folder() / "sample.npz"
     path.unlink(missing_ok=True)
     write(path)
     return path.read_bytes()
@@ -157,20 +132,17 @@ def same(a: Any, b: Any) -> bool:
     return a.tobytes() == b.astype(a.dtype).tobytes()
 
 
-def read_by_numpy(data: bytes, name: str | None = None) -> Any:
-    """Return what numpy reads, or None if it refuses."""
+def read_by_numpy(data: bytes) -> Any:
+    """Return what numpy reads, of an archive its only member, or None if it refuses."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = np.load(io.BytesIO(data), allow_pickle=False)
-            if name is None:
-                return found
-            return found[name]
+            content = np.load(io.BytesIO(data), allow_pickle=False)
+            if isinstance(content, np.ndarray):
+                return content
+            return content[content.files[0] if len(content.files) == 1 else "scores"]
     except Exception:  # The oracle may raise anything.
         return None
-
-
-# -- scores ----------------------------------------------------------------------------------------
 
 
 def _read_scores(path: Path) -> Any:
@@ -178,7 +150,7 @@ def _read_scores(path: Path) -> Any:
         shape = store.shape
         outcomes = [_outcome(store, shape, io=io) for io in ("map", "read")]
     assert outcomes[0] == outcomes[1], f"io map and read differ: {outcomes}"
-    array = _scores_by_numpy(path)
+    array = read_by_numpy(path.read_bytes())
     if array is not None and array.dtype.kind in "iuf" and array.ndim == 2:
         assert array.shape == shape, f"numpy reads the shape {array.shape}, not {shape}"
         expected = _outcome(array, shape)
@@ -203,22 +175,6 @@ def checked(ranks: tr.Ranks) -> Any:
     for a, t, n in zip(*counts, strict=True):
         assert 0 <= a < a + t <= n, f"{a} above and {t} tied of {n} candidates"
     return counts
-
-
-def _scores_by_numpy(path: Path) -> Any:
-    data = path.read_bytes()
-    if path.suffix == ".npy":
-        return read_by_numpy(data)
-    found = read_by_numpy(data)
-    if not isinstance(found, np.lib.npyio.NpzFile):
-        return None
-    name = "scores"
-    if len(found.files) == 1:
-        name = found.files[0]
-    return read_by_numpy(data, name)
-
-
-# -- the files that stand beside scores ------------------------------------------------------------
 
 
 def _read_side_array(path: Path) -> Any:
@@ -267,9 +223,6 @@ def _read_names(path: Path) -> list[str]:
     from truerank.cli.options import read_names
 
     return read_names("--labels entities", str(path))
-
-
-# -- archives --------------------------------------------------------------------------------------
 
 
 def _read_ranks(path: Path) -> Any:
@@ -334,18 +287,13 @@ def _read_checkpoint(path: Path) -> Any:
     raise error
 
 
-# -- text ------------------------------------------------------------------------------------------
-
-
 def _plain_rows(path: Path) -> list[list[str]]:
     """Read lines of fields, the plain way."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
-    text = data.decode("utf-8-sig")
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    rows = [line.split("\t") for line in lines if line.strip(" ")]
-    return [[field.strip(" ") for field in row] for row in rows]
+    lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
+    return [[field.strip(" ") for field in line.split("\t")] for line in lines if line.strip(" ")]
 
 
 def _plain_triples(path: Path) -> list[list[str]]:
@@ -353,11 +301,8 @@ def _plain_triples(path: Path) -> list[list[str]]:
     rows = _plain_rows(path)
     if not rows or len(rows[0]) > 1:
         return rows
-    swapped = []
-    for row in rows[1:]:
-        head, tail, relation = " ".join(row).split()
-        swapped.append([head, relation, tail])
-    return swapped
+    swapped = [" ".join(row).split() for row in rows[1:]]
+    return [[head, relation, tail] for head, tail, relation in swapped]
 
 
 def _triples_of(path: Path, **options: Any) -> Any:
@@ -419,17 +364,12 @@ def _read_openea(path: Path) -> Any:
     for name, text in _OPENEA.items():
         folder.joinpath(name).write_text(text)
     title, _, content = path.read_bytes().partition(b"\n")
-    names = [
-        name
-        for name in ("ent_links", "rel_triples_1", "rel_ids_1")
-        if title.strip() == name.encode()
-    ]
-    folder.joinpath(*names or ["ent_ids_1"]).write_bytes(content)
+    name = title.strip().decode("latin1")
+    if name not in ("ent_links", "rel_triples_1", "rel_ids_1"):
+        name = "ent_ids_1"
+    folder.joinpath(name).write_bytes(content)
     found = tr.alignment.read_openea(folder)
     return repr(found), found.pairs.tolist(), found.left_triples.tolist()
-
-
-# -- lists and judgements --------------------------------------------------------------------------
 
 
 def _read_lists(lists: Any) -> Any:
@@ -450,8 +390,6 @@ def _read_qrels(path: Path) -> Any:
     assert len({row[:2] for row in rows}) == len(rows)
     return rows
 
-
-# --------------------------------------------------------------------------------------------------
 
 _TEXT_ERRORS = (tr.InputError, OSError)  # A damaged gzip file is an OSError.
 
