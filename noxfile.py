@@ -335,7 +335,6 @@ def device(session: nox.Session) -> None:
     chosen = "devices or geometric"
     others = ["tests/package/test_doctests.py", "tests/retrieval/test_peers.py"]
     run_tests(session, *ALL_CORES, "-k", chosen, "tests/devices", *others)
-    session.run("python", "tests/tools/kernel_registers.py")
     # What is not about devices at all must give the same results there.
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"

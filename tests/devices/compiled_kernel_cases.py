@@ -10,7 +10,7 @@ import re
 import pytest
 from triton.backends.compiler import GPUTarget
 
-from tools import kernel_registers as kernels
+from support import compiled_kernels as kernels
 from truerank import _core
 
 
@@ -31,7 +31,7 @@ def test_every_operation_rounds_once_to_nearest(similarity: str, dtype: str) -> 
         if kernel == "sum_squares" and similarity not in ("cosine", "poincare"):
             continue
         compiled = kernels.vector_kernel(kernel, similarity, dtype)
-        assert kernels.registers_and_spills(compiled)[1] == 0
+        assert kernels.spilled_bytes(compiled) == 0
         ptx = compiled.asm["ptx"]
         operations = set(
             re.findall(r"^\s*(?:@%p\d+ )?(\w+\.[\w.]*f(?:32|64))\b", ptx, re.MULTILINE)
@@ -57,12 +57,11 @@ def test_every_operation_rounds_once_to_nearest(similarity: str, dtype: str) -> 
             assert f"div.rn.f{bits}" in arithmetic
 
 
-@pytest.mark.parametrize("similarity", ["dot", "l2"])
-def test_bounds_keep_subnormals_and_open_pairs_the_chain(similarity: str) -> None:
-    bound = kernels.bounded_kernel("bound_scores", similarity)
+@pytest.mark.parametrize(("similarity", "layers"), [("dot", False), ("dot", True), ("l2", False)])
+def test_bounds_keep_subnormals_and_open_pairs_the_chain(similarity: str, layers: bool) -> None:
+    bound = kernels.bounded_kernel("bound_scores", similarity, layers)
     assert "wgmma" in bound.asm["ptx"]
-    spilled = kernels.registers_and_spills(bound)[1]
-    assert spilled <= kernels.MOST_SPILLED
+    assert kernels.spilled_bytes(bound) <= kernels.MOST_SPILLED
     chain = kernels.bounded_kernel("score_open_pairs", similarity).asm["ptx"]
     assert "fma.rn.f32" in chain
     assert not re.search(r"mma|tf32|(add|sub|mul)\.(?!rn)[\w.]*f32", chain)
@@ -87,7 +86,7 @@ def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bo
     unchecked = (*kernels.FILTER, "faults")
     for tasks, given in ((1, ()), (8, kernels.FILTER), (1, ("rows",)), (1, unchecked)):
         compiled = kernels.stored_kernel(kind, by_columns, tasks, given)
-        assert kernels.registers_and_spills(compiled)[1] == 0
+        assert kernels.spilled_bytes(compiled) == 0
         assert ".ftz" not in compiled.asm["ptx"]
         table = compiled.asm["ttgir"]
         layout = re.findall(r"%score\w* = tt\.load .*(#blocked\d*)>", table)[0]
@@ -100,7 +99,7 @@ def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bo
 
 
 def test_what_nobody_has_checked() -> None:
-    assert kernels.registers_and_spills(kernels.check_kernel())[1] == 0
-    assert kernels.registers_and_spills(kernels.sort_kernel())[1] == 0
+    assert kernels.spilled_bytes(kernels.check_kernel()) == 0
+    assert kernels.spilled_bytes(kernels.sort_kernel()) == 0
     unchecked = kernels.stored_kernel("fp32", False, 1, (*kernels.SELECTIONS, "faults"))
-    assert kernels.registers_and_spills(unchecked)[1] == 0
+    assert kernels.spilled_bytes(unchecked) == 0

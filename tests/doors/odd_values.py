@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 from hypothesis import strategies as st
@@ -47,31 +48,10 @@ def _table(library: str, values: dict[str, Callable[[Any], Any]]) -> list[OddVal
     return [OddValue(f"{name}: {text}", maker(make), name) for text, make in values.items()]
 
 
-class _Anything:
-    """An object of a user, which takes whatever it is called with."""
-
-    def __init__(self, *arguments: object, **options: object) -> None:
-        pass
-
-
 def _recursive() -> list[Any]:
     values: list[Any] = []
     values.append(values)
     return values
-
-
-def _damaged(sparse: Any) -> Any:
-    damaged = sparse.csr_array(([1.0], ([0], [3])), (3, 4))
-    damaged.indices[0] = -7
-    return damaged
-
-
-def _labels() -> Any:
-    return np.array(["a", "b", "c"], dtype=object)
-
-
-def _masked(data: Any) -> Any:
-    return np.ma.masked_array(data, mask=[False, True, False])
 
 
 PLAIN: dict[str, Maker] = {
@@ -116,7 +96,7 @@ PLAIN: dict[str, Maker] = {
     "integers beyond 64 bits": lambda: [1 << 70, 1],
     "integers and floats that round": lambda: [[(1 << 53) + 1, 2.0**53], [1, 2]],
     "an object": lambda: object(),
-    "a class": lambda: _Anything,
+    "a class": lambda: Mock,  # which takes whatever it is called with
     "a function": lambda: repr,  # takes a Progress, too
     "a module": lambda: math,
     "an object with attributes": lambda: SimpleNamespace(shape=3, dtype="int64"),
@@ -140,13 +120,13 @@ ARRAYS: dict[str, Maker] = {
     "bytes of three": lambda: np.zeros((3, 4), "S3"),
     "raw bits": lambda: np.zeros((3, 4), "V3"),
     "complex numbers": lambda: np.array([1j, 2.0, 3.0]),
-    "labels as objects": _labels,
+    "labels as objects": lambda: np.array(["a", "b", "c"], dtype=object),
     "labels as a matrix": lambda: np.array([["a", "b", "c"]]),
     "None as objects": lambda: np.array([None, None, None], dtype=object),
     "dates": lambda: np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
     "a structured array": lambda: np.zeros(3, dtype=[("id", int), ("score", float)]),
-    "masked integers": lambda: _masked([0, 1, 2]),
-    "masked floats": lambda: _masked([0.5, 0.25, 1.0]),
+    "masked integers": lambda: np.ma.masked_array([0, 1, 2], mask=[0, 1, 0]),
+    "masked floats": lambda: np.ma.masked_array([0.5, 0.25, 1.0], mask=[0, 1, 0]),
     "an array that declares 2**50 entries": lambda: np.broadcast_to(np.int64(0), (HUGE,)),
     "a matrix that declares 2**50 columns": lambda: np.broadcast_to(np.float32(0), (3, HUGE)),
 }
@@ -185,7 +165,7 @@ ARROW: dict[str, Callable[[Any], Any]] = {
 }
 
 SPARSE: dict[str, Callable[[Any], Any]] = {
-    "a damaged one": _damaged,
+    "a damaged one": lambda sparse: sparse.csr_array(([1.0], [-7], [0, 1, 1, 1]), (3, 4)),
     "a matrix without entries": lambda sparse: sparse.csr_matrix((9, 9)),
     "a matrix in COO": lambda sparse: sparse.coo_matrix(np.eye(3)),
     "an array in LIL": lambda sparse: sparse.lil_array(np.eye(2, 3)),
@@ -208,13 +188,10 @@ ODD_OF_TOOLKITS = _table("polars", POLARS) + _table("pyarrow", ARROW) + _table("
 def containers(members: st.SearchStrategy[Maker]) -> st.SearchStrategy[Maker]:
     """Draw what makes a list, a tuple or a dict of what others make."""
     few = st.lists(members, min_size=1, max_size=3)
-    kinds = st.sampled_from([list, tuple, lambda values: dict(enumerate(values)), by_name])
+    kinds = st.sampled_from(
+        [list, tuple, lambda x: dict(enumerate(x)), lambda x: dict(zip("aqt", x, strict=False))]
+    )
     return st.builds(lambda kind, made: lambda: kind([make() for make in made]), kinds, few)
-
-
-def by_name(values: list[Any]) -> dict[str, Any]:
-    """Return values by names that arguments and labels have."""
-    return dict(zip(["tail", "a", "q"], values, strict=False))
 
 
 # Several odd values, each with a number that chooses an argument.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,10 @@ ENTITIES = ["a", "b", "c"]
 BOTH_SIDES = ("head", "tail")
 
 
-def two_rows(queries: Any, candidates: Any = None) -> Any:
-    """Score the queries of a batch, or pairs of a query and a candidate."""
-    return scores_of(LIKES, queries, candidates)
-
-
-def scores_of(scores: Any, queries: Any, candidates: Any) -> Any:
-    """Return scores of whole rows, or of pairs, from the first on."""
-    if candidates is None:
-        return np.resize(np.array(scores), (len(queries), 3))
-    return np.resize(np.array(scores), len(queries))
+def scores_of(scores: Any, queries: Any, candidates: Any = None) -> Any:
+    """Return scores of the rows of a batch, or of pairs of a query and a candidate."""
+    shape: Any = len(queries) if candidates is not None else (len(queries), 3)
+    return np.resize(np.array(scores), shape)
 
 
 def link_prediction_calls(folder: Path) -> list[Call]:
@@ -49,7 +44,11 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
     return [
         Call(f"{name}.Task", lp.Task, {"test": TRIPLES, "known": KNOWN}),
-        Call(f"{name}.Task.evaluate", task.evaluate, {side: two_rows for side in BOTH_SIDES}),
+        Call(
+            f"{name}.Task.evaluate",
+            task.evaluate,
+            dict.fromkeys(BOTH_SIDES, partial(scores_of, LIKES)),
+        ),
         Call(f"{name}.Task.evaluate_embeddings", task.evaluate_embeddings, vectors),
         Call(f"{name}.Task.evaluate_lists", task.evaluate_lists, lists),
         Call(f"{name}.Task.evaluate_scores", task.evaluate_scores, scores),
@@ -62,12 +61,8 @@ def one_sided_calls(name: str, task: Any, scores: Any) -> list[Call]:
     """Return the calls of the methods of a task of one side."""
     vectors = {"queries": VECTORS[: len(scores)], "entities": VECTORS}
     top = tr.TopK([[0, 1] for _ in scores], None)
-
-    def scorer(queries: Any, candidates: Any = None) -> Any:
-        return scores_of(scores, queries, candidates)
-
     return [
-        Call(f"{name}.evaluate", task.evaluate, {"scorer": scorer}),
+        Call(f"{name}.evaluate", task.evaluate, {"scorer": partial(scores_of, scores)}),
         Call(f"{name}.evaluate_embeddings", task.evaluate_embeddings, vectors),
         Call(f"{name}.evaluate_lists", task.evaluate_lists, {"ids": top}),
         Call(f"{name}.evaluate_scores", task.evaluate_scores, {"scores": scores}),
@@ -97,7 +92,7 @@ def alignment_calls(folder: Path) -> list[Call]:
     name = "alignment"
     vectors = {"left": VECTORS, "right": VECTORS[::-1]}
     made = alignment.Task(PAIRS, left=3, right=3)
-    matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
+    matrices = dict.fromkeys(("left_to_right", "right_to_left"), partial(scores_of, MATRIX))
     calls = [
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
         Call(f"{name}.Task.evaluate", made.evaluate, matrices),
@@ -111,21 +106,10 @@ def alignment_calls(folder: Path) -> list[Call]:
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
         Call(f"{name}.infer", alignment.infer, vectors),
     ]
-    return calls + folder_calls(folder)
-
-
-def matrix_of(queries: Any, candidates: Any = None) -> Any:
-    """Score the queries of a batch of an alignment."""
-    return scores_of(MATRIX, queries, candidates)
-
-
-def folder_calls(folder: Path) -> list[Call]:
-    """Return the calls of what reads folders of alignment."""
     dbp15k = fill_folder(folder / "dbp15k", DBP15K)
     openea = fill_folder(folder / "openea", OPENEA)
-    alignment = tr.alignment
-    name = "alignment"
     return [
+        *calls,
         Call(f"{name}.read_dbp15k", alignment.read_dbp15k, {"folder": dbp15k}),
         Call(f"{name}.read_openea", alignment.read_openea, {"folder": openea, "fold": 1}),
     ]

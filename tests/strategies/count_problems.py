@@ -66,27 +66,21 @@ def selections(draw: st.DrawFn, tasks: int, columns: int) -> Lists:
 
 
 @st.composite
-def shared_candidates(
-    draw: st.DrawFn, targets: list[int], columns: int, errors: bool
+def candidate_lists(
+    draw: st.DrawFn, targets: list[int], columns: int, *, shared: bool, errors: bool
 ) -> tuple[Lists, str]:
-    """Draw one list of candidates for all tasks, and its form; with `errors`, targets may miss."""
-    chosen = draw(st.lists(st.integers(0, columns - 1), max_size=columns))
-    if not errors or draw(st.booleans()):
-        chosen = chosen + targets
-    chosen = no_mask(chosen, columns)
-    return [chosen] * len(targets), draw(st.sampled_from(list(SHARED_FORMS)))
-
-
-@st.composite
-def candidates_of_each(
-    draw: st.DrawFn, targets: list[int], columns: int, errors: bool
-) -> tuple[Lists, str]:
-    """Draw a list of candidates for each task, and their form; with `errors`, targets may miss."""
-    chosen = draw(selections(len(targets), columns))
-    if not errors or draw(st.booleans()):
-        for entries, target in zip(chosen, targets, strict=True):
+    """Draw candidates of each task, or of all, and a form; with `errors`, targets may miss."""
+    complete = not errors or draw(st.booleans())
+    if shared:
+        chosen = draw(st.lists(st.integers(0, columns - 1), max_size=columns))
+        if complete:
+            chosen = chosen + targets
+        return [no_mask(chosen, columns)] * len(targets), draw(st.sampled_from(list(SHARED_FORMS)))
+    lists = draw(selections(len(targets), columns))
+    if complete:
+        for entries, target in zip(lists, targets, strict=True):
             entries.append(target)
-    return chosen, draw(st.sampled_from(list(FORMS)))
+    return lists, draw(st.sampled_from(list(FORMS)))
 
 
 def wrong_indices(end: int, form: str) -> st.SearchStrategy[int]:
@@ -138,10 +132,8 @@ def tasks(
     lists = draw(st.sampled_from(["all", "all", "shared", "each"]))
     shared = lists == "shared"
     if lists != "all" and each:
-        candidates = shared_candidates if shared else candidates_of_each
-        chosen, form = draw(candidates(all_targets, columns, errors))
-        keywords["candidates"] = chosen
-        keywords["candidates_form"] = form
+        lists = draw(candidate_lists(all_targets, columns, shared=shared, errors=errors))
+        keywords["candidates"], keywords["candidates_form"] = lists
 
     if errors and each:
         wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))

@@ -7,7 +7,6 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -22,8 +21,6 @@ from support.problems import LAYOUTS, Array
 FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
 # What may be done to a counter after a block.
 AFTER_A_BLOCK = ("nothing", "pickled", "saved")
-
-
 # Keywords for a counter, and for the definition.
 FOR_A_COUNTER = ("order", "nan", "dtype", "filter", "threads", "audit")
 FOR_THE_DEFINITION = ("order", "nan", "dtype", "filter", "rows")
@@ -56,9 +53,7 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
     problem = draw(problems(nan=True, errors=False))
     columns = problem.scores.shape[-1]
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    order = np.arange(columns)
-    if draw(st.booleans()):
-        order = rng.permutation(columns)
+    order = rng.permutation(columns) if draw(st.booleans()) else np.arange(columns)
     cuts = sorted(draw(st.lists(st.integers(0, columns), max_size=4)))
     counters = draw(st.integers(1, most_counters))
     after = st.sampled_from(AFTER_A_BLOCK)
@@ -77,21 +72,11 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
     )
 
 
-def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keywords for a counter, and the same for the definition."""
-    _, call = problem.call()
-    given = {name: call[name] for name in FOR_A_COUNTER if name in call}
-    plain = {
-        name: problem.keywords[name] for name in FOR_THE_DEFINITION if name in problem.keywords
-    }
-    return given, plain
-
-
 def counters_of(drawn: Counted) -> list[tr.RankCounter]:
     scores = drawn.problem.scores
     keywords = drawn.problem.call()[1]
     targets, rows = tasks_of(scores, drawn.problem.targets, keywords.get("rows"))
-    given, _ = keywords_of(drawn.problem)
+    options = {name: keywords[name] for name in FOR_A_COUNTER if name in keywords}
     own_rows = keywords.get("rows")
     if scores.shape[:-1] == (1,):  # whose row all tasks read; a counter is told so
         own_rows = rows
@@ -99,7 +84,7 @@ def counters_of(drawn: Counted) -> list[tr.RankCounter]:
         own_rows = None
     true_scores = np.atleast_2d(scores)[rows, targets]
     return [
-        tr.RankCounter(true_scores, targets, candidates=scores.shape[-1], rows=own_rows, **given)
+        tr.RankCounter(true_scores, targets, candidates=scores.shape[-1], rows=own_rows, **options)
         for _ in range(drawn.counters)
     ]
 
@@ -120,8 +105,7 @@ def feed(counter: tr.RankCounter, scores: Array, block: Block) -> None:
 
 def round_trip(counter: tr.RankCounter, kind: str) -> tr.RankCounter:
     if kind == "pickled":
-        again: tr.RankCounter = pickle.loads(pickle.dumps(counter))
-        return again
+        return pickle.loads(pickle.dumps(counter))  # type: ignore[no-any-return]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "counter.npz")
         counter.save(path)
@@ -163,7 +147,8 @@ def ranks_of(drawn: Counted) -> tr.Ranks | Exception:
 
 def check(drawn: Counted) -> None:
     """Check that counters of blocks give what the definition gives for the whole matrix."""
-    _, plain = keywords_of(drawn.problem)
+    keywords = drawn.problem.keywords
+    plain = {name: keywords[name] for name in FOR_THE_DEFINITION if name in keywords}
     expected = defined(Problem(drawn.problem.scores, drawn.problem.targets, plain))
     got = ranks_of(drawn)
-    assert_outcome(got, expected, audit=drawn.problem.keywords["audit"])
+    assert_outcome(got, expected, audit=keywords["audit"])

@@ -184,33 +184,6 @@ def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | No
     return halves, "halves"
 
 
-def most_components(is_slow: bool, pairs: int) -> int:
-    """Return the greatest length of vectors that an oracle compares quickly."""
-    if is_slow:
-        return 4
-    if pairs < 400:
-        return 40
-    return 12
-
-
-@st.composite
-def biases(
-    draw: st.DrawFn,
-    rng: np.random.Generator,
-    wide: str,
-    choices: tuple[str, ...],
-    size: int,
-    *,
-    nan: bool,
-) -> Array:
-    """Draw a bias of each entity: of the dtype of the scores or narrower, contiguous or not."""
-    kind = draw(st.sampled_from([wide, "float16", "bfloat16"]))
-    bias = numbers(rng, draw(st.sampled_from(choices)), kind, size, nan=nan)
-    if draw(st.booleans()):
-        bias = np.repeat(bias, 2)[::-2][::-1]
-    return bias
-
-
 def in_turn(vectors: Array, layout: str | None) -> Array:
     """Return vectors in a form as interleaved ones."""
     if vectors.dtype.kind == "c":
@@ -218,9 +191,28 @@ def in_turn(vectors: Array, layout: str | None) -> Array:
         return plain.view(plain.real.dtype)
     if layout != "halves":
         return vectors
-    half = vectors.shape[1] // 2
-    order = np.arange(2 * half).reshape(2, half).T.ravel()
-    return vectors[:, order]
+    return vectors[:, np.arange(vectors.shape[1]).reshape(2, -1).T.ravel()]
+
+
+@st.composite
+def pairs_of_vectors(
+    draw: st.DrawFn,
+    rng: np.random.Generator,
+    values: str,
+    kinds: list[str],
+    sizes: tuple[int, int, int],
+    *,
+    nan: bool,
+) -> list[Array]:
+    """Draw queries and entities, of which some are equal."""
+    *heights, d = sizes
+    made = []
+    for kind, height in zip(kinds, heights, strict=True):
+        distinct = numbers(rng, values, kind, (max(1, height), d), nan=nan)
+        made.append(distinct[rng.integers(0, draw(st.integers(1, len(distinct))), height)])
+    if kinds[0] == kinds[1] and min(heights) and draw(st.booleans()):
+        made[1][rng.integers(heights[1])] = made[0][rng.integers(heights[0])]
+    return made
 
 
 @st.composite
@@ -249,7 +241,8 @@ def vectors(
     n = draw(st.one_of(st.sampled_from(ENTITIES), st.integers(0, 40)))
     # That oracle is slow for doubles of all magnitudes and for distances in the ball.
     slow = not is_fast and "float64" in kinds and values in ("scales", "specials")
-    d = draw(st.integers(1, most_components(slow, q * n)))
+    most = 40 if q * n < 400 else 12
+    d = draw(st.integers(1, 4 if slow else most))
     if large:
         q, n, d = (draw(st.integers(1, length)) for length in draw(st.sampled_from(LARGE)))
     if similarity == "complex_l1":
@@ -257,12 +250,7 @@ def vectors(
     if slow or (not is_fast and similarity == "poincare"):
         q = min(q, 4)
         n = min(n, 33)
-    made = []
-    for kind, height in zip(kinds, (q, n), strict=True):
-        distinct = numbers(rng, values, kind, (max(1, height), d), nan=nan)
-        made.append(distinct[rng.integers(0, draw(st.integers(1, len(distinct))), height)])
-    if kinds[0] == kinds[1] and q and n and draw(st.booleans()):
-        made[1][rng.integers(n)] = made[0][rng.integers(q)]
+    made = draw(pairs_of_vectors(rng, values, kinds, (q, n, d), nan=nan))
     if similarity == "poincare" and values != "specials":
         made = [in_ball(x, kind) for x, kind in zip(made, kinds, strict=True)]
     layout = None
@@ -276,8 +264,10 @@ def vectors(
         interleaved = (in_turn(queries, layout), in_turn(entities, layout))
     bias = None
     if draw(st.booleans()):
-        wide = kind_of(queries, entities).__name__
-        bias = draw(biases(rng, wide, choices, n, nan=nan))
+        kinds_of_bias = [kind_of(queries, entities).__name__, "float16", "bfloat16"]
+        kind = draw(st.sampled_from(kinds_of_bias))
+        bias = numbers(rng, draw(st.sampled_from(choices)), kind, n, nan=nan)
+        bias = draw(st.sampled_from([bias, np.repeat(bias, 2)[::-2][::-1]]))
     if len(queries) and draw(st.integers(0, 9)) == 0:
         queries = queries[0]
         interleaved = interleaved and (interleaved[0][0], interleaved[1])
@@ -322,8 +312,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
 
 def assert_refused(error: Exception, refused: Refused) -> None:
     """Check that the error of the package has the reason that the definition gives."""
-    place = "^scores: .* at row {}, column {} is NaN"
-    problems.assert_refused(error, refused, place)
+    problems.assert_refused(error, refused, "^scores: .* at row {}, column {} is NaN")
 
 
 def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:

@@ -29,26 +29,6 @@ DTYPES = tuple(FLOATS) + INTEGERS
 KINDS = DTYPES + tuple(DISGUISES)
 
 
-def float_patterns(name: str) -> list[int]:
-    """Return bit patterns for which a comparison of floats can go wrong."""
-    width, fraction = FLOATS[name]
-    sign = 1 << (width - 1)
-    inf = sign - (1 << fraction)
-    one = inf // 2 & -(1 << fraction)
-    positive = [0, 1, (1 << fraction) - 1, 1 << fraction, one - 1, one, one + 1, inf - 1, inf]
-    nans = [inf | 1, inf | 1 << (fraction - 1), sign - 1]
-    patterns = positive + nans
-    return patterns + [sign | pattern for pattern in patterns]
-
-
-def integer_values(name: str) -> list[int]:
-    """Return values at the ends of the type, around zero, and where floats or signed types fail."""
-    info = np.iinfo(name)
-    around = [0, 127, 2**15, 2**24, 2**31, 2**53, 2**63, info.min, info.max]
-    values = {value + step for value in around for step in (-2, -1, 0, 1, 2)}
-    return sorted(value for value in values if info.min <= value <= info.max)
-
-
 def as_dtype(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
         return np.dtype(ml_dtypes.bfloat16)
@@ -56,13 +36,25 @@ def as_dtype(name: str) -> np.dtype[Any]:
 
 
 def pool(kind: str) -> Array:
-    """Return the critical values of a kind, as an array of its dtype."""
+    """Return the values of a kind for which a comparison can go wrong, as an array of its dtype.
+
+    Of integers these are the ends, and what is near zero and where floats or signed types fail.
+    """
     if kind in DISGUISES:
         return pool("bfloat16").view(DISGUISES[kind])
     if kind in FLOATS:
-        bits = np.array(float_patterns(kind), f"u{FLOATS[kind][0] // 8}")
+        width, fraction = FLOATS[kind]
+        sign = 1 << (width - 1)
+        inf = sign - (1 << fraction)
+        one = inf // 2 & -(1 << fraction)
+        patterns = [0, 1, (1 << fraction) - 1, 1 << fraction, one - 1, one, one + 1, inf - 1, inf]
+        patterns += [inf | 1, inf | 1 << (fraction - 1), sign - 1]  # NaN
+        bits = np.array([*patterns, *(sign | x for x in patterns)], f"u{width // 8}")
         return bits.view(as_dtype(kind))
-    return np.array(integer_values(kind), kind)
+    info = np.iinfo(kind)
+    around = [0, 127, 2**15, 2**24, 2**31, 2**53, 2**63, info.min, info.max]
+    values = {value + step for value in around for step in (-2, -1, 0, 1, 2)}
+    return np.array(sorted(x for x in values if info.min <= x <= info.max), kind)
 
 
 def pool_without_nan(kind: str) -> Array:

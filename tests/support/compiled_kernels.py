@@ -1,15 +1,9 @@
-"""Registers and spilled bytes of the kernels of Triton, compiled for an H100; no GPU is needed.
-
-    python tests/tools/kernel_registers.py
-
-A kernel that spills more than a few registers is an error.
-"""
+"""The kernels of Triton, compiled for an H100; no GPU is needed."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -19,16 +13,9 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 
-from truerank import _core
-from truerank.devices import (
-    bounded_scores,
-    count_kernels,
-    scoring_kernels,
-    vector_scores,
-)
+from truerank.devices import bounded_scores, count_kernels, scoring_kernels, vector_scores
 
 H100 = GPUTarget("cuda", 90, 32)
-DTYPES = ("fp32", "fp64")
 MOST_SPILLED = 64  # bytes of a thread, once for a tile: `bound_scores` with its large tile
 STORED = ("fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64")
 # What the kernel of stored scores may be given, or not.
@@ -101,7 +88,7 @@ def sort_kernel() -> Any:
     return _compiled(count_kernels.sort_lists, constants, pointers, pointers, H100, options)
 
 
-def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -> Any:
+def bounded_kernel(kernel: str, similarity: str, layers: bool = False) -> Any:
     """Compile a kernel of bounds: with offsets and slacks, unless the similarity is "dot"."""
     is_plain = similarity == "dot"
     height, width = bounded_scores.TILE if is_plain and not layers else bounded_scores.SMALL_TILE
@@ -149,49 +136,14 @@ def _compiled(
     return triton.compile(source, target=target, options=options)
 
 
-def registers_and_spills(compiled: Any) -> tuple[int, int]:
-    """Return the registers of a thread, and the bytes that it spills, as ptxas tells them."""
+def spilled_bytes(compiled: Any) -> int:
+    """Return the bytes of registers that a thread spills, as ptxas tells them."""
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as ptx:
         ptx.write(compiled.asm["ptx"])
         ptx.flush()
         tool = get_ptxas(H100.arch).path
         command = [tool, "-v", "--fmad=false", "--gpu-name=sm_90a", ptx.name, "-o", "/dev/null"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-    registers = re.search(r"Used (\d+) registers", done.stderr)
     spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
-    assert registers, done.stderr
     assert spilled, done.stderr
-    return int(registers[1]), int(spilled[1])
-
-
-def main() -> int:
-    """Print a line for each kernel and dtype; the number of those that spill is the status."""
-    lines = {}
-    for dtype in DTYPES:
-        for similarity in _core.similarities:
-            for kernel in ("store_scores", "count_scores"):
-                lines[kernel, similarity, dtype] = vector_kernel(kernel, similarity, dtype)
-        lines["sum_squares", "cosine", dtype] = vector_kernel("sum_squares", "cosine", dtype)
-    for kind in STORED:
-        for layout in ("rows", "columns"):
-            lines["count_tasks", layout, kind] = stored_kernel(kind, layout == "columns")
-        for tasks in (16, count_kernels.MOST_ROWS):  # of narrow rows
-            lines["count_tasks", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
-        lines["count_tasks", "candidates", kind] = stored_kernel(kind, False, 1, SELECTIONS)
-    lines["count_tasks", "unchecked"] = stored_kernel("fp32", False, 1, (*SELECTIONS, "faults"))
-    lines["check_tasks",] = check_kernel()
-    lines["sort_lists",] = sort_kernel()
-    for similarity in bounded_scores.BOUNDED:
-        for kernel in ("make_levels", "bound_scores", "score_open_pairs"):
-            lines[kernel, similarity] = bounded_kernel(kernel, similarity)
-    lines["bound_scores", "many tasks"] = bounded_kernel("bound_scores", layers=True)
-    spilling = 0
-    for words, compiled in lines.items():
-        registers, spilled = registers_and_spills(compiled)
-        print(f"{' '.join(words):45} {registers:4} registers {spilled:5} bytes spilled")
-        spilling += spilled > MOST_SPILLED
-    return spilling
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return int(spilled[1])
