@@ -99,6 +99,7 @@ def ranks_of(task: Task) -> tr.Ranks:
     ).ranks
 
 
+VOCABULARIES: dict[str, Any] = {"entities": NAMES, "relations": RELATIONS}
 BY_NAME = Task(by_name(TEST), {"train": by_name(TRAIN)}, entities=NAMES, relations=RELATIONS)
 
 
@@ -119,54 +120,36 @@ def test_ids_of_files_are_those_of_the_files_of_labels(tmp_path: Path, toolkit: 
     assert (triples.ids.tolist(), triples.entities) == (task.test.tolist(), tuple(NAMES))
 
 
-VOCABULARIES: dict[str, Any] = {"entities": NAMES, "relations": RELATIONS}
-
-
-@pytest.mark.parametrize(
-    ("test", "options"),
-    [
-        (np.array(TEST), VOCABULARIES | {"ids": True}),
-        (by_name(TEST), VOCABULARIES | {"ids": True}),  # A str of Python is a label.
-        (by_name(TEST), VOCABULARIES),
-        ("names.txt", VOCABULARIES),
-    ],
-)
-def test_arrays_of_ids_and_names_are_taken_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: Any, options: dict[str, Any]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(Path("names.txt"), lines(by_name(TEST)))
-    task = Task(test, {"train": by_name(TRAIN)}, **options)
-    assert ranks_of(task) == ranks_of(BY_NAME)
-
-
 @pytest.mark.parametrize("options", [{}, {"ids": True}])
-def test_ids_need_no_labels(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_arrays_of_ids_and_names_are_taken_as_well(tmp_path: Path, options: dict[str, Any]) -> None:
+    """A str of Python is a label; ids need no labels."""
+    other: Any = np.array(TEST)
+    if not options:
+        other = write(tmp_path / "names.txt", lines(by_name(TEST)))
+    for test in (other, by_name(TEST)):
+        task = Task(test, {"train": by_name(TRAIN)}, **VOCABULARIES, **options)
+        assert ranks_of(task) == ranks_of(BY_NAME)
     path = write(tmp_path / "test.del", lines(TEST))
     task = Task(path, {"train": TRAIN}, entities=4, relations=2, **options)
     assert ranks_of(task).optimistic.tolist() == ranks_of(BY_NAME).optimistic.tolist()
     assert Task(path, {}, entities=NAMES, ids=True).relations is None
 
 
-@pytest.mark.parametrize(
-    ("rows", "options", "words"),
-    [
-        (TEST, {"entities": NAMES[:3]}, "ids of entities from 0 to 2, as ids=True says, got '3'"),
-        (TEST, {"relations": ["in"]}, "ids of relations from 0 to 0, as ids=True says, got '1'"),
-        (by_name(TEST), {}, "as ids=True says, got 'oslo' in column 0 of line 1"),
-        ([(0, 0, "01")], {}, "as ids=True says, got '01' in column 2 of line 1"),
-        (TEST, {"entities": [*NAMES, "oslo"]}, "entities: 'oslo' occurs twice"),
-        (TEST, {"ids": False}, "as 'oslo'; ids=True says that text has ids, got '2' in column 0"),
-        (TEST, {"ids": "yes"}, "ids: expected a bool, got str"),
-    ],
-)
+REFUSED = [
+    (TEST, {"entities": NAMES[:3]}, "ids of entities from 0 to 2, as ids=True says, got '3'"),
+    (TEST, {"relations": ["in"]}, "ids of relations from 0 to 0, as ids=True says, got '1'"),
+    (by_name(TEST), {}, "as ids=True says, got 'oslo' in column 0 of line 1"),
+    ([(0, 0, "01")], {}, "as ids=True says, got '01' in column 2 of line 1"),
+    (TEST, {"ids": False}, "as 'oslo'; ids=True says that text has ids, got '2' in column 0"),
+]
+
+
+@pytest.mark.parametrize(("rows", "options", "words"), REFUSED)
 def test_what_is_no_id_is_refused(
     tmp_path: Path, rows: Any, options: dict[str, Any], words: str
 ) -> None:
     path = write(tmp_path / "test.del", lines(rows))
-    refusal(
-        (TypeError, ValueError), words, Task, path, {}, **VOCABULARIES | {"ids": True} | options
-    )
+    refusal(ValueError, words, Task, path, {}, **VOCABULARIES | {"ids": True} | options)
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -186,13 +169,15 @@ def named(rows: Any) -> list[tuple[Any, ...]]:
     return [(NAMES[h], RELATIONS[r], NAMES[t], score) for h, r, t, score in rows]
 
 
+def task_of_ids(tmp_path: Path) -> Task:
+    path = write(tmp_path / "test.del", lines(TEST))
+    return Task(path, {"train": TRAIN}, ids=True, **VOCABULARIES)
+
+
 @pytest.mark.parametrize("ids", [True, False])
 def test_predictions_of_dgl_ke(tmp_path: Path, ids: bool) -> None:
     """The header of its `result.tsv` is head, rel, tail, score; of names with ``--raw_data``."""
-    task = BY_NAME
-    if ids:
-        path = write(tmp_path / "test.del", lines(TEST))
-        task = Task(path, {"train": np.array(TRAIN)}, ids=True, **VOCABULARIES)
+    task = task_of_ids(tmp_path) if ids else BY_NAME
     files = {}
     for side in ("tail", "head"):
         rows = predictions(side) if ids else named(predictions(side))
@@ -206,28 +191,20 @@ def test_predictions_of_dgl_ke(tmp_path: Path, ids: bool) -> None:
 def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
     """The frame of `predict_all(...).process(factory=...)` has ids and labels of each role."""
     pd = pytest.importorskip("pandas")
+    roles = ["head", "relation", "tail"]
     frames = {}
     for side in ("tail", "head"):
-        rows = predictions(side)
-        frame = pd.DataFrame(rows, columns=["head_id", "relation_id", "tail_id", "score"])
-        labels = [name for name, _, _, _ in named(rows)]
-        frame["head_label"] = labels
-        frame["relation_label"] = [name for _, name, _, _ in named(rows)]
-        frame["tail_label"] = [name for _, _, name, _ in named(rows)]
-        frames[side] = frame
-    columns = {role: f"{role}_{ending}" for role in ("head", "relation", "tail")}
-    columns["score"] = "score"
+        ids = pd.DataFrame(predictions(side), columns=[*(f"{role}_id" for role in roles), "score"])
+        labels = pd.DataFrame(named(predictions(side)), columns=[*roles, "score"])[roles]
+        frames[side] = ids.join(labels.add_suffix("_label"))
+    columns = {role: f"{role}_{ending}" for role in roles} | {"score": "score"}
     task = Task(TEST, {"train": TRAIN}, ids=True, **VOCABULARIES)
     expected = ranks_of(BY_NAME).optimistic.tolist()
     assert task.evaluate_lists(**frames, columns=columns).ranks.optimistic.tolist() == expected
-    for side, frame in frames.items():
-        frame.to_csv(tmp_path / f"{side}.csv", index=False)
     files = {side: tmp_path / f"{side}.csv" for side in frames}
-    path = write(tmp_path / "test.del", lines(TEST))
-    if ending == "id":
-        task = Task(path, {"train": TRAIN}, ids=True, **VOCABULARIES)
-    else:
-        task = BY_NAME
+    for side, frame in frames.items():
+        frame.to_csv(files[side], index=False)
+    task = task_of_ids(tmp_path) if ending == "id" else BY_NAME
     assert task.evaluate_lists(**files, columns=columns).ranks.optimistic.tolist() == expected
 
 

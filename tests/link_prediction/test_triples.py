@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from support.refusals import refusal
 from truerank.link_prediction import Task, read_triples
 from truerank.records import text
-from truerank.retrieval import Task as Retrieval
 
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
 IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]
@@ -27,19 +26,6 @@ def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Pa
         content = content.encode()
     path.write_bytes(content)
     return path
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_as_splits(library: str) -> None:
-    frames = pytest.importorskip(library)
-    columns = zip(*ROWS, strict=True)
-    frame = frames.DataFrame(dict(zip(("head", "relation", "tail"), columns, strict=True)))
-    assert read_triples(frame).ids.tolist() == IDS
-    pairs = frames.DataFrame({"query": ["q", "r"], "document": ["a", "b"]})
-    for known in (lambda split: split, lambda split: [split], lambda split: {"known_0": split}):
-        assert Task(ROWS[:1], known(frame[1:])).protocol.filter == ("known_0", "test")
-        found = Retrieval({"q": ["b"]}, entities=["a", "b"], known=known(pairs))
-        assert found.answers.filter.indices.tolist() == [0]
 
 
 @pytest.mark.parametrize("dtype", ["int8", ">i4", "uint64"])
@@ -64,44 +50,32 @@ def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
     assert mixed.ids.tolist() == [[10, 1, 9], [7, 0, 1]]
     path = written(tmp_path, "10\t2\t9\n007\t10\t1\n")
     assert read_triples(path, relations=11).ids.tolist() == [[2, 2, 3], [0, 10, 1]]
-    refusal(
-        ValueError,
-        "triples.txt: .* got '007' in column 0 of line 2",
-        read_triples,
-        path,
-        entities=11,
-    )
-    path = written(tmp_path, "10\t02\t9\n7\t10\t1\n")
-    refusal(ValueError, "got '02' in column 1 of line 1", read_triples, path, entities=11)
+    words = "triples.txt: .* got '007' in column 0 of line 2"
+    refusal(ValueError, words, read_triples, path, entities=11)
 
 
-NUMBERED: dict[str, Any] = {
-    "text": "0\t0\t1\n17\t2\t10\n",
-    "tuples": [("0", "0", "1"), ("17", "2", "10")],
-}
-
-
-@pytest.mark.parametrize("given", NUMBERED.values(), ids=NUMBERED)
-def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_text", [True, False])
+def test_numbers_are_labels_only_where_that_is_said(is_text: bool, tmp_path: Path) -> None:
     """In ascending order "10" comes before "2", so rows of vectors would not match."""
-    triples = written(tmp_path, given) if isinstance(given, str) else given
+    triples: Any = [("0", "0", "1"), ("17", "2", "10")]
+    if is_text:
+        triples = written(tmp_path, "0\t0\t1\n17\t2\t10\n")
     words = "are numbers, as '0'; give entities=<int>, how many"
     for wrong in ({}, {"relations": 3}):
-        with pytest.raises(ValueError, match=f"^entities: all labels of entities {words}"):
-            read_triples(triples, **wrong)
+        refusal(
+            ValueError, f"^entities: all labels of entities {words}", read_triples, triples, **wrong
+        )
     names = ["0", "1", "10", "17"]
     refusal(ValueError, "^relations: all .* relations are numbers", Task, triples, entities=names)
-    if isinstance(given, str):  # a field of text has no type
+    if is_text:  # a field of text has no type
         assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
-        named = read_triples(triples, entities=names, relations=3)
-        assert named.ids.tolist() == [[0, 0, 1], [3, 2, 2]]
     else:
-        words = "triples: expected ids of entities from 0 to 17, each an int, .* got '0'"
-        refusal(TypeError, words, read_triples, triples, entities=18)
+        refusal(
+            TypeError, "^triples: .* each an int, .* got '0'", read_triples, triples, entities=18
+        )
     named = read_triples(triples, entities=names, relations=["2", "0"])
     assert named.ids.tolist() == [[0, 1, 1], [3, 0, 2]]
-    with pytest.raises(ValueError, match=r"^entities: all labels"):  # of all splits together
-        Task(triples, [("5", "a", "6")])
+    refusal(ValueError, "^entities: all labels", Task, triples, [("5", "a", "6")])  # of all splits
     assert Task(triples, [("5", "a", "x")]).entities == (*names, "5", "x")
 
 
@@ -119,25 +93,23 @@ def test_qualifiers(tmp_path: Path) -> None:
 
 BAD_TEXTS = [
     ("a r b\n", "line 1: .*got 'a r b'"),
-    ("a\tb\n", r"line 1: .*got 'a\\tb'"),
-    ("a\tr\tb\n\nb\tr\n", r"line 3: .*got 'b\\tr'"),
     ("a\tr\tb\n\na\tr\t\n", r"line 3: .*got 'a\\tr\\t'"),
     ("\tr\tb\n", r"line 1: .*got '\\tr\\tb'"),
     (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
-    ("a\tr\tb\rb\tr\ta\r", "line 1 has a carriage return in a field"),
     ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
     ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41: .*got 'a\\tr'"),
 ]
 
 
 @pytest.mark.parametrize(("content", "words"), BAD_TEXTS)
-def test_bad_text(content: str | bytes, words: str, tmp_path: Path) -> None:
+def test_bad_text(
+    content: str | bytes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = {"train": written(tmp_path, content)}
-    words = rf"triples.txt: {words}"
-    with pytest.MonkeyPatch.context() as patch:
-        for piece in (8, 1 << 17):
-            patch.setattr(text, "BLOCK_BYTES", piece)
-            refusal(ValueError, rf'^known\["train"\]: .*{words}', Task, [("a", "r", "b")], known)
+    words = rf'^known\["train"\]: .*triples.txt: {words}'
+    for piece in (8, 1 << 17):
+        monkeypatch.setattr(text, "BLOCK_BYTES", piece)
+        refusal(ValueError, words, Task, [("a", "r", "b")], known)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -147,35 +119,30 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refusal(OSError, r"^triples: .*x.gz: damaged gzip file", read_triples, packed)
     text = written(tmp_path, b"a\tr\tb\n", "x.npy")
     refusal(ValueError, r"^triples: .*x.npy: expected a .npy file", read_triples, text)
-    np.save(tmp_path / "floats.npy", np.zeros((2, 3)))
-    refusal(
-        TypeError,
-        "^triples: .*floats.npy: .* got ndarray of float64",
-        read_triples,
-        tmp_path / "floats.npy",
-    )
+    floats = tmp_path / "floats.npy"
+    np.save(floats, np.zeros((2, 3)))
+    refusal(TypeError, r"^triples: .*floats.npy: .* got ndarray of float64", read_triples, floats)
     refusal(ValueError, r"^test: expected at least one triple", Task, written(tmp_path, "\n\n"))
     assert Task(ROWS, {"train": written(tmp_path, b"")}).audit[0].message.endswith("known: train 0")
 
 
-BAD_ROWS: list[tuple[type[Exception], str, Any]] = [
-    (TypeError, r"^triples: .* got 1\.5 in row 1", [(0, 0, 1), (0, 0, 1.5)]),
-    (TypeError, "expected .* got True in row 0", [(0, True, 1)]),
-    (TypeError, "expected .* got 'a' in row 1", [(0, 0, 1), ("a", 0, 1)]),
-    (TypeError, "expected .* got None in row 1", [("a", "r", "b"), (None, "r", "b")]),
-    (ValueError, r"^triples: .* got \(0, 0, 1, 2\) in row 1", [(0, 0, 1), (0, 0, 1, 2)]),
-    (ValueError, r"^triples: .* at least 3 columns .* got 2 columns", [(0, 1)]),
-    (TypeError, "expected .* as a list of tuples .*, got 3 in row 0", [3]),
-    (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
-    (TypeError, r"^triples: .* got a bytes", b"abc"),
-    (TypeError, r"expected .* got ndarray of \|S1", np.array([[b"a", b"r", b"b"]])),
-    (TypeError, r"an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
+BAD_ROWS: list[tuple[type[Exception], Any]] = [
+    (TypeError, [(0, 0, 1), (0, 0, 1.5)]),
+    (TypeError, [(0, True, 1)]),
+    (TypeError, [(0, 0, 1), ("a", 0, 1)]),
+    (TypeError, [("a", "r", "b"), (None, "r", "b")]),
+    (ValueError, [(0, 0, 1), (0, 0, 1, 2)]),
+    (ValueError, [(0, 1)]),
+    (TypeError, [3]),
+    (ValueError, [("a", "r", "")]),
+    (TypeError, np.array([[b"a", b"r", b"b"]])),
+    (TypeError, np.zeros((1, 1, 3), int)),
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "rows"), BAD_ROWS)
-def test_bad_rows(kind: type[Exception], words: str, rows: Any) -> None:
-    refusal(kind, words, read_triples, rows)
+@pytest.mark.parametrize(("kind", "rows"), BAD_ROWS)
+def test_bad_rows(kind: type[Exception], rows: Any) -> None:
+    refusal(kind, "^triples: expected", read_triples, rows)
 
 
 LABEL = st.text(
@@ -232,20 +199,6 @@ def test_text_is_read_as_it_stands(
 # -- files of toolkits -----------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=9), st.booleans())
-def test_files_of_openke(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]], tabs: bool
-) -> None:
-    """A count, then heads, tails and relations."""
-    blank = "\t" if tabs else " "
-    lines = [str(len(rows))]
-    lines += [blank.join(map(str, (head, tail, relation))) for head, relation, tail in rows]
-    path = tmp_path_factory.getbasetemp() / "train2id.txt"
-    path.write_text("\n".join(lines) + "\n")
-    triples = read_triples(path, entities=10, relations=10)
-    assert triples.ids.tolist() == [list(row) for row in rows]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -253,24 +206,19 @@ def test_files_of_openke(
         ("1\n0 1\n", r"line 2: expected at least 3 columns .* with blanks .* got '0 1'"),
         ("1\na\tr\tb\n", "expected ids of entities from 0 to 9, got 'a'"),
         ("1\n0 1 007\n", "expected integers, .* got '007'"),
+        ("\t\t0", "none empty"),
     ],
 )
 def test_wrong_files_of_openke(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "test2id.txt").write_text(text)
-    with pytest.raises(ValueError, match=words):
-        read_triples(tmp_path / "test2id.txt", entities=10)
-
-
-def test_a_count_has_no_tabs_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("\t\t0")
-    with pytest.raises(ValueError, match="none empty"):
-        read_triples(tmp_path / "x", entities=10)
+    path = written(tmp_path, text)
+    refusal(ValueError, f"^triples: .*{words}", read_triples, path, entities=10)
 
 
 def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
-    (tmp_path / "test2id.txt").write_text("1\n0 2 1\n")
-    (tmp_path / "train2id.txt").write_text("2\n0 1 1\n2 0 0\n")
-    task = Task(tmp_path / "test2id.txt", {"train": tmp_path / "train2id.txt"}, entities=3)
+    """A count, then heads, tails and relations."""
+    test = written(tmp_path, "1\n0\t2\t1\n", "test2id.txt")
+    train = written(tmp_path, "2\n0 1 1\n2 0 0\n", "train2id.txt")
+    task = Task(test, {"train": train}, entities=3)
     assert task.tail.queries.tolist() == [[0, 1]]
     assert task.tail.targets.tolist() == [2]
     assert task.tail.filter[1].tolist() == [1, 2]
@@ -278,7 +226,7 @@ def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
     files = 'test: test2id.txt, known["train"]: train2id.txt'
     assert finding.count == 2
     assert finding.message.replace(f"{tmp_path}/", "").startswith(f"{files}: the first line is")
-    assert "OpenKE" in str(task.audit)
+    assert "OpenKE" in finding.message
 
 
 def test_knowledge_graphs_of_recbole(tmp_path: Path) -> None:
