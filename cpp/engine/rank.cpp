@@ -69,7 +69,7 @@ Plan make_plan(const RowProblem<T>& p, int threads) {
 
 template <class T>
 bool is_nan(const RowProblem<T>& p, std::int64_t row, std::int64_t column) {
-    return Order<T>::is_nan(Order<T>::key(p.reader.load(row, column)));
+    return p.is_nan(p.reader.load(row, column));
 }
 
 // The first target of a row's tasks whose score is NaN; else the number of columns.
@@ -139,7 +139,7 @@ template <class T>
 Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, bool (*interrupted)()) {
     const Tasks& tasks = problem.tasks;
     if (tasks.size == 0) return {};
-    RowTotals<T> totals(counts, tasks.size, problem.rules);
+    RowTotals<T> totals(problem, counts);
     RowFinish<T> finish(problem, totals);
     RowCounting<T> counting(problem, totals, finish);
     const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
@@ -183,43 +183,55 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
     return locate_fault(problem, fault);
 }
 
-template <class T>
-struct Run {
-    static Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-                      const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
-        return rank_as<T>({scores, tasks, filter, candidates, rules, counts.audit()}, counts, threads, interrupted);
+// Calls `use` with the kernels for a type: with the same ones for all types of one size, as far as the compiler knows.
+template <class Use>
+auto with_kernels(DType dtype, const Use& use) {
+    switch (dtype) {
+        case DType::float16:
+            return use(count_kernels<Half>());
+        case DType::bfloat16:
+            return use(count_kernels<BFloat16>());
+        case DType::float32:
+            return use(count_kernels<float>());
+        case DType::float64:
+            return use(count_kernels<double>());
+        case DType::int8:
+            return use(count_kernels<std::int8_t>());
+        case DType::int16:
+            return use(count_kernels<std::int16_t>());
+        case DType::int32:
+            return use(count_kernels<std::int32_t>());
+        case DType::int64:
+            return use(count_kernels<std::int64_t>());
+        case DType::uint8:
+            return use(count_kernels<std::uint8_t>());
+        case DType::uint16:
+            return use(count_kernels<std::uint16_t>());
+        case DType::uint32:
+            return use(count_kernels<std::uint32_t>());
+        case DType::uint64:
+            break;
     }
-    static KeyRange keys(const Scores& column, std::int64_t* keys) {
-        const Reader<T> reader(column);
-        for (std::int64_t row = 0; row < column.rows; ++row) keys[row] = Order<T>::key(reader.load(row, 0));
-        return {Order<T>::bottom(), Order<T>::top(), has_nan<T>};
-    }
-};
+    return use(count_kernels<std::uint64_t>());
+}
 
 }  // namespace
 
 Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
            const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
-    using Entry = Fault (*)(const Scores&, const Tasks&, const Selection&, const Selection&, const Rules&, int,
-                            bool (*)(), const Counts&);
-    // In the order of DType.
-    static constexpr Entry table[] = {
-        Run<Half>::rank,         Run<BFloat16>::rank,      Run<float>::rank,         Run<double>::rank,
-        Run<std::int8_t>::rank,  Run<std::int16_t>::rank,  Run<std::int32_t>::rank,  Run<std::int64_t>::rank,
-        Run<std::uint8_t>::rank, Run<std::uint16_t>::rank, Run<std::uint32_t>::rank, Run<std::uint64_t>::rank,
-    };
-    return table[static_cast<int>(scores.dtype)](scores, tasks, filter, candidates, rules, threads, interrupted,
-                                                 counts);
+    return with_kernels(scores.dtype, [&]<class T>(const CountKernels<T>& kernels) {
+        return rank_as<T>({kernels, scores, tasks, filter, candidates, rules, counts.audit()}, counts, threads,
+                          interrupted);
+    });
 }
 
 KeyRange keys_of(const Scores& column, std::int64_t* keys) {
-    using Entry = KeyRange (*)(const Scores&, std::int64_t*);
-    static constexpr Entry table[] = {
-        Run<Half>::keys,         Run<BFloat16>::keys,      Run<float>::keys,         Run<double>::keys,
-        Run<std::int8_t>::keys,  Run<std::int16_t>::keys,  Run<std::int32_t>::keys,  Run<std::int64_t>::keys,
-        Run<std::uint8_t>::keys, Run<std::uint16_t>::keys, Run<std::uint32_t>::keys, Run<std::uint64_t>::keys,
-    };
-    return table[static_cast<int>(column.dtype)](column, keys);
+    return with_kernels(column.dtype, [&]<class T>(const CountKernels<T>& kernels) -> KeyRange {
+        const Reader<T> reader(column);
+        const BitOrder<T>& order = kernels.order;
+        for (std::int64_t row = 0; row < column.rows; ++row) keys[row] = order.key(reader.load(row, 0));
+        return {order.bottom, order.top, order.floating};
+    });
 }
 
 }  // namespace truerank

@@ -5,26 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <type_traits>
 
 #include "engine/rank.hpp"
+#include "engine/selection.hpp"
 
 namespace truerank {
-
-// Consecutive columns; those of a row may be copied at once.
-struct ConsecutiveColumns {
-    std::int64_t begin;
-    std::int64_t operator()(std::int64_t j) const { return begin + j; }
-};
-
-// The columns from position `begin` on.
-template <class Columns>
-auto columns_from(const Columns& columns, std::int64_t begin) {
-    return [&columns, begin](std::int64_t j) { return columns(begin + j); };
-}
-inline ConsecutiveColumns columns_from(const ConsecutiveColumns& columns, std::int64_t begin) {
-    return {columns.begin + begin};
-}
 
 template <class T>
 class Reader {
@@ -51,46 +36,52 @@ class Reader {
         return reinterpret_cast<const T*>(at(row, column));
     }
 
-    T load(std::int64_t row, std::int64_t column) const { return load(at(row, column)); }
+    T load(std::int64_t row, std::int64_t column) const { return load(at(row, column), scores_.swapped); }
 
-    // out[i * width + j] = the score of row rows[i] and column columns(j), for i < n and j < width.
-    template <class Columns>
-    void pack(const std::int64_t* rows, std::int64_t n, std::int64_t width, const Columns& columns, T* out) const {
-        if (std::is_same_v<Columns, ConsecutiveColumns> && scores_.column_stride == size && !scores_.swapped) {
+    // out[i * width + j] = the score of row rows[i] and column columns(begin + j), for i < n and j < width.
+    void pack(const std::int64_t* rows, std::int64_t n, const ListedColumns& columns, std::int64_t begin,
+              std::int64_t width, T* out) const {
+        if (columns.are_consecutive() && scores_.column_stride == size && !scores_.swapped) {
             for (std::int64_t i = 0; i < n; ++i) {
-                std::memcpy(out + i * width, at(rows[i], columns(0)), static_cast<std::size_t>(width * size));
+                std::memcpy(out + i * width, at(rows[i], columns(begin)), static_cast<std::size_t>(width * size));
             }
-        } else if (is_plain_) {
-            pack(rows, n, width, columns, out, [](const char* from) { return *reinterpret_cast<const T*>(from); });
-        } else {
-            pack(rows, n, width, columns, out, [this](const char* from) { return load(from); });
+            return;
         }
+        columns.with_numbers(begin, [&](const auto& column) {
+            if (is_plain_) {
+                pack(rows, n, column, width, out, [](const char* from) { return *reinterpret_cast<const T*>(from); });
+            } else {
+                pack(rows, n, column, width, out,
+                     [swapped = scores_.swapped](const char* from) { return load(from, swapped); });
+            }
+        });
     }
 
   private:
     static constexpr std::ptrdiff_t size = static_cast<std::ptrdiff_t>(sizeof(T));
 
-    T load(const char* from) const {
+    static T load(const char* from, bool swapped) {
         unsigned char bytes[sizeof(T)];
         std::memcpy(bytes, from, sizeof(T));
-        if (scores_.swapped) std::reverse(bytes, bytes + sizeof(T));
+        if (swapped) std::reverse(bytes, bytes + sizeof(T));
         T value;
         std::memcpy(&value, bytes, sizeof(T));
         return value;
     }
 
-    template <class Columns, class Load>
-    void pack(const std::int64_t* rows, std::int64_t n, std::int64_t width, const Columns& columns, T* out,
+    template <class Column, class Load>
+    void pack(const std::int64_t* rows, std::int64_t n, const Column& column, std::int64_t width, T* out,
               const Load& load) const {
+        const std::ptrdiff_t column_stride = scores_.column_stride, row_stride = scores_.row_stride;
         if (n == 1) {
             const char* row = at(rows[0], 0);
 #pragma GCC unroll 4
-            for (std::int64_t j = 0; j < width; ++j) out[j] = load(row + columns(j) * scores_.column_stride);
+            for (std::int64_t j = 0; j < width; ++j) out[j] = load(row + column(j) * column_stride);
             return;
         }
         for (std::int64_t j = 0; j < width; ++j) {
-            const char* column = at(0, columns(j));
-            for (std::int64_t i = 0; i < n; ++i) out[i * width + j] = load(column + rows[i] * scores_.row_stride);
+            const char* from = scores_.data + column(j) * column_stride;
+            for (std::int64_t i = 0; i < n; ++i) out[i * width + j] = load(from + rows[i] * row_stride);
         }
     }
 

@@ -109,11 +109,10 @@ class RowCounting {
             }
         } else if (p_.candidates) {
             const Span span = p_.candidates.span(p_.candidates.list(p_.group(first)[0]));
-            const std::int64_t n = std::min(end, span.length) - begin;
-            p_.with_columns(p_.candidates, span.start + begin,
-                            [&](const auto& columns) { p_.pack(worker, worker.rows, n, columns, use); });
+            const std::int64_t length = std::min(end, span.length) - begin;
+            p_.pack(worker, worker.rows, p_.columns_of(p_.candidates, span.start + begin, length), use);
         } else {
-            p_.pack(worker, worker.rows, end - begin, ConsecutiveColumns{begin}, use);
+            p_.pack(worker, worker.rows, {begin, end - begin}, use);
         }
         for (std::size_t i = 0; i < n; ++i) {
             const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));

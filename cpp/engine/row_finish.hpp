@@ -15,13 +15,6 @@
 
 namespace truerank {
 
-// The columns of a task that are both in its filter and among its candidates: n of a selection, from a position on.
-struct FilteredColumns {
-    Selection selection;
-    std::int64_t start;
-    std::int64_t n;
-};
-
 template <class T>
 class RowFinish {
   public:
@@ -65,20 +58,18 @@ class RowFinish {
     // Subtracts the filtered columns of a single task from its counts; returns how many candidates are left. A target
     // that is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any case.
     std::int64_t leave_out(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
-        const FilteredColumns filtered_columns = this->filtered_columns(worker, task);
-        const std::int64_t n = filtered_columns.n;
+        const ListedColumns columns = filtered_columns(worker, task);
+        const std::int64_t n = columns.size;
         if (n == 0) return p_.candidates_of(task);
         const std::int64_t one_row[] = {p_.row(task)};
         const T true_score = p_.true_score_of(task);
         RowCounts filtered;
-        p_.with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
-            p_.pack(worker, one_row, n, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
-                p_.count(scores, width, true_score, false, filtered);
-            });
+        p_.pack(worker, one_row, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
+            p_.count(scores, width, true_score, false, filtered);
         });
         // Only now, since the list is in the cache: every step of a search in it would wait for memory.
         const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
-        const bool is_nan = Order<T>::is_nan(Order<T>::key(true_score));
+        const bool is_nan = p_.is_nan(true_score);
         row_counts.counts.above -= filtered.counts.above;
         row_counts.counts.tied -= filtered.counts.tied - (keeps_target && !is_nan);
         row_counts.nan -= filtered.nan - (keeps_target && is_nan);
@@ -89,7 +80,7 @@ class RowFinish {
                             const RowCounts& row_counts) const {
         const auto [above, tied] = row_counts.counts;
         const std::int64_t nan = row_counts.nan;
-        const bool nan_true_score = nan > 0 && Order<T>::is_nan(Order<T>::key(p_.true_score_of(task)));
+        const bool nan_true_score = nan > 0 && p_.is_nan(p_.true_score_of(task));
         if (nan > 0 && p_.rules.nan == NanRule::raise) fail(worker, Fault::Kind::nan_score, task);
         if (nan_true_score && p_.rules.nan == NanRule::omit) fail(worker, Fault::Kind::nan_true_score, task);
         const std::int64_t candidates = p_.rules.nan == NanRule::omit ? size - nan : size;
@@ -108,8 +99,8 @@ class RowFinish {
             return finish(worker, ids[0], left);
         }
         const std::int64_t size = p_.candidates_of(ids[0]);
-        const FilteredColumns filtered_columns = this->filtered_columns(worker, ids[0]);
-        const std::int64_t n = filtered_columns.n;
+        const ListedColumns columns = filtered_columns(worker, ids[0]);
+        const std::int64_t n = columns.size;
         if (n == 0) {
             for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], size);
             return;
@@ -117,10 +108,8 @@ class RowFinish {
         const std::int64_t one_row[] = {p_.row(ids[0])};
         TrueScores<T>& filtered = worker.filtered_counts;
         p_.gather_true_scores(ids, filtered);
-        p_.with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
-            p_.pack(worker, one_row, n, columns,
-                    [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
-        });
+        p_.pack(worker, one_row, columns,
+                [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
         for (std::size_t t = 0; t < ids.size(); ++t) {
             const std::int64_t task = ids[t];
             const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
@@ -129,24 +118,27 @@ class RowFinish {
             totals_.add(task, {-counts.above, (keeps_target && !nan) - counts.tied},
                         (keeps_target && nan) - filtered.nan, true);
             if (p_.audit) {
-                const Key<T> key = Order<T>::key(p_.true_score_of(task));
-                const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
+                const Key<T> key = p_.order.key(p_.true_score_of(task));
+                const bool inf = is_infinite(key);
                 const Key<T> best = totals_.best[static_cast<std::size_t>(task)];
-                totals_.counts.inf[task] -= filtered.infinities() - (keeps_target && inf);
+                totals_.counts.inf[task] -= p_.infinities(filtered) - (keeps_target && inf);
                 totals_.at_best[static_cast<std::size_t>(task)] -=
                     (filtered.best == best ? filtered.at_best : 0) - (keeps_target && !nan && key == best);
             }
             finish(worker, task, size - n + keeps_target);
         }
     }
-    // Which columns of a row are filtered for a task, among its candidates.
-    FilteredColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
-        const Span span = p_.filter.span(p_.filter.list(task));
-        if (!p_.candidates) return {p_.filter, span.start, span.length};
+    bool is_infinite(Key<T> key) const { return p_.order.floating && (key == p_.order.top || key == p_.order.bottom); }
+    // The columns of a task that are both in its filter and among its candidates.
+    ListedColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
+        if (!p_.candidates) {
+            const Span span = p_.filter.span(p_.filter.list(task));
+            return p_.columns_of(p_.filter, span.start, span.length);
+        }
         intersect_lists(worker, task);
         Selection common;
         common.indices = worker.common_columns.data();
-        return {common, 0, static_cast<std::int64_t>(worker.common_columns.size())};
+        return p_.columns_of(common, 0, static_cast<std::int64_t>(worker.common_columns.size()));
     }
     // Finds the columns of a task that are in both its filter and its candidates: looks up those of the shorter list in
     // the longer.
@@ -173,9 +165,9 @@ class RowFinish {
         const auto t = static_cast<std::size_t>(task);
         std::int64_t nan = totals_.nan_of(task);
         if (p_.has_target(task)) {
-            const Key<T> true_score_key = Order<T>::key(p_.true_score_of(task));
-            const Key<T> key = Order<T>::key(p_.reader.load(p_.row(task), p_.target_column(task)));
-            const bool is_nan = Order<T>::is_nan(key), nan_true_score = Order<T>::is_nan(true_score_key);
+            const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
+            const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));
+            const bool is_nan = p_.order.is_key_of_nan(key), nan_true_score = p_.order.is_key_of_nan(true_score_key);
             const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
             const bool counted = !p_.filters_target(task);
             size -= counted;
@@ -186,8 +178,7 @@ class RowFinish {
             }
             if (differs) ++totals_.counts.differing[task];
             if (p_.audit && !is_nan) {
-                const bool infinite = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
-                totals_.counts.inf[task] -= counted && infinite;
+                totals_.counts.inf[task] -= counted && is_infinite(key);
                 if (key == totals_.best[t]) {
                     totals_.at_best[t] -= counted;
                     if (differs) best_without_target(worker, task);
@@ -209,11 +200,11 @@ class RowFinish {
     // rarely needed.
     void best_without_target(RankWorker<T>& worker, std::int64_t task) {
         if (worker.stopped(p_.scores.columns)) return;
-        Key<T> best = p_.rules.ascending ? Order<T>::top() : Order<T>::bottom();
+        Key<T> best = p_.rules.ascending ? p_.order.top : p_.order.bottom;
         std::int64_t at_best = 0;
         const auto look = [&](std::int64_t column) {
-            const Key<T> key = Order<T>::key(p_.reader.load(p_.row(task), column));
-            if (column == p_.target_column(task) || Order<T>::is_nan(key)) return;
+            const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), column));
+            if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) return;
             if (p_.rules.ascending ? key < best : key > best) {
                 best = key;
                 at_best = 0;
@@ -221,14 +212,12 @@ class RowFinish {
             if (key != best) return;
             at_best += !p_.filter || !p_.filter.has(p_.filter.list(task), column + p_.tasks.first_column);
         };
+        ListedColumns columns(0, p_.scores.columns);
         if (p_.candidates) {
             const Span span = p_.candidates.span(p_.candidates.list(task));
-            p_.with_columns(p_.candidates, span.start, [&](const auto& columns) {
-                for (std::int64_t j = 0; j < span.length; ++j) look(columns(j));
-            });
-        } else {
-            for (std::int64_t column = 0; column < p_.scores.columns; ++column) look(column);
+            columns = p_.columns_of(p_.candidates, span.start, span.length);
         }
+        for (std::int64_t j = 0; j < columns.size; ++j) look(columns(j));
         totals_.best[static_cast<std::size_t>(task)] = best;
         totals_.at_best[static_cast<std::size_t>(task)] = at_best;
     }

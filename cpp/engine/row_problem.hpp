@@ -8,6 +8,9 @@
 // The tasks that read one row with one list of candidates are a group: the row is read once for all of them. A single
 // task is counted by a kernel of its own; the true scores of several are sorted first, and equal ones are counted once
 // (TrueScores).
+//
+// All of this is compiled once for each size of scores: T is an integer that holds their bits. What a type means, the
+// order of its scores and which of them are NaN, is in the numbers of BitOrder, and in the kernels.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +74,6 @@ struct TrueScores {
 
     // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == none ? PartialCounts{} : counts[slots[t]]; }
-    std::int64_t infinities() const { return has_nan<T> ? counts.front().tied + counts.back().tied : 0; }
 };
 
 // What is counted for one task in its row, before the rules.
@@ -116,9 +118,10 @@ struct RankWorker {
 template <class T>
 class RowProblem {
   public:
-    RowProblem(const Scores& scores_, const Tasks& tasks_, const Selection& filter_, const Selection& candidates_,
-               const Rules& rules_, bool audit_)
-        : scores(scores_),
+    RowProblem(const CountKernels<T>& kernels_, const Scores& scores_, const Tasks& tasks_, const Selection& filter_,
+               const Selection& candidates_, const Rules& rules_, bool audit_)
+        : kernels(kernels_),
+          scores(scores_),
           tasks(tasks_),
           filter(filter_),
           candidates(candidates_),
@@ -128,6 +131,8 @@ class RowProblem {
         if (tasks.rows != nullptr && tasks.size > 0) group_tasks();
     }
 
+    const CountKernels<T>& kernels;
+    const BitOrder<T> order = kernels.order;
     const Scores& scores;
     const Tasks& tasks;
     const Selection& filter;
@@ -135,7 +140,6 @@ class RowProblem {
     const Rules& rules;
     const bool audit;
     const Reader<T> reader;
-    const CountKernels<T>& kernels = count_kernels<T>();
 
     std::int64_t row(std::int64_t task) const {
         return tasks.rows == nullptr ? task : tasks.rows[task] - tasks.first_row;
@@ -148,6 +152,11 @@ class RowProblem {
     T true_score_of(std::int64_t task) const {
         if (!tasks.is_partial()) return reader.load(row(task), tasks.targets[task]);
         return reinterpret_cast<const T*>(tasks.true_scores)[task];
+    }
+    bool is_nan(T score) const { return order.is_nan(score); }
+    // The infinities among the scores that were counted in an audit.
+    std::int64_t infinities(const TrueScores<T>& true_scores) const {
+        return order.floating ? true_scores.counts.front().tied + true_scores.counts.back().tied : 0;
     }
     std::int64_t candidates_of(std::int64_t task) const {
         return candidates ? candidates.span(candidates.list(task)).length : scores.columns;
@@ -185,18 +194,18 @@ class RowProblem {
         true_scores.slots.resize(ids.size());
         true_scores.keys.clear();
         true_scores.nan = true_scores.at_best = 0;
-        true_scores.best = rules.ascending ? Order<T>::top() : Order<T>::bottom();
+        true_scores.best = rules.ascending ? order.top : order.bottom;
         auto& keyed_tasks = true_scores.keyed_tasks;
         keyed_tasks.clear();
         for (std::size_t t = 0; t < ids.size(); ++t) {
             true_scores.last = true_score_of(ids[t]);
-            const Key<T> key = Order<T>::key(true_scores.last);
+            const Key<T> key = order.key(true_scores.last);
             true_scores.slots[t] = true_scores.none;
-            if (!Order<T>::is_nan(key)) keyed_tasks.emplace_back(key, t);
+            if (!order.is_key_of_nan(key)) keyed_tasks.emplace_back(key, t);
         }
         if (audit) {
-            keyed_tasks.emplace_back(Order<T>::bottom(), true_scores.none);
-            keyed_tasks.emplace_back(Order<T>::top(), true_scores.none);
+            keyed_tasks.emplace_back(order.bottom, true_scores.none);
+            keyed_tasks.emplace_back(order.top, true_scores.none);
         }
         std::sort(keyed_tasks.begin(), keyed_tasks.end());
         for (const auto& [key, t] : keyed_tasks) {
@@ -204,7 +213,7 @@ class RowProblem {
             if (t != true_scores.none) true_scores.slots[t] = true_scores.keys.size() - 1;
         }
         true_scores.counts.assign(true_scores.keys.size(), PartialCounts{});
-        true_scores.scratch.resize(scratch_size<T>(true_scores.keys.size()));
+        true_scores.scratch.resize(kernels.scratch_size(true_scores.keys.size()));
     }
 
     // Adds what n scores count for some true scores.
@@ -221,54 +230,29 @@ class RowProblem {
     // The same for a single task, which needs no tables.
     void count(const T* from, std::int64_t n, T true_score, bool more_follow, RowCounts& row_counts) const {
         const auto size = static_cast<std::size_t>(n);
-        row_counts.nan += Order<T>::is_nan(Order<T>::key(true_score))
+        row_counts.nan += is_nan(true_score)
                               ? kernels.count_several(from, size, nullptr, 0, nullptr, nullptr)
                               : kernels.count_one(from, size, true_score, more_follow, &row_counts.counts);
     }
 
-    // Copies the rows' scores in columns(0) to columns(n - 1), some columns at a time, and calls use(i, scores, width)
-    // with those of row i.
-    template <class Columns, class Use>
-    void pack(RankWorker<T>& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns,
+    // The columns of a selection from a position on.
+    ListedColumns columns_of(const Selection& selection, std::int64_t start, std::int64_t n) const {
+        return {selection, {start, n}, scores.columns, tasks.first_column};
+    }
+    // Copies the rows' scores in the columns, some columns at a time, and calls use(i, scores, width) with those of row
+    // i.
+    template <class Use>
+    void pack(RankWorker<T>& worker, std::span<const std::int64_t> rows, const ListedColumns& columns,
               const Use& use) const {
         const auto height = static_cast<std::int64_t>(rows.size());
+        const std::int64_t n = columns.size;
         const std::int64_t width_at_once = std::min(
             n, std::max<std::int64_t>(64, measured::kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height));
         worker.packed.resize(static_cast<std::size_t>(height * width_at_once));
         for (std::int64_t begin = 0; begin < n && !worker.stopped(height * width_at_once); begin += width_at_once) {
             const std::int64_t width = std::min(width_at_once, n - begin);
-            reader.pack(rows.data(), height, width, columns_from(columns, begin), worker.packed.data());
+            reader.pack(rows.data(), height, columns, begin, width, worker.packed.data());
             for (std::int64_t i = 0; i < height; ++i) use(i, worker.packed.data() + i * width, width);
-        }
-    }
-
-    // Calls `use` with the columns of a selection from a position on, as a function of 0, 1, ... Indices are checked
-    // once more as they are read: the array is the caller's, whose other threads could have written to it.
-    template <class Use>
-    void with_columns(const Selection& selection, std::int64_t start, const Use& use) const {
-        const auto bound = static_cast<std::uint64_t>(scores.columns);
-        const std::int64_t first = tasks.first_column;
-        const auto give = [&](const auto& index) {
-            if (first == 0) {  // this saves a subtraction, which is noticeable where whole selections are read
-                use([index, bound](std::int64_t j) {
-                    const auto column = static_cast<std::int64_t>(index(j));
-                    return static_cast<std::uint64_t>(column) < bound ? column : 0;
-                });
-            } else {
-                use([index, bound, first](std::int64_t j) {
-                    const auto column = static_cast<std::int64_t>(index(j)) - first;
-                    return static_cast<std::uint64_t>(column) < bound ? column : 0;
-                });
-            }
-        };
-        if (selection.ranges) {
-            give([start](std::int64_t j) { return start + j; });
-        } else if (selection.wide) {
-            const auto* indices = static_cast<const std::int64_t*>(selection.indices) + start;
-            give([indices](std::int64_t j) { return indices[j]; });
-        } else {
-            const auto* indices = static_cast<const std::int32_t*>(selection.indices) + start;
-            give([indices](std::int64_t j) { return indices[j]; });
         }
     }
 
@@ -333,21 +317,19 @@ class NanCounts {
 template <class T>
 class RowTotals {
   public:
-    RowTotals(const Counts& counts_, std::int64_t tasks, const Rules& rules)
-        : counts(counts_), ascending_(rules.ascending), nan_(tasks) {
+    RowTotals(const RowProblem<T>& problem, const Counts& counts_)
+        : counts(counts_), p_(problem), nan_(problem.tasks.size) {
         if (!counts.audit()) return;
-        best.assign(static_cast<std::size_t>(tasks), ascending_ ? Order<T>::top() : Order<T>::bottom());
-        at_best.assign(static_cast<std::size_t>(tasks), 0);
+        const auto n = static_cast<std::size_t>(problem.tasks.size);
+        best.assign(n, problem.rules.ascending ? problem.order.top : problem.order.bottom);
+        at_best.assign(n, 0);
     }
 
     const Counts& counts;
     std::vector<Key<T>> best;
     std::vector<std::int64_t> at_best;
 
-    std::int64_t nan_of(std::int64_t task) const {
-        if constexpr (has_nan<T>) return nan_.of(task);
-        return 0;
-    }
+    std::int64_t nan_of(std::int64_t task) const { return nan_.of(task); }
     // Adds what a row, or part of it, counted for a task. `whole_rows`: no other thread adds to the task meanwhile.
     void add(std::int64_t task, PartialCounts more, std::int64_t nan, bool whole_rows) {
         const auto plus = [whole_rows](std::int64_t& sum, std::int64_t number) {
@@ -359,13 +341,13 @@ class RowTotals {
         };
         plus(counts.above[task], more.above);
         plus(counts.tied[task], more.tied);
-        if (has_nan<T>) nan_.add(task, nan);
+        nan_.add(task, nan);
     }
     void add_audit(std::int64_t task, const TrueScores<T>& true_scores) {
         const std::lock_guard<std::mutex> lock(audit_mutex_);
-        counts.inf[task] += true_scores.infinities();
+        counts.inf[task] += p_.infinities(true_scores);
         Key<T>& best_of_task = best[static_cast<std::size_t>(task)];
-        if (ascending_ ? true_scores.best < best_of_task : true_scores.best > best_of_task) {
+        if (p_.rules.ascending ? true_scores.best < best_of_task : true_scores.best > best_of_task) {
             best_of_task = true_scores.best;
             at_best[static_cast<std::size_t>(task)] = 0;
         }
@@ -373,7 +355,7 @@ class RowTotals {
     }
 
   private:
-    bool ascending_;
+    const RowProblem<T>& p_;
     NanCounts nan_;
     std::mutex audit_mutex_;
 };

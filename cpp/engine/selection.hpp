@@ -115,6 +115,60 @@ struct Selection {
     }
 };
 
+// Columns: those of a list from a position on, or consecutive ones. Indices are checked once more as they are read: the
+// array is the caller's, whose other threads could have written to it.
+class ListedColumns {
+  public:
+    std::int64_t start, size;
+
+    ListedColumns(std::int64_t first, std::int64_t size_) : start(first), size(size_) {}
+    // The numbers of a selection may be those of a larger matrix, in which the first column has a number.
+    ListedColumns(const Selection& selection, Span span, std::int64_t columns, std::int64_t first_column = 0)
+        : start(span.start),
+          size(span.length),
+          indices_(selection.ranges ? nullptr : selection.indices),
+          wide_(selection.wide),
+          columns_(columns),
+          first_column_(first_column) {
+        if (!selection.ranges) return;
+        start = std::clamp<std::int64_t>(start - first_column, 0, columns);
+        size = std::clamp<std::int64_t>(size, 0, columns - start);
+    }
+
+    bool are_consecutive() const { return indices_ == nullptr; }
+    std::int64_t operator()(std::int64_t i) const {
+        if (are_consecutive()) return start + i;
+        return checked(wide_ ? static_cast<const std::int64_t*>(indices_)[start + i]
+                             : static_cast<const std::int32_t*>(indices_)[start + i]);
+    }
+    // Calls `use` with the columns from a place on, as a function of 0, 1, ... that knows which integers they are.
+    template <class Use>
+    void with_numbers(std::int64_t begin, const Use& use) const {
+        const std::int64_t at = start + begin;
+        if (are_consecutive()) {
+            use([at](std::int64_t i) { return at + i; });
+        } else if (wide_) {
+            use([from = static_cast<const std::int64_t*>(indices_) + at, columns = *this](std::int64_t i) {
+                return columns.checked(from[i]);
+            });
+        } else {
+            use([from = static_cast<const std::int32_t*>(indices_) + at, columns = *this](std::int64_t i) {
+                return columns.checked(from[i]);
+            });
+        }
+    }
+
+  private:
+    std::int64_t checked(std::int64_t number) const {
+        const std::int64_t column = number - first_column_;
+        return static_cast<std::uint64_t>(column) < static_cast<std::uint64_t>(columns_) ? column : 0;
+    }
+
+    const void* indices_ = nullptr;
+    bool wide_ = true;
+    std::int64_t columns_ = 0, first_column_ = 0;
+};
+
 // The first task whose list lacks its column, or -1.
 std::int64_t first_task_without(const Selection& selection, const std::int64_t* columns, std::int64_t tasks);
 

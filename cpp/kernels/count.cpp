@@ -193,28 +193,30 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                       \
-    namespace name {                                                                                                \
-    template <class T>                                                                                              \
-    attribute std::int64_t count_one(const T* scores, std::size_t n, T true_score, bool more_follow,                \
-                                     PartialCounts* counts) {                                                       \
-        return count_one_body<T, width>(scores, n, true_score, more_follow, counts);                                \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,  \
-                                         PartialCounts* counts, std::int64_t* scratch) {                            \
-        return count_several_body<T, width>(scores, n, true_scores, k, counts, scratch);                            \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {        \
-        best_body<T, width>(scores, n, ascending, best, count);                                                     \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes, \
-                                 const T* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan,  \
-                                 void* scratch) {                                                                   \
-        count_columns_body<T, width>(scores, stride, columns, lanes, true_scores, above, tied, nan, scratch);       \
-    }                                                                                                               \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
+    namespace name {                                                                                                  \
+    template <class T>                                                                                                \
+    attribute std::int64_t count_one(const void* scores, std::size_t n, typename Order<T>::Bits true_score,           \
+                                     bool more_follow, PartialCounts* counts) {                                       \
+        return count_one_body<T, width>(static_cast<const T*>(scores), n, std::bit_cast<T>(true_score), more_follow,  \
+                                        counts);                                                                      \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute std::int64_t count_several(const void* scores, std::size_t n, const Key<T>* true_scores, std::size_t k, \
+                                         PartialCounts* counts, std::int64_t* scratch) {                              \
+        return count_several_body<T, width>(static_cast<const T*>(scores), n, true_scores, k, counts, scratch);       \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void best(const void* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {       \
+        best_body<T, width>(static_cast<const T*>(scores), n, ascending, best, count);                                \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,   \
+                                 const void* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan, \
+                                 void* scratch) {                                                                     \
+        count_columns_body<T, width>(scores, stride, columns, lanes, static_cast<const T*>(true_scores), above, tied, \
+                                     nan, scratch);                                                                   \
+    }                                                                                                                 \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -222,28 +224,30 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 }  // namespace
 
 template <class T>
-const CountKernels<T>& count_kernels() {
-    static constexpr CountKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute)           \
-    {name::count_one<T>,     several::count_several<T>, name::best<T>, \
-     name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>},
+const CountKernels<typename Order<T>::Bits>& count_kernels() {
+    static constexpr CountKernels<typename Order<T>::Bits> table[] = {
+#define TRUERANK_ROW(name, width, several, fused, attribute)                            \
+    {name::count_one<T>,     several::count_several<T>, scratch_size<T>, name::best<T>, \
+     name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>,    bit_order<T>()},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
     };
     return table[static_cast<int>(isa())];
 }
 
-template const CountKernels<Half>& count_kernels<Half>();
-template const CountKernels<BFloat16>& count_kernels<BFloat16>();
-template const CountKernels<float>& count_kernels<float>();
-template const CountKernels<double>& count_kernels<double>();
-template const CountKernels<std::int8_t>& count_kernels<std::int8_t>();
-template const CountKernels<std::int16_t>& count_kernels<std::int16_t>();
-template const CountKernels<std::int32_t>& count_kernels<std::int32_t>();
-template const CountKernels<std::int64_t>& count_kernels<std::int64_t>();
-template const CountKernels<std::uint8_t>& count_kernels<std::uint8_t>();
-template const CountKernels<std::uint16_t>& count_kernels<std::uint16_t>();
-template const CountKernels<std::uint32_t>& count_kernels<std::uint32_t>();
-template const CountKernels<std::uint64_t>& count_kernels<std::uint64_t>();
+#define TRUERANK_EXPORT(T) template const CountKernels<Order<T>::Bits>& count_kernels<T>();
+TRUERANK_EXPORT(Half)
+TRUERANK_EXPORT(BFloat16)
+TRUERANK_EXPORT(float)
+TRUERANK_EXPORT(double)
+TRUERANK_EXPORT(std::int8_t)
+TRUERANK_EXPORT(std::int16_t)
+TRUERANK_EXPORT(std::int32_t)
+TRUERANK_EXPORT(std::int64_t)
+TRUERANK_EXPORT(std::uint8_t)
+TRUERANK_EXPORT(std::uint16_t)
+TRUERANK_EXPORT(std::uint32_t)
+TRUERANK_EXPORT(std::uint64_t)
+#undef TRUERANK_EXPORT
 
 }  // namespace truerank

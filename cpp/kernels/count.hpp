@@ -113,37 +113,71 @@ struct Order {
     static constexpr bool is_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
 };
 
+// The same for all types of one size, by the bits of their scores: what differs are numbers.
+template <class Bits>
+struct BitOrder {
+    Bits magnitude;  // the bits that are kept: of floats all but the sign
+    Bits infinity;   // the largest magnitude that is no NaN
+    Bits negative;   // all bits for floats: those with a sign become negative
+    Bits shift;
+    Key<Bits> bottom, top;
+    bool floating;
+
+    Key<Bits> key(Bits score) const {
+        const Bits sign = static_cast<Bits>(static_cast<Key<Bits>>(score) < 0 ? negative : 0);
+        return static_cast<Key<Bits>>(static_cast<Bits>(((score & magnitude) ^ sign) - sign + shift));
+    }
+    bool is_nan(Bits score) const { return static_cast<Bits>(score & magnitude) > infinity; }
+    bool is_key_of_nan(Key<Bits> key) const { return key < bottom; }
+};
+
+template <class T>
+constexpr BitOrder<typename Order<T>::Bits> bit_order() {
+    using O = Order<T>;
+    using Bits = typename O::Bits;
+    constexpr auto all = static_cast<Bits>(~Bits{0});
+    if constexpr (has_nan<T>) {
+        return {static_cast<Bits>(all ^ O::top_bit), O::infinity(), all, O::shift(), O::bottom(), O::top(), true};
+    } else {
+        return {all, all, 0, std::is_unsigned_v<T> ? O::top_bit : Bits{0}, O::bottom(), O::top(), false};
+    }
+}
+
 // What is counted for one true score: how many scores are above it, and how many equal it.
 struct PartialCounts {
     std::int64_t above = 0;
     std::int64_t tied = 0;
 };
 
-template <class T>
+// For the scores of a type, of which only their size is known here: Bits.
+template <class Bits>
 struct CountKernels {
     // Counts the scores among scores[0..n) that are above the true score, which is not a NaN, and those that equal it;
     // adds them to `counts`. Returns how many of the scores are NaN. Where more scores that will be counted follow
     // them in memory, those are prefetched.
-    std::int64_t (*count_one)(const T* scores, std::size_t n, T true_score, bool more_follow, PartialCounts* counts);
+    std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow,
+                              PartialCounts* counts);
 
     // The same for k true scores, given by their keys, which are sorted and distinct. `scratch` has room for
-    // scratch_size<T>(k) integers.
-    std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
+    // scratch_size(k) integers.
+    std::int64_t (*count_several)(const void* scores, std::size_t n, const Key<Bits>* true_scores, std::size_t k,
                                   PartialCounts* counts, std::int64_t* scratch);
+    std::size_t (*scratch_size)(std::size_t true_scores);
 
     // Raises `best`, a key, to that of the best score (or lowers it to that, in ascending order), and keeps `count`,
-    // the number of scores that equal it. Callers start from Order<T>::bottom() (or top()) and 0. A NaN is never best.
-    void (*best)(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count);
+    // the number of scores that equal it. Callers start from order.bottom (or top) and 0. A NaN is never best.
+    void (*best)(const void* scores, std::size_t n, bool ascending, Key<Bits>* best, std::int64_t* count);
 
     // Counts along the rows of a column-major matrix. It has `columns` columns, `stride` bytes apart, of `lanes` scores
     // each: lane i is a row whose true score is true_scores[i]. Adds to above[i], tied[i] and, unless it is null,
     // nan[i]. `lanes` is a multiple of lane_multiple; more than max_lanes of them are slower. `scratch` has room for
     // 3 * lanes scores and starts at a cache line.
     void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
-                          const T* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan,
+                          const void* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan,
                           void* scratch);
     std::size_t lane_multiple;
     std::size_t max_lanes;
+    BitOrder<Bits> order;
 };
 
 // Whether a histogram may be used; its tables have 16 bits for the number of a true score.
@@ -159,8 +193,8 @@ constexpr std::size_t scratch_size(std::size_t true_scores) {
     return true_scores < measured::kLeastSearched<T> ? 0 : searched;
 }
 
-// The kernels of the instruction set chosen at start.
+// The kernels of the instruction set chosen at start, for scores of type T.
 template <class T>
-const CountKernels<T>& count_kernels();
+const CountKernels<typename Order<T>::Bits>& count_kernels();
 
 }  // namespace truerank

@@ -1,5 +1,6 @@
 // The counting kernels, for all types of scores.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -44,11 +45,17 @@ T random_true_score(Distribution distribution, Random& random) {
 }
 
 template <class T>
+typename Order<T>::Bits bits_of(T score) {
+    return std::bit_cast<typename Order<T>::Bits>(score);
+}
+
+template <class T>
 void check_keys(Checks& checks, const char* name, Random& random) {
     for (const Distribution distribution : kDistributions) {
         for (int i = 0; i < 2000; ++i) {
             const T a = random_score<T>(distribution, random), b = random_score<T>(distribution, random);
             const auto x = number(a), y = number(b);
+            checks.expect(count_kernels<T>().order.key(bits_of(a)) == Order<T>::key(a), "%s: a key of bits", name);
             checks.expect(Order<T>::is_nan(Order<T>::key(a)) == is_nan(x), "%s: the key of a NaN", name);
             if (is_nan(x) || is_nan(y)) continue;
             checks.expect((Order<T>::key(a) < Order<T>::key(b)) == (x < y), "%s: order of keys", name);
@@ -83,7 +90,7 @@ void check_one(Checks& checks, const char* name, Random& random) {
             const T true_score = repeat == 2 ? score_of<T>(2) : random_true_score<T>(distribution, random);
             const PlainCounts<T> expected = plain(scores, n, number(true_score));
             PartialCounts result{1000, 2000};
-            const std::int64_t nan = count_kernels<T>().count_one(scores, n, true_score, n % 2 == 0, &result);
+            const std::int64_t nan = count_kernels<T>().count_one(scores, n, bits_of(true_score), n % 2 == 0, &result);
             checks.expect(
                 result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
                 "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
@@ -91,10 +98,11 @@ void check_one(Checks& checks, const char* name, Random& random) {
     });
     const std::vector<T> equal(kLongest, score_of<T>(3));
     PartialCounts result;
-    const std::int64_t nans = count_kernels<T>().count_one(equal.data(), kLongest, score_of<T>(3), true, &result);
+    const std::int64_t nans =
+        count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(3)), true, &result);
     checks.expect(result.above == 0 && result.tied == kLongest && nans == 0, "count_one, %s, equal scores", name);
     result = {};
-    count_kernels<T>().count_one(equal.data(), kLongest, score_of<T>(2), false, &result);
+    count_kernels<T>().count_one(equal.data(), kLongest, bits_of(score_of<T>(2)), false, &result);
     checks.expect(result.above == kLongest && result.tied == 0, "count_one, %s, lower true score", name);
 }
 
@@ -128,7 +136,8 @@ void check_sums(Checks& checks, const char* name, Random& random) {
                 for (const T true_score : {T(0), T(-most), infinity}) {
                     const PlainCounts<T> expected = plain(scores, n, true_score);
                     PartialCounts result;
-                    const std::int64_t nan = count_kernels<T>().count_one(scores, n, true_score, true, &result);
+                    const std::int64_t nan =
+                        count_kernels<T>().count_one(scores, n, bits_of(true_score), true, &result);
                     checks.expect(result.above == expected.above && result.tied == expected.tied && nan == expected.nan,
                                   "count_one, %s, %zu scores, kind %zu in %zu places", name, n, kind, places);
                 }
@@ -158,7 +167,7 @@ void check_several(Checks& checks, const char* name, Random& random) {
             for (const auto& [key, true_score] : of_key) true_scores.push_back(key);
             const std::size_t k = true_scores.size();
             std::vector<PartialCounts> results(k, PartialCounts{5, 7});
-            std::vector<std::int64_t> scratch(scratch_size<T>(k), -1);
+            std::vector<std::int64_t> scratch(count_kernels<T>().scratch_size(k), -1);
             const std::int64_t nan =
                 count_kernels<T>().count_several(scores, n, true_scores.data(), k, results.data(), scratch.data());
             bool right = nan == plain(scores, n, number(score_of<T>(0))).nan;
@@ -227,7 +236,7 @@ void check_long(Checks& checks, const char* name, Random& random) {
                 true_scores.erase(std::unique(true_scores.begin(), true_scores.end()), true_scores.end());
                 const std::size_t k = true_scores.size();
                 std::vector<PartialCounts> results(k, PartialCounts{5, 7});
-                std::vector<std::int64_t> scratch(scratch_size<T>(k), -1);
+                std::vector<std::int64_t> scratch(count_kernels<T>().scratch_size(k), -1);
                 const std::int64_t nan = count_kernels<T>().count_several(scores.data(), n, true_scores.data(), k,
                                                                           results.data(), scratch.data());
                 bool right = nan == static_cast<std::int64_t>(n - sorted.size());
