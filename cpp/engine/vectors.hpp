@@ -2,17 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "engine/embeddings.hpp"
-#include "engine/rank.hpp"
-#include "engine/reader.hpp"
-#include "kernels/count.hpp"
 #include "kernels/rows.hpp"
 
 namespace truerank {
@@ -29,31 +23,6 @@ void add_squares(const C* const* vectors, std::int64_t n, std::int64_t depth, do
     }
 }
 
-// Whether a sum of squared components has lost digits that matter: some squares, or all, were too small or too large
-// for a double. For floats this cannot be.
-inline bool lost_digits(double squares) {
-    return squares < 0x1p-960 || squares == std::numeric_limits<double>::infinity();
-}
-
-// Normalises a vector of which that is so, by way of another: the vector times the power of two by which its largest
-// component comes to 1 or more, but below 2 (or, if that component is subnormal, close to it). The product is exact
-// but for components that are far too small to matter in the sum. Vectors with an infinite component, and those of
-// zeros, stay as they are: then this returns false.
-inline bool normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lanes, double* out) {
-    double largest = 0;
-    for (std::int64_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(vector[k]));
-    if (largest == 0 || largest == std::numeric_limits<double>::infinity()) return false;
-    const double scale = std::ldexp(1.0, std::min(-std::ilogb(largest), 1023));
-    double squares = 0;
-    for (std::int64_t k = 0; k < depth; ++k) {
-        const double x = vector[k] * scale;
-        squares += x * x;
-    }
-    const double root = std::sqrt(squares);
-    for (std::int64_t k = 0; k < depth; ++k) out[k * lanes] = vector[k] * scale / root;
-    return true;
-}
-
 // What happens to vectors as they are packed.
 struct Packing {
     bool normalise;  // to length 1: each component divided by the root of the sum of squares, unless that is 0
@@ -63,8 +32,7 @@ struct Packing {
 template <class C>
 class Vectors {
   public:
-    explicit Vectors(const VectorMatrix& matrix)
-        : matrix_(matrix), in_place_(is_in_place(matrix)), read_(reader(matrix.dtype)) {}
+    explicit Vectors(const VectorMatrix& matrix);
 
     std::int64_t count() const { return matrix_.rows; }
     std::int64_t depth() const { return matrix_.columns; }
@@ -72,76 +40,16 @@ class Vectors {
     // Component k of vector ids[i], i < n, becomes out[k * lanes + i]; lanes from n on become 0. Buffers are allocated
     // in `scratch`.
     void pack(const std::int64_t* ids, std::int64_t n, std::int64_t lanes, Packing packing, C* out, double* squares,
-              std::vector<C>& scratch) const {
-        const std::int64_t depth = this->depth();
-        if (n < lanes) std::fill_n(out, depth * lanes, C{0});
-        if (packing.squares) std::fill_n(squares, lanes, 0.0);
-        const bool adjacent = this->adjacent(ids, n);
-        for (std::int64_t first = 0; first < n; first += kVectorsAtOnce) {
-            const std::int64_t width = std::min(kVectorsAtOnce, n - first);
-            const C* vectors[kVectorsAtOnce];
-            locate(ids + first, width, scratch, vectors);
-            double sums[kVectorsAtOnce];
-            if (packing.squares) {
-                add_squares(vectors, width, depth, sums);
-                std::copy_n(sums, width, squares + first);
-            }
-            C* const to = out + first;
-            if (packing.normalise) {
-                double roots[kVectorsAtOnce];
-                for (std::int64_t i = 0; i < width; ++i) roots[i] = sums[i] == 0 ? 1 : std::sqrt(sums[i]);
-                for (std::int64_t k = 0; k < depth; ++k) {
-                    for (std::int64_t i = 0; i < width; ++i) {
-                        to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / roots[i]);
-                    }
-                }
-                if constexpr (sizeof(C) == 8) {
-                    for (std::int64_t i = 0; i < width; ++i) {
-                        if (lost_digits(sums[i])) normalise_scaled(vectors[i], depth, lanes, to + i);
-                    }
-                }
-            } else {
-                kernels_.pack(vectors, static_cast<std::size_t>(width), static_cast<std::size_t>(depth), adjacent,
-                              static_cast<std::size_t>(lanes), to);
-            }
-        }
-    }
+              std::vector<C>& scratch) const;
 
     // The components of a vector, one after the other, as pack() has them: in place, or in `buffer`, which has room for
     // them.
-    const C* row(std::int64_t id, bool normalise, C* buffer) const {
-        const auto* from = reinterpret_cast<const C*>(matrix_.data + id * matrix_.row_stride);
-        if (!in_place_) {
-            read_(matrix_, id, buffer);
-            from = buffer;
-        }
-        if (!normalise) return from;
-        double squares = 0;
-        add_squares(&from, 1, depth(), &squares);
-        const double root = squares == 0 ? 1 : std::sqrt(squares);
-        if constexpr (sizeof(C) == 8) {
-            if (lost_digits(squares) && normalise_scaled(from, depth(), 1, buffer)) return buffer;
-        }
-        for (std::int64_t k = 0; k < depth(); ++k) buffer[k] = static_cast<C>(static_cast<double>(from[k]) / root);
-        return buffer;
-    }
+    const C* row(std::int64_t id, bool normalise, C* buffer) const;
     // Whether row() gives vectors in place.
     bool in_place(bool normalise) const { return in_place_ && !normalise; }
 
     // Where the components of vectors ids[i], i < n, lie one after the other: in place, or in `scratch`.
-    void locate(const std::int64_t* ids, std::int64_t n, std::vector<C>& scratch, const C** vectors) const {
-        const std::int64_t depth = this->depth();
-        if (!in_place_) scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(n * depth)));
-        for (std::int64_t i = 0; i < n; ++i) {
-            if (in_place_) {
-                vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride);
-            } else {
-                C* const copy = scratch.data() + i * depth;
-                read_(matrix_, ids[i], copy);
-                vectors[i] = copy;
-            }
-        }
-    }
+    void locate(const std::int64_t* ids, std::int64_t n, std::vector<C>& scratch, const C** vectors) const;
     // Whether vectors with these ids, which ascend, follow each other in memory without a gap.
     bool adjacent(const std::int64_t* ids, std::int64_t n) const {
         return in_place_ && n > 0 && ids[n - 1] - ids[0] == n - 1 &&
@@ -149,83 +57,9 @@ class Vectors {
     }
 
   private:
-    // Vectors that are packed at once: a cache line of floats.
-    static constexpr std::int64_t kVectorsAtOnce = 16;
-    using Read = void (*)(const VectorMatrix&, std::int64_t, C*);
-    static constexpr std::int64_t kNumbersAtOnce = 64;
-
-    template <class T>
-    static void read(const VectorMatrix& matrix, std::int64_t row, C* out) {
-        if (matrix.in_parts) return read_parts<T>(matrix, row, out);
-        const Reader<T> from(matrix);
-        if (from.contiguous_rows()) return widen(from.in_place(row, 0), matrix.columns, out);
-        for (std::int64_t k = 0; k < matrix.columns; k += kNumbersAtOnce) {
-            read_some(from, row, k, std::min(kNumbersAtOnce, matrix.columns - k), out + k);
-        }
-    }
-    // Real and imaginary parts come in turn, wherever they lie.
-    template <class T>
-    static void read_parts(const VectorMatrix& matrix, std::int64_t row, C* out) {
-        const Scores& real_parts = matrix;
-        Scores imaginary_parts = matrix;
-        imaginary_parts.data += matrix.part_stride;
-        const Reader<T> real_from(real_parts), imaginary_from(imaginary_parts);
-        C real[kNumbersAtOnce], imaginary[kNumbersAtOnce];
-        const std::int64_t numbers = matrix.columns / 2;
-        for (std::int64_t j = 0; j < numbers; j += kNumbersAtOnce) {
-            const std::int64_t n = std::min(kNumbersAtOnce, numbers - j);
-            read_some(real_from, row, j, n, real);
-            read_some(imaginary_from, row, j, n, imaginary);
-            for (std::int64_t i = 0; i < n; ++i) {
-                out[2 * (j + i)] = real[i];
-                out[2 * (j + i) + 1] = imaginary[i];
-            }
-        }
-    }
-    // Reads n numbers, at most kNumbersAtOnce, of a row from a column on.
-    template <class T>
-    static void read_some(const Reader<T>& from, std::int64_t row, std::int64_t column, std::int64_t n, C* out) {
-        if (from.contiguous_rows()) return widen(from.in_place(row, column), n, out);
-        T buffer[kNumbersAtOnce];
-        for (std::int64_t i = 0; i < n; ++i) buffer[i] = from.load(row, column + i);
-        widen(buffer, n, out);
-    }
-    template <class T>
-    static void widen(const T* from, std::int64_t n, C* out) {
-        const auto size = static_cast<std::size_t>(n);
-        if constexpr (std::is_same_v<T, Half>) {
-            row_kernels<C>().widen_half(from, size, out);
-        } else if constexpr (std::is_same_v<T, BFloat16>) {
-            row_kernels<C>().widen_bfloat16(from, size, out);
-        } else {
-            std::transform(from, from + size, out, [](T x) { return static_cast<C>(x); });
-        }
-    }
-    static Read reader(DType dtype) {
-        switch (dtype) {
-            case DType::float16:
-                return read<Half>;
-            case DType::bfloat16:
-                return read<BFloat16>;
-            case DType::float64:
-                return read<double>;
-            case DType::int8:
-                return read<std::int8_t>;
-            case DType::uint8:
-                return read<std::uint8_t>;
-            default:
-                return read<float>;
-        }
-    }
-    static bool is_in_place(const VectorMatrix& matrix) {
-        if (matrix.in_parts) return false;
-        const bool same = matrix.dtype == (sizeof(C) == 4 ? DType::float32 : DType::float64);
-        return same && Reader<C>(matrix).contiguous_rows();
-    }
-
     VectorMatrix matrix_;
     bool in_place_;
-    Read read_;
+    void (*read_)(const VectorMatrix& matrix, std::int64_t row, C* out);
     const RowKernels<C>& kernels_ = row_kernels<C>();
 };
 
