@@ -19,6 +19,7 @@
 
 #include "engine/bounded_queries.hpp"
 #include "engine/quantiser.hpp"
+#include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
 
 namespace truerank {
@@ -98,12 +99,11 @@ class BoundedPanel {
         set_sum_panel(step);
         return true;
     }
-    // Sets the thresholds of the tasks of the lanes. Where a sink does not count, no pair is above.
-    template <bool Counts, class Lanes>
-    void set_thresholds(const Lanes& lanes) {
-        tasks_.layers = lanes.layers();
-        tasks_.tasks = lanes.tasks();
-        tasks_.scores = lanes.thresholds();
+    // Sets the thresholds of the tasks of the lanes. Unless pairs are counted, none is above.
+    void set_thresholds(LayeredTasks<C>& tasks) {
+        tasks_.layers = tasks.layers();
+        tasks_.tasks = tasks.tasks();
+        tasks_.scores = tasks.thresholds();
         const std::size_t n = tasks_.layers * q_.kernels.lanes;
         for (auto* thresholds : {&tasks_.above, &tasks_.below}) thresholds->assign(n, kNoCandidate);
         for (std::size_t i = 0; i < n; ++i) {
@@ -111,7 +111,7 @@ class BoundedPanel {
             if (score != score) continue;  // no task, or one that nothing is above
             BoundedQueries<C>::set_floats(q_.scale.thresholds(static_cast<double>(score), 0), tasks_.above[i],
                                           tasks_.below[i]);
-            if constexpr (!Counts) tasks_.above[i] = Quantiser<C>::kInfinity;
+            if (!tasks.counts()) tasks_.above[i] = Quantiser<C>::kInfinity;
         }
     }
 

@@ -25,18 +25,12 @@
 #include "engine/scored_rows.hpp"
 #include "engine/scoring.hpp"
 #include "engine/settling.hpp"
+#include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/sums.hpp"
 
 namespace truerank {
-
-// A sink that can do without the scores of most pairs: it says what they are compared with, and takes what bounds tell.
-template <class Sink>
-concept TakesBounds = requires(Sink& sink) { sink.thresholds(); };
-// One that also has tasks of the candidates, in layers of one task for each lane, and says the same of these.
-template <class Sink>
-concept TakesLanes = requires(Sink& sink) { sink.lanes().thresholds(); };
 
 // The bounds of one thread, for the queries of a cell and one panel after the other.
 template <class C>
@@ -64,55 +58,57 @@ class BoundedPanels {
         gauge_.record_scored(time, timed_pairs(width));
     }
 
-    // Decides the pairs of a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and
-    // returns false.
-    template <class Sink>
-    bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
+    // Decides the pairs of a panel by bounds, for the tasks of the queries and, unless this is null, for those of the
+    // lanes. Where bounds do not cover the panel, or would not gain, it does nothing and returns false.
+    bool run(const std::int64_t* columns, std::int64_t width, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks,
+             BoundsTally& tally) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
-        const C* const thresholds = sink.thresholds();
+        const C* const thresholds = tasks.thresholds();
         if (thresholds == nullptr) return false;
-        if constexpr (TakesLanes<Sink>) {
-            if (sink.lanes().layers() > 0 && sink.lanes().thresholds() == nullptr) return false;
-        }
+        if (lane_tasks != nullptr && lane_tasks->layers() > 0 && lane_tasks->thresholds() == nullptr) return false;
+        const auto load = [&] {
+            queries_.set_thresholds(thresholds, tasks.counts());
+            return load_panel(columns, width, lane_tasks);
+        };
         if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
             form_ = (form_ + 1) % forms().size();  // for tests
         }
         if (!forced_ && gauge_.is_trial()) {
             const auto start = Gauge::Clock::now();
-            if (!promises(columns, width, sink)) {
+            if (!promises(width, load)) {
                 gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(width));
                 return false;
             }
         }
         // As a rule once for a cell, and not a cost of this panel.
-        if (!quantise_queries<Sink>(thresholds)) return usable_ = false;
+        if (!queries_.quantise(forms()[form_])) return usable_ = false;
+        queries_.set_thresholds(thresholds, tasks.counts());
         const auto start = Gauge::Clock::now();
-        if (!load_panel(columns, width, sink)) return false;
-        RowSide<C, Sink> rows{queries_, sink};
+        if (!load_panel(columns, width, lane_tasks)) return false;
+        const RowSide<C> rows{queries_, tasks};
         for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
             const std::int64_t n = decide_tile(tile);
-            sink.take_masks(masks_.data(), tile * kTileRows, n);
-            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, sink.counters());
+            tasks.take_masks(masks_.data(), tile * kTileRows, n);
+            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, tasks.counters());
             scored_rows_.record(tile, taken + open);
             tally.open += taken + open;
             tally.scored += taken;
-            if constexpr (TakesLanes<Sink>) {
-                decide_lanes(tile, n, sink.lanes().counters());
+            if (lane_tasks != nullptr) {
+                decide_lanes(tile, n, lane_tasks->counters());
                 tally.open += collect_lanes(tile, n);
-                // Rows and lanes in turn, so that both find the same queries in the cache.
-                if (open_.count + lane_open_.count < kOpenOfBothAtOnce) continue;
-                settling_.settle(open_, rows, tally);
-                settle_lanes(sink, tally);
-                // What lists took made their thresholds higher.
-                if constexpr (!Sink::kCounts) panel_.template set_thresholds<false>(sink.lanes());
-            } else if (open_.count >= kOpenAtOnce) {
-                settling_.settle(open_, rows, tally);
             }
+            // Rows and lanes in turn, so that both find the same queries in the cache.
+            if (open_.count + lane_open_.count < (lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce)) continue;
+            settling_.settle(open_, rows, tally);
+            if (lane_tasks == nullptr) continue;
+            settle_lanes(*lane_tasks, tally);
+            // What lists took made their thresholds higher.
+            if (!lane_tasks->counts()) panel_.set_thresholds(*lane_tasks);
         }
         settling_.settle(open_, rows, tally);
-        scored_rows_.score(sink);
-        if constexpr (TakesLanes<Sink>) settle_lanes(sink, tally);
-        tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + lane_tasks() * queries_.count();
+        scored_rows_.score(tasks);
+        if (lane_tasks != nullptr) settle_lanes(*lane_tasks, tally);
+        tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + panel_.tasks() * queries_.count();
         gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(width));
         return true;
     }
@@ -137,28 +133,19 @@ class BoundedPanels {
     }
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
-    template <class Sink>
-    bool quantise_queries(const C* thresholds) {
-        if (!queries_.quantise(forms()[form_])) return false;
-        queries_.template set_thresholds<Sink::kCounts>(thresholds);
-        return true;
-    }
-    template <class Sink>
-    bool load_panel(const std::int64_t* columns, std::int64_t width, Sink& sink) {
+    bool load_panel(const std::int64_t* columns, std::int64_t width, LayeredTasks<C>* lane_tasks) {
         if (!panel_.load(columns, width, forms()[form_], queries_.largest_norm())) return false;
-        if constexpr (TakesLanes<Sink>) set_lane_thresholds<Sink::kCounts>(sink.lanes());
+        if (lane_tasks != nullptr) set_lane_thresholds(*lane_tasks);
         set_sum_thresholds();
         return true;
     }
-    template <bool Counts, class Lanes>
-    void set_lane_thresholds(const Lanes& lanes) {
-        panel_.template set_thresholds<Counts>(lanes);
+    void set_lane_thresholds(LayeredTasks<C>& lane_tasks) {
+        panel_.set_thresholds(lane_tasks);
         const std::size_t of_lanes = panel_.layers() * quantiser_.kernels.lanes;
         const std::size_t pairs = static_cast<std::size_t>(queries_.count()) * panel_.layers();
         if (uncounted_.size() < std::max(of_lanes, pairs)) uncounted_.resize(std::max(of_lanes, pairs));
         lane_masks_.resize(kTileQueries * panel_.layers());
     }
-    std::int64_t lane_tasks() const { return panel_.layers() > 0 ? panel_.tasks() : 0; }
     void set_sum_thresholds() {
         if (!panel_.has_sum_thresholds()) return;
         const std::size_t n = queries_.tasks().size();
@@ -225,27 +212,23 @@ class BoundedPanels {
 
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
     // quantised are tried as they are.
-    template <class Sink>
-    bool promises(const std::int64_t* columns, std::int64_t width, Sink& sink) {
+    template <class Load>
+    bool promises(std::int64_t width, const Load& load) {
         double share = 1;
         if (queries_.are_quantised(forms()[form_])) {
-            queries_.template set_thresholds<Sink::kCounts>(sink.thresholds());
-            if (!load_panel(columns, width, sink)) return false;
-            share = open_share<Sink>(width);
+            if (!load()) return false;
+            share = open_share(width);
         } else {
             for (std::size_t form = forms().size(); form-- > 0 && share > few_open();) {
                 form_ = form;
-                if (!queries_.quantise_tiles(forms()[form], tried_step())) return false;
-                queries_.template set_thresholds<Sink::kCounts>(sink.thresholds());
-                if (!load_panel(columns, width, sink)) return false;
-                share = open_share<Sink>(width);
+                if (!queries_.quantise_tiles(forms()[form], tried_step()) || !load()) return false;
+                share = open_share(width);
             }
         }
         return share <= most_open();
     }
     // Of so many tiles one is tried.
     std::int64_t tried_step() const { return std::max<std::int64_t>(1, queries_.tiles() / measured::kTriedTiles); }
-    template <class Sink>
     double open_share(std::int64_t width) {
         std::int64_t open_pairs = 0, pairs = 0;
         // A task with more open pairs has its row scored, which takes no longer.
@@ -259,18 +242,17 @@ class BoundedPanels {
             const std::int64_t n = decide_tile(tile), *const first = queries_.first() + tile * kTileRows;
             add(masks_, static_cast<std::size_t>(first[n] - first[0]));
             pairs += (first[n] - first[0]) * width;
-            if constexpr (TakesLanes<Sink>) {
+            if (panel_.layers() > 0) {
                 decide_lanes(tile, n, uncounted_.data());
                 add(lane_masks_, static_cast<std::size_t>(n) * panel_.layers());
-                pairs += n * lane_tasks();
+                pairs += n * panel_.tasks();
             }
         }
         return static_cast<double>(open_pairs) / static_cast<double>(std::max<std::int64_t>(1, pairs));
     }
 
-    template <class Sink>
-    void settle_lanes(Sink& sink, BoundsTally& tally) {
-        settling_.settle(lane_open_, LaneSide<C, Sink>{queries_, panel_, quantiser_, sink}, tally);
+    void settle_lanes(LayeredTasks<C>& lane_tasks, BoundsTally& tally) {
+        settling_.settle(lane_open_, LaneSide<C>{queries_, panel_, quantiser_, lane_tasks}, tally);
     }
 
     const Quantiser<C> quantiser_;

@@ -103,10 +103,9 @@ class BoundedQueries {
         }
         return usable_;
     }
-    // Sets the thresholds on values from those on scores. Where a sink does not count, no pair is above.
-    template <bool Counts>
-    void set_thresholds(const C* scores) {
-        if (Counts && scores == scores_) return;  // true scores are what they were
+    // Sets the thresholds on values from those on scores. Unless pairs are counted, none is above.
+    void set_thresholds(const C* scores, bool counts) {
+        if (counts && scores == scores_) return;  // true scores are what they were
         scores_ = scores;
         for (std::int64_t i = 0; i < count_; ++i) {
             if (!is_taken(i)) continue;
@@ -114,7 +113,7 @@ class BoundedQueries {
                 const auto t = static_cast<std::size_t>(at);
                 if (tasks_[t].score == scores[t]) continue;
                 set_threshold(t, scores[t]);
-                if constexpr (!Counts) of_tasks_.set_none_above(t);
+                if (!counts) of_tasks_.set_none_above(t);
             }
         }
     }

@@ -1,7 +1,7 @@
 // The sink of the sweep that counts: it compares the scores of a cell with the true scores of the cell's tasks.
 //
 // What comes in is one of two things for each panel: the scores of a few queries at a time (take_scores), or what
-// bounds tell about them (take_masks, take_decision, take_score). All of it goes into counters of the cell's tasks,
+// bounds tell about them (BoundedTasks). All of it goes into counters of the cell's tasks,
 // which are added to those of other cells at the end (end_cell), so that threads meet once for a cell.
 //
 // Filtered candidates are counted with the others first, since no comparison has to look at them, and are then taken
@@ -24,7 +24,7 @@
 namespace truerank {
 
 template <class C>
-class CountSink {
+class CountSink : public Sink<C>, public BoundedTasks<C> {
   public:
     using Counter = typename TaskCounters<C>::Counter;
 
@@ -44,7 +44,7 @@ class CountSink {
 
     CountSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
 
-    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) override {
         cell_ = &cell;
         first_task_ = first.data();
         const auto n = static_cast<std::size_t>(cell.last_task - cell.first_task);
@@ -54,7 +54,7 @@ class CountSink {
         states_.assign(n, TaskState{});
         if (!shared_.filter) return;
         next_filtered_.resize(n);
-        const std::int64_t low = cell.candidates.column(cell.begin), high = cell.candidates.column(cell.end - 1);
+        const std::int64_t low = cell.candidates(cell.begin), high = cell.candidates(cell.end - 1);
         const Selection window = shared_.filter.within(low + first_column(), high + first_column() + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const Span span = window.span(window.list(task(i)));
@@ -64,9 +64,9 @@ class CountSink {
         }
     }
 
-    void begin_panel(const Panel& panel) { panel_ = panel; }
+    void begin_panel(const Panel& panel) override { panel_ = panel; }
 
-    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         if (panel_.width < lanes) {  // the padding is neither above nor tied
             for (std::int64_t i = 0; i < queries; ++i) {
@@ -92,15 +92,15 @@ class CountSink {
     }
 
     // What bounds need, and what they tell (engine/bounded_panels.hpp).
-    static constexpr bool kCounts = true;
-    const C* thresholds() const { return shared_.true_scores.data() + cell_->first_task; }
+    BoundedTasks<C>* query_tasks() override { return this; }
+    const C* thresholds() override { return shared_.true_scores.data() + cell_->first_task; }
 
-    std::uint32_t* counters() {
+    std::uint32_t* counters() override {
         bounded_above_.resize(states_.size());
         return bounded_above_.data();
     }
     // Takes filtered columns out of the masks of the tasks of some queries.
-    void take_masks(PairMasks* masks, std::int64_t first_query, std::int64_t queries) {
+    void take_masks(PairMasks* masks, std::int64_t first_query, std::int64_t queries) override {
         if (!shared_.filter) return;
         const std::int64_t begin = first_task_[first_query], end = first_task_[first_query + queries];
         for (std::int64_t t = begin; t < end; ++t) {
@@ -113,17 +113,19 @@ class CountSink {
             masks[t - begin].not_below &= ~filtered;
         }
     }
-    void take_decision(std::uint32_t task, bool above) { bounded_above_[task] += above; }
-    void take_score(std::uint32_t task, std::uint32_t, C score) {
-        const C true_score = thresholds()[task];
-        states_[task].above -= score > true_score;
-        states_[task].tied -= score == true_score;
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+        const C* const true_scores = thresholds();
+        for (std::size_t i = 0; i < n; ++i) {
+            TaskState& state = states_[pairs[i].task];
+            state.above -= scores[i] > true_scores[pairs[i].task];
+            state.tied -= scores[i] == true_scores[pairs[i].task];
+        }
     }
 
     // Whether there was a NaN among the scores taken last, the padding included.
     bool saw_nan() const { return saw_nan_; }
 
-    void end_cell() {
+    void end_cell() override {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         const Counts& counts = shared_.counts;
         for (std::size_t i = 0; i < states_.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
     Key<C> best = Order<C>::bottom();
     std::int64_t at_best = 0;
     for (std::int64_t i = 0; i < group->candidates.size; ++i) {
-        const std::int64_t column = group->candidates.column(i), number = column + tasks.first_column;
+        const std::int64_t column = group->candidates(i), number = column + tasks.first_column;
         const Key<C> key = Order<C>::key(scores[static_cast<std::size_t>(column)]);
         if (number == tasks.targets[task] || Order<C>::is_nan(key) || key < best) continue;
         if (key > best) at_best = 0;
@@ -91,8 +92,7 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     }
     const std::vector<C>& true_scores = partial ? given_scores : target_scores.scores;
 
-    using Sink = CountSink<C>;
-    typename Sink::Shared shared{tasks, filter, counts, sorted, true_scores, nan, {}, {}};
+    typename CountSink<C>::Shared shared{tasks, filter, counts, sorted, true_scores, nan, {}, {}};
     shared.nan.assign(static_cast<std::size_t>(tasks.size), 0);
     shared.best.assign(static_cast<std::size_t>(counts.audit() ? tasks.size : 0), Order<C>::bottom());
     for (const Group& group : sorted.groups) {
@@ -103,8 +103,8 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     }
     Execution sweeping = execution;
     sweeping.bounded = !counts.audit();  // an audit needs the scores
-    sweep(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
-          [&] { return Sink(scoring.kernels, shared); });
+    sweep<C>(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
+             [&] { return std::make_unique<CountSink<C>>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     if (partial) {
         for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
@@ -162,16 +162,16 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
 
 // A sink that copies the scores out.
 template <class C>
-class WriteSink {
+class WriteSink : public Sink<C> {
   public:
     WriteSink(const SortedTasks& sorted, std::int64_t lanes, std::int64_t columns, C* out)
         : sorted_(sorted), lanes_(lanes), columns_(columns), out_(out) {}
-    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) override {
         cell_ = &cell;
         first_task_ = first.data();
     }
-    void begin_panel(const Panel& panel) { panel_ = panel; }
-    std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    void begin_panel(const Panel& panel) override { panel_ = panel; }
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         for (std::int64_t i = 0; i < queries; ++i) {
             for (std::int64_t t = first_task_[first_query + i]; t < first_task_[first_query + i + 1]; ++t) {
                 const std::int64_t task = sorted_.order[static_cast<std::size_t>(cell_->first_task + t)];
@@ -180,7 +180,6 @@ class WriteSink {
         }
         return lanes_ * (first_task_[first_query + queries] - first_task_[first_query]);
     }
-    void end_cell() {}
 
   private:
     const SortedTasks& sorted_;
@@ -197,8 +196,8 @@ void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std:
     const Scoring<C> scoring(embeddings);
     if (columns != nullptr) return score_pairs(scoring, rows, columns, tasks, execution, out);
     const SortedTasks sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings);
-    sweep(scoring, sorted, execution, 0,
-          [&] { return WriteSink<C>(sorted, scoring.lanes(), embeddings.entities.rows, out); });
+    sweep<C>(scoring, sorted, execution, 0,
+             [&] { return std::make_unique<WriteSink<C>>(sorted, scoring.lanes(), embeddings.entities.rows, out); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -91,7 +92,7 @@ class TopScores {
 };
 
 template <class C>
-class TopScoresSink {
+class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
   public:
     struct Shared {
         TopScores<C> left, right;
@@ -111,7 +112,7 @@ class TopScoresSink {
 
     // Lists go on from cell to cell: a worker takes them along. Another that is at the same rows or columns finds them
     // empty, and knows which scores are too low.
-    void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) override {
         cell_ = &cell;
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         rows_.reset(cell.last_query - cell.first_query, 0);
@@ -124,9 +125,9 @@ class TopScoresSink {
         for (std::int64_t j = 0; j < cell.end - cell.begin; ++j) columns_.take(j, shared_.right, first_column + j);
     }
 
-    void begin_panel(const Panel& panel) { panel_ = panel; }
+    void begin_panel(const Panel& panel) override { panel_ = panel; }
 
-    std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const std::int64_t begin = panel_.begin - cell_->begin;
         const unsigned reached =
@@ -158,42 +159,22 @@ class TopScoresSink {
 
     // What bounds need, and what they tell (engine/bounded_panels.hpp): no more than which scores certainly are in no
     // list. Of the rows,
-    static constexpr bool kCounts = false;
-    const C* thresholds() {
+    BoundedTasks<C>* query_tasks() override { return this; }
+    bool counts() const override { return false; }
+    const C* thresholds() override {
         const std::int64_t queries = cell_->last_query - cell_->first_query;
         if (not_counted_.size() < static_cast<std::size_t>(queries)) {
             not_counted_.resize(static_cast<std::size_t>(queries));
         }
         return knows(rows_, cell_->candidates.start + panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
     }
-    std::uint32_t* counters() { return not_counted_.data(); }
-    void take_masks(PairMasks*, std::int64_t, std::int64_t) {}
-    void take_decision(std::uint32_t, bool) {}
-    void take_score(std::uint32_t query, std::uint32_t, C score) { rows_.offer(query, score); }
+    std::uint32_t* counters() override { return not_counted_.data(); }
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+        for (std::size_t i = 0; i < n; ++i) rows_.offer(pairs[i].task, scores[i]);
+    }
+    LayeredTasks<C>* lane_tasks() override { return &lanes_; }
 
-    // and of the columns: one layer, in which each lane has a list.
-    class Lanes {
-      public:
-        explicit Lanes(TopScoresSink& sink) : sink_(sink), first_(sink.panel_.begin - sink.cell_->begin) {}
-        std::size_t layers() const { return 1; }
-        std::int64_t tasks() const { return sink_.panel_.width; }
-        const C* thresholds() const {
-            const bool known = sink_.knows(sink_.columns_, sink_.cell_->first_query, first_, tasks());
-            return known ? sink_.columns_.thresholds_from(first_) : nullptr;
-        }
-        std::uint32_t* counters() const { return sink_.counters(); }
-        void take_decision(std::size_t, bool) const {}
-        void take_score(std::size_t lane, C score) const {
-            sink_.columns_.offer(first_ + static_cast<std::int64_t>(lane), score);
-        }
-
-      private:
-        TopScoresSink& sink_;
-        std::int64_t first_;
-    };
-    Lanes lanes() { return Lanes(*this); }
-
-    void end_cell() {
+    void end_cell() override {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t i = 0; i < cell_->last_query - cell_->first_query; ++i) {
             shared_.left.take(cell_->first_query + i, rows_, i);
@@ -204,6 +185,29 @@ class TopScoresSink {
     }
 
   private:
+    // and of the columns: one layer, in which each lane has a list.
+    class Lanes : public LayeredTasks<C> {
+      public:
+        explicit Lanes(TopScoresSink& sink) : sink_(sink) {}
+        bool counts() const override { return false; }
+        std::size_t layers() const override { return 1; }
+        std::int64_t tasks() const override { return sink_.panel_.width; }
+        const C* thresholds() override {
+            const bool known = sink_.knows(sink_.columns_, sink_.cell_->first_query, first(), tasks());
+            return known ? sink_.columns_.thresholds_from(first()) : nullptr;
+        }
+        std::uint32_t* counters() override { return sink_.counters(); }
+        void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+            for (std::size_t i = 0; i < n; ++i) sink_.columns_.offer(first() + pairs[i].task, scores[i]);
+        }
+
+      private:
+        // The list of the panel's first column.
+        std::int64_t first() const { return sink_.panel_.begin - sink_.cell_->begin; }
+
+        TopScoresSink& sink_;
+    };
+
     // Whether so many scores were offered to some lists before that bounds spare most of what is to come.
     bool knows(const TopScores<C>& lists, std::int64_t before, std::int64_t first, std::int64_t n) const {
         return are_bounds_forced() || (before >= measured::kCandidatesPerEntry * lists.k() && lists.are_full(first, n));
@@ -216,6 +220,7 @@ class TopScoresSink {
     std::vector<std::uint32_t> not_counted_;
     const Cell* cell_ = nullptr;
     Panel panel_{};
+    Lanes lanes_{*this};
     Fault fault_{};
 };
 
@@ -225,7 +230,7 @@ void score_first(SortedTasks& sorted, const Grid& grid, std::int64_t k, std::int
     const std::int64_t first = divide_up(measured::kCandidatesPerEntry * k, lanes) * lanes;
     const std::int64_t rows = grid.left_size(), columns = grid.right_size();
     if (2 * first > std::min(rows, columns)) return;
-    CandidateView first_columns = sorted.groups.front().candidates, others = first_columns;
+    ListedColumns first_columns = sorted.groups.front().candidates, others = first_columns;
     first_columns.size = first;
     others.start += first;
     others.size -= first;
@@ -251,7 +256,8 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     const std::int64_t block = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
     if (execution.block == 0 && block < std::min(largest_block, grid.right_size())) execution.block = block;
     score_first(sorted, grid, k, scoring.lanes());
-    sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
+    sweep<C>(scoring, sorted, execution, shared.left.bytes(),
+             [&] { return std::make_unique<TopScoresSink<C>>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     const auto write_means = [&](TopScores<C>& lists, std::int64_t n, C* means) {
         constexpr std::int64_t work_per_entry = 16;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -62,7 +63,7 @@ struct TaskLayers {
 
 // Counts for the tasks of the columns.
 template <class C>
-class ColumnSink {
+class ColumnSink : public LayeredTasks<C> {
   public:
     using Counter = typename TaskCounters<C>::Counter;
 
@@ -113,22 +114,24 @@ class ColumnSink {
     }
 
     // What bounds need, and what they tell (engine/bounded_panels.hpp), about the layers of the panel.
-    std::size_t layers() const { return static_cast<std::size_t>(layers_); }
-    std::int64_t tasks() const {
+    std::size_t layers() const override { return static_cast<std::size_t>(layers_); }
+    std::int64_t tasks() const override {
         const auto first = shared_.layers.tasks.begin() + layer_ * shared_.layers.lanes;
         return std::count_if(first, first + layers_ * shared_.layers.lanes,
                              [](std::int64_t task) { return task >= 0; });
     }
-    const C* thresholds() const { return shared_.layers.true_scores.data() + layer_ * shared_.layers.lanes; }
-    std::uint32_t* counters() {
+    const C* thresholds() override { return shared_.layers.true_scores.data() + layer_ * shared_.layers.lanes; }
+    std::uint32_t* counters() override {
         bounded_above_.resize(above_.size());
         return bounded_above_.data() + slot();
     }
-    void take_decision(std::size_t at, bool above) { counters()[at] += above; }
-    void take_score(std::size_t at, C score) {
-        const C true_score = thresholds()[at];
-        above_[static_cast<std::size_t>(slot()) + at] += score > true_score;
-        tied_[static_cast<std::size_t>(slot()) + at] += score == true_score;
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+        const C* const true_scores = thresholds();
+        Counter *const above = above_.data() + slot(), *const tied = tied_.data() + slot();
+        for (std::size_t i = 0; i < n; ++i) {
+            above[pairs[i].task] += scores[i] > true_scores[pairs[i].task];
+            tied[pairs[i].task] += scores[i] == true_scores[pairs[i].task];
+        }
     }
 
     void end_cell() {
@@ -200,20 +203,20 @@ class GridSink : public CountSink<C> {
   public:
     GridSink(const SimilarityKernels<C>& kernels, typename Rows::Shared& rows, typename ColumnSink<C>::Shared& columns)
         : Rows(kernels, rows), columns_(kernels, columns) {}
-    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) override {
         Rows::begin_cell(cell, first);
         columns_.begin_cell(cell);
     }
-    void begin_panel(const Panel& panel) {
+    void begin_panel(const Panel& panel) override {
         Rows::begin_panel(panel);
         columns_.begin_panel(panel);
     }
-    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         const std::int64_t work = Rows::take_scores(scores, first_query, queries);
         return work + columns_.take_scores(scores, first_query, queries, Rows::saw_nan());
     }
-    ColumnSink<C>& lanes() { return columns_; }
-    void end_cell() {
+    LayeredTasks<C>* lane_tasks() override { return &columns_; }
+    void end_cell() override {
         Rows::end_cell();
         columns_.end_cell();
     }
@@ -282,8 +285,8 @@ void leave_out_unasked(SortedTasks& sorted, const Selection& right, std::int64_t
         }
     }
     std::copy(others.begin(), others.end(), queries.begin() + asked);
-    const CandidateView with_tasks{&right, 0, asked_right, columns};
-    const CandidateView without{&right, asked_right, right.entries - asked_right, columns};
+    const ListedColumns with_tasks(right, {0, asked_right}, columns);
+    const ListedColumns without(right, {asked_right, right.entries - asked_right}, columns);
     sorted.groups.clear();
     for (const Group& group : {Group{0, asked, with_tasks}, {0, asked, without}, {asked, n, with_tasks}}) {
         if (group.first_query < group.last_query && group.candidates.size > 0) sorted.groups.push_back(group);
@@ -322,8 +325,8 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
     // So that panels are those of the layers.
     execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();
-    sweep(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
-          [&] { return GridSink<C>(scoring.kernels, rows, columns); });
+    sweep<C>(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
+             [&] { return std::make_unique<GridSink<C>>(scoring.kernels, rows, columns); });
     const std::array<Fault, 2> faults{rows.fault, columns.fault};
     if (faults[0].kind != Fault::Kind::none || faults[1].kind != Fault::Kind::none) return faults;
     if (filter_left) remove_filtered(scoring, grid, tasks, filter_left, sorted, true_scores, execution, to_left);

@@ -32,7 +32,7 @@ inline SortedTasks sort_grid_tasks(const Grid& grid, const Tasks& tasks, const S
         while (position < sorted.rows.size() && sorted.rows[position] <= id) ++position;
     }
     sorted.queries.push_back({-1, tasks.size});
-    sorted.groups.push_back({0, grid.left_size(), {&right, 0, grid.right_size(), grid.embeddings.entities.rows}});
+    sorted.groups.push_back({0, grid.left_size(), {right, {0, grid.right_size()}, grid.embeddings.entities.rows}});
     return sorted;
 }
 

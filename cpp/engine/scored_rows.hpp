@@ -21,6 +21,7 @@
 #include "engine/bounded_queries.hpp"
 #include "engine/quantiser.hpp"
 #include "engine/scoring.hpp"
+#include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/rows.hpp"
@@ -113,8 +114,7 @@ class ScoredRows {
         return static_cast<int>(std::ceil(measured::kOpenOfScoredRow * static_cast<double>(panel_.width())));
     }
     // Scores the pairs that were taken from a panel.
-    template <class Sink>
-    void score(Sink& sink) {
+    void score(BoundedTasks<C>& tasks) {
         if (open_.empty()) return;
         std::sort(open_.begin(), open_.end(), [](const OpenLanes& a, const OpenLanes& b) { return a.row < b.row; });
         const auto *at = open_.data(), *const end = open_.data() + open_.size();
@@ -124,7 +124,7 @@ class ScoredRows {
             while (next < end && next->row / kFewQueries == group) ++next;
             for (std::size_t lane = 0; lane < panel_.width(); lane += kernels_.lanes) {
                 score_block(group, lane);
-                for (const OpenLanes* open = at; open < next; ++open) take_scores(*open, lane, sink);
+                for (const OpenLanes* open = at; open < next; ++open) take_scores(*open, lane, tasks);
             }
             at = next;
         }
@@ -162,16 +162,20 @@ class ScoredRows {
         kernels_.finish(scoring.similarity,
                         addends_.tile(scoring, scores_.data(), static_cast<std::int64_t>(rows), 0, false));
     }
-    // Tells the sink the scores of the open pairs of a task among the lanes of a block.
-    template <class Sink>
-    void take_scores(const OpenLanes& open, std::size_t lane, Sink& sink) const {
+    // Hands on the scores of the open pairs of a task among the lanes of a block.
+    void take_scores(const OpenLanes& open, std::size_t lane, BoundedTasks<C>& tasks) const {
         const std::size_t lanes = kernels_.lanes;
         const C* const scores = scores_.data() + open.row % kFewQueries * lanes;
         const std::uint64_t of_block = lanes < 64 ? (std::uint64_t{1} << lanes) - 1 : ~std::uint64_t{0};
-        for (std::uint64_t left = open.lanes >> lane & of_block; left != 0; left &= left - 1) {
+        OpenPair pairs[kPanelLanes];
+        C of_pairs[kPanelLanes];
+        std::size_t n = 0;
+        for (std::uint64_t left = open.lanes >> lane & of_block; left != 0; left &= left - 1, ++n) {
             const auto j = static_cast<std::size_t>(std::countr_zero(left));
-            sink.take_score(open.task, static_cast<std::uint32_t>(lane + j), scores[j]);
+            pairs[n] = {open.task, static_cast<std::uint32_t>(lane + j)};
+            of_pairs[n] = scores[j];
         }
+        tasks.take_scores(pairs, of_pairs, n);
     }
 
     const Quantiser<C>& q_;

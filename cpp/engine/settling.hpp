@@ -22,6 +22,7 @@
 #include "engine/bounds.hpp"
 #include "engine/quantiser.hpp"
 #include "engine/scoring.hpp"
+#include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/simd.hpp"
@@ -39,46 +40,48 @@ struct OpenPairs {
     }
 };
 
-// What settle() asks about an open pair, and to whom it tells what came out: about a task of its query,
-template <class C, class Sink>
+// What settle() asks about an open pair, and whom it tells what came out: about a task of its query,
+template <class C>
 struct RowSide {
-    static constexpr bool kCounts = Sink::kCounts;
     const BoundedQueries<C>& queries;
-    Sink& sink;
+    BoundedTasks<C>& tasks;
     std::size_t query(OpenPair pair) const { return queries.tasks()[pair.task].query; }
     double norm(OpenPair pair) const { return queries.tasks()[pair.task].norm; }
     const ValueThresholds& values(OpenPair pair) const { return queries.tasks()[pair.task].values; }
     // Whether a value that is at least `low`, or at most `high`, is above the thresholds, or below.
     bool is_above(OpenPair pair, float low) const { return low > queries.above()[pair.task]; }
     bool is_below(OpenPair pair, float high) const { return high < queries.below()[pair.task]; }
-    void take_decision(OpenPair pair, bool above) { sink.take_decision(pair.task, above); }
-    void take_score(OpenPair pair, C score) { sink.take_score(pair.task, pair.lane, score); }
+    // The place of its task among the counters.
+    std::size_t place(OpenPair pair) const { return pair.task; }
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) const {
+        tasks.take_scores(pairs, scores, n);
+    }
 };
 // and about one of its lane, whose pairs are numbered layer by layer for each query.
-template <class C, class Sink>
+template <class C>
 struct LaneSide {
-    static constexpr bool kCounts = Sink::kCounts;
     const BoundedQueries<C>& queries;
     const BoundedPanel<C>& panel;
     const Quantiser<C>& quantiser;
-    Sink& sink;
+    LayeredTasks<C>& tasks;
     std::size_t query(OpenPair pair) const { return pair.task / panel.layers(); }
     double norm(OpenPair pair) const { return queries.facts(query(pair)).norm; }
     ValueThresholds values(OpenPair pair) const {
-        return quantiser.scale.thresholds(static_cast<double>(panel.score(slot(pair))),
+        return quantiser.scale.thresholds(static_cast<double>(panel.score(place(pair))),
                                           queries.facts(query(pair)).mean);
     }
     bool is_above(OpenPair pair, float low) const {
-        return low + queries.offsets()[query(pair)].low > panel.thresholds().above[slot(pair)];
+        return low + queries.offsets()[query(pair)].low > panel.thresholds().above[place(pair)];
     }
     bool is_below(OpenPair pair, float high) const {
-        return high + queries.offsets()[query(pair)].high < panel.thresholds().below[slot(pair)];
+        return high + queries.offsets()[query(pair)].high < panel.thresholds().below[place(pair)];
     }
-    void take_decision(OpenPair pair, bool above) { sink.lanes().take_decision(slot(pair), above); }
-    void take_score(OpenPair pair, C score) { sink.lanes().take_score(slot(pair), score); }
-
-  private:
-    std::size_t slot(OpenPair pair) const { return pair.task % panel.layers() * quantiser.kernels.lanes + pair.lane; }
+    std::size_t place(OpenPair pair) const { return pair.task % panel.layers() * quantiser.kernels.lanes + pair.lane; }
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) const {
+        OpenPair placed[kPanelLanes];
+        for (std::size_t i = 0; i < n; ++i) placed[i] = {static_cast<std::uint32_t>(place(pairs[i])), pairs[i].lane};
+        tasks.take_scores(placed, scores, n);
+    }
 };
 
 template <class C>
@@ -91,13 +94,13 @@ class Settling {
     void clear() { zero_sums_.clear(); }
     // Afterwards there are no open pairs.
     template <class Side>
-    void settle(OpenPairs& open, Side side, BoundsTally& tally) {
+    void settle(OpenPairs& open, const Side& side, BoundsTally& tally) {
         const std::size_t lanes = q_.kernels.lanes;
         values_.resize(lanes);
         if (panel_.has_zeros()) settle_zeros(open, side, tally);
         if (queries_of_.has_words()) settle_by_words(open, side);
         // Of the pairs that words leave open for a list, nearly all are among its entries, which have to be scored.
-        const bool values_tell = Side::kCounts || !queries_of_.has_words();
+        const bool values_tell = side.tasks.counts() || !queries_of_.has_words();
         if (values_tell && !q_.has_sums_of_floats()) settle_by_values(open, side);
         tally.scored += static_cast<std::int64_t>(open.count);
         for (std::size_t at = 0; at < open.count; at += lanes) {
@@ -114,14 +117,14 @@ class Settling {
   private:
     // Turns the sums of pairs into scores, and hands these on.
     template <class Side>
-    void take_sums(const OpenPair* pairs, std::size_t n, Side& side) {
+    void take_sums(const OpenPair* pairs, std::size_t n, const Side& side) {
         finish(pairs, n, side);
-        for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
+        side.take_scores(pairs, values_.data(), n);
     }
     // Scores the pairs of candidates that are zero vectors, whose sums depend on the query alone, and keeps the others.
     // A zero vector is about as far from all queries, so that no bound tells much about it.
     template <class Side>
-    void settle_zeros(OpenPairs& open, Side& side, BoundsTally& tally) {
+    void settle_zeros(OpenPairs& open, const Side& side, BoundsTally& tally) {
         const std::size_t lanes = q_.kernels.lanes;
         zero_pairs_.clear();
         std::size_t kept = 0;
@@ -163,9 +166,10 @@ class Settling {
 
     // Keeps those pairs of which sums over words do not tell. As good as random, its sides are not branched on.
     template <class Side>
-    void settle_by_words(OpenPairs& open, Side& side) {
+    void settle_by_words(OpenPairs& open, const Side& side) {
         constexpr std::size_t at_once = 64;
         const std::size_t bytes = queries_of_.word_row_bytes();
+        std::uint32_t* const counters = side.tasks.counters();
         std::size_t kept = 0;
         for (std::size_t at = 0; at < open.count; at += at_once) {
             const std::size_t n = std::min(at_once, open.count - at);
@@ -186,7 +190,7 @@ class Settling {
                 const float error = row.norm * lane.residue + row.residue * lane.norm;
                 const bool above = side.is_above(pair, x + lane.low - error);
                 const bool below = side.is_below(pair, x + lane.high + error);
-                side.take_decision(pair, above);
+                counters[side.place(pair)] += above;
                 open.list[kept] = pair;
                 kept += static_cast<std::size_t>(!(below | above));
             }
@@ -195,8 +199,10 @@ class Settling {
     }
     // The same of values.
     template <class Side>
-    void settle_by_values(OpenPairs& open, Side& side) {
+    void settle_by_values(OpenPairs& open, const Side& side) {
         const std::size_t lanes = q_.kernels.lanes;
+        const bool counts = side.tasks.counts();
+        std::uint32_t* const counters = side.tasks.counters();
         std::size_t kept = 0;
         for (std::size_t at = 0; at < open.count; at += lanes) {
             const std::size_t n = std::min(lanes, open.count - at);
@@ -212,8 +218,8 @@ class Settling {
                 const double sum = value + panel_.facts(pair.lane).offset;
                 const double slack = 2 * q_.scale.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
                 const bool below = sum + slack < thresholds.below;
-                const bool above = Side::kCounts && sum - slack > thresholds.above;
-                side.take_decision(pair, above);
+                const bool above = counts && sum - slack > thresholds.above;
+                counters[side.place(pair)] += above;
                 open.list[kept] = pair;
                 kept += static_cast<std::size_t>(!(below | above));
             }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -150,7 +151,7 @@ class TopK {
 };
 
 template <class C, class E>
-class TopKSink {
+class TopKSink : public Sink<C>, public BoundedTasks<C> {
   public:
     using List = TopK<E, C>;
     struct Shared {
@@ -169,7 +170,7 @@ class TopKSink {
 
     // Lists go on from cell to cell: a worker takes them along. Another that is at the same tasks finds them empty, and
     // knows which scores are too low.
-    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) override {
         cell_ = &cell;
         first_task_ = first.data();
         const auto n = static_cast<std::size_t>(cell.last_task - cell.first_task);
@@ -182,7 +183,7 @@ class TopKSink {
         }
     }
 
-    void begin_panel(const Panel& panel) {
+    void begin_panel(const Panel& panel) override {
         panel_ = panel;
         lanes_ = panel.width < 64 ? (std::uint64_t{1} << panel.width) - 1 : ~std::uint64_t{0};
         if (shared_.current_scores == nullptr) return;
@@ -192,7 +193,7 @@ class TopKSink {
         }
     }
 
-    std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const std::int64_t* const first = first_task_ + first_query;
         std::int64_t work = lanes * queries;
@@ -206,9 +207,10 @@ class TopKSink {
 
     // What bounds need, and what they tell (engine/bounded_panels.hpp): no more than which pairs certainly are in no
     // list.
-    static constexpr bool kCounts = false;
+    BoundedTasks<C>* query_tasks() override { return this; }
+    bool counts() const override { return false; }
     // Null while few candidates have been seen, or lists are not full, for then too many pairs would be open.
-    const C* thresholds() {
+    const C* thresholds() override {
         const auto n = static_cast<std::size_t>(cell_->last_task - cell_->first_task);
         const bool forced = are_bounds_forced();
         if (!forced && panel_.begin / measured::kCandidatesPerEntry < static_cast<std::int64_t>(shared_.k))
@@ -224,12 +226,24 @@ class TopKSink {
         }
         return !forced && 32 * (n - full) > n ? nullptr : bounded_thresholds_.data();
     }
-    std::uint32_t* counters() {
+    std::uint32_t* counters() override {
         not_counted_.resize(bounded_thresholds_.size());
         return not_counted_.data();
     }
-    void take_masks(PairMasks*, std::int64_t, std::int64_t) {}
-    void take_decision(std::uint32_t, bool) {}
+    void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
+        for (std::size_t i = 0; i < n; ++i) take_score(pairs[i].task, pairs[i].lane, scores[i]);
+    }
+
+    void end_cell() override {
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::int64_t t = 0; t < cell_->last_task - cell_->first_task; ++t) {
+            shared_.topk[static_cast<std::size_t>(task(t))].merge(topk_[static_cast<std::size_t>(t)], shared_.k,
+                                                                  buffer_);
+        }
+        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
+    }
+
+  private:
     void take_score(std::uint32_t t, std::uint32_t lane, C score) {
         List& topk = topk_[t];
         const std::int64_t column = panel_.columns[lane];
@@ -242,16 +256,6 @@ class TopKSink {
         thresholds_[t] = topk.threshold();
     }
 
-    void end_cell() {
-        const std::lock_guard<std::mutex> lock(shared_.mutex);
-        for (std::int64_t t = 0; t < cell_->last_task - cell_->first_task; ++t) {
-            shared_.topk[static_cast<std::size_t>(task(t))].merge(topk_[static_cast<std::size_t>(t)], shared_.k,
-                                                                  buffer_);
-        }
-        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
-    }
-
-  private:
     std::int64_t task(std::int64_t t) const {
         return shared_.sorted.order[static_cast<std::size_t>(cell_->first_task + t)];
     }
@@ -321,19 +325,19 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
               const Execution& execution, std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
     const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
-    using Sink = TopKSink<C, E>;
-    typename Sink::Shared shared{filter,
-                                 sorted,
-                                 static_cast<std::size_t>(k),
-                                 nan,
-                                 static_cast<const C*>(current_matches.scores),
-                                 current_matches.queries,
-                                 {}};
+    using List = TopK<E, C>;
+    typename TopKSink<C, E>::Shared shared{filter,
+                                           sorted,
+                                           static_cast<std::size_t>(k),
+                                           nan,
+                                           static_cast<const C*>(current_matches.scores),
+                                           current_matches.queries,
+                                           {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t max_entries =
-        2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(Sink::List::kSlack);
-    sweep(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
-          [&] { return Sink(scoring.kernels, shared); });
+        2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(List::kSlack);
+    sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
+             [&] { return std::make_unique<TopKSink<C, E>>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     constexpr std::int64_t tasks_per_chunk = 64;
     const std::int64_t chunks = divide_up(tasks.size, tasks_per_chunk);
