@@ -3,8 +3,7 @@
 // How a chunk is read depends on how the matrix lies in memory. There are three ways:
 //
 // - scan_single_tasks: every task has a row of its own, which is read in place. This is the common case, and runs at
-// the
-//   speed of memory, so that all else, true scores, filters and what is written, is kept out of the stream of reads.
+//   the speed of memory, so that all else (true scores, filters, what is written) is kept out of the stream of reads.
 // - scan_columns: columns are contiguous. Rows are lanes, many of which are counted side by side along the columns.
 // - scan_groups: all others, where rows have several tasks or candidates of their own, or scores have to be copied.
 //
@@ -123,39 +122,33 @@ class RowCounting {
             }
         }
     }
-    // Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. All
-    // true scores of a chunk are read first: read one by one, each from somewhere ahead in its row, they break the
-    // stream that the hardware prefetches (an eighth slower). Where rows are shorter than a page, they are near enough
-    // to the stream, and to read them first costs a fifth.
+    // Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. What
+    // would break the stream that the hardware prefetches is done before it, or after several rows at a time: true
+    // scores are read, filtered scores are read again, counts are written.
     void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
                            std::int64_t end, bool whole_rows) {
-        constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
-        const bool reads_first = row_bytes >= static_cast<std::int64_t>(kPageBytes) && !p_.tasks.is_partial();
-        worker.single_true_scores.resize(static_cast<std::size_t>(reads_first ? last - first : 0));
-        for (std::int64_t g = first; reads_first && g < last; ++g) {
-            worker.single_true_scores[static_cast<std::size_t>(g - first)] = p_.true_score_of(p_.group(g)[0]);
-        }
-        // Filtered scores are read again while their rows are in the cache. That is done after several rows at a time,
-        // since it breaks the stream, too. So does what is written.
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
         const bool is_final = whole_rows && !p_.tasks.is_partial();
         std::int64_t rows_at_once = measured::kRowsAtOnce;
+        // The rows of which filtered scores are read again are in the cache as yet.
         if (p_.filter) rows_at_once = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, rows_at_once);
         worker.row_counts.resize(measured::kRowsAtOnce);
+        read_true_scores(worker, first, last, row_bytes);
         const bool rows_apart = last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes;
         for (std::int64_t start = first; start < last; start += rows_at_once) {
             const std::int64_t next = std::min(last, start + rows_at_once);
             for (std::int64_t g = start; g < next; ++g) {
                 if (worker.stopped(end - begin)) return;
-                const std::int64_t task = p_.group(g)[0];
-                const T true_score = reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)]
-                                                 : p_.true_score_of(task);
                 RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
                 row_counts = {};
+                const T true_score = worker.single_true_scores.empty()
+                                         ? p_.true_score_of(p_.group(g)[0])
+                                         : worker.single_true_scores[static_cast<std::size_t>(g - first)];
                 if (rows_apart) {
                     count_apart_row(true_score, g, last, begin, end, row_counts);
                 } else {
-                    p_.count(p_.reader.in_place(p_.row(task), begin), end - begin, true_score, true, row_counts);
+                    p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), begin), end - begin, true_score, true,
+                             row_counts);
                 }
             }
             for (std::int64_t g = start; g < next; ++g) {
@@ -167,6 +160,16 @@ class RowCounting {
                 }
             }
             if (whole_rows && !is_final) finish_.finish_groups(worker, start, next);
+        }
+    }
+    // Reads the true scores of a chunk: read one by one, each from somewhere ahead in its row, they break the stream
+    // (an eighth slower). Where rows are shorter than a page, they are near enough to it, and to read them first costs
+    // a fifth; then the list stays empty.
+    void read_true_scores(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t row_bytes) const {
+        worker.single_true_scores.clear();
+        if (row_bytes < static_cast<std::int64_t>(kPageBytes) || p_.tasks.is_partial()) return;
+        for (std::int64_t g = first; g < last; ++g) {
+            worker.single_true_scores.push_back(p_.true_score_of(p_.group(g)[0]));
         }
     }
     // Makes what was counted in the row of a task final, and writes it.
