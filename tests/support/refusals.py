@@ -39,4 +39,4 @@ def refused(
     """Check that a call is refused with our error of a kind, and which argument the error names."""
     with pytest.raises(OWN[kind]) as error:
         call(*arguments, **keywords)
-    assert error.value.argument.partition(":")[0] == argument
+    assert error.value.argument.partition(": ")[0] == argument

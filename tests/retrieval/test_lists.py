@@ -1,0 +1,222 @@
+"""Lists in files and in memory: their order, and what names of queries and documents meet."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.retrieval import Task
+
+
+def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    vectors, others = (rng.normal(size=(n, 4)).astype(np.float32) for n in (6, 30))
+    queries, entities = ([f"{word}{i}" for i in range(n)] for word, n in (("q", 6), ("d", 30)))
+    qrels = {query: [entities[i], entities[-i]] for i, query in enumerate(queries)}
+    task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
+    top = tr.topk_embeddings(vectors, others, 5)
+    expected = task.evaluate_lists(top)
+    path = tmp_path / "run.txt"
+    copy = tmp_path / "copy.txt.gz"
+    tr.write_run(path, top, queries=queries, entities=entities)
+    run = tr.read_run(path)
+    as_dicts = {query: run[query] for query in queries}
+    for form in (path, run, as_dicts):
+        assert task.evaluate_lists(form).to_dict() == expected.to_dict()
+        tr.write_run(copy, form)
+        assert gzip.decompress(copy.read_bytes()) == path.read_bytes()
+    in_order = {query: list(listed) for query, listed in as_dicts.items()}
+    alone = task.evaluate_lists(in_order)
+    assert alone.protocol.lists == "order alone"
+    assert alone.to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
+    tr.write_run(copy, in_order)
+    assert list(tr.read_run(copy)["q0"].values()) == [5, 4, 3, 2, 1]
+
+
+def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
+    run = {"q": {"a": 2**60 + 1, "b": 2**60}}
+    report = Task({"q": ["a"]}, entities=["a", "b"]).evaluate_lists(run)
+    assert report["pessimistic.mrr"] == 1
+
+
+# -- orders ----------------------------------------------------------------------------------------
+
+# In each list the best, of the lowest distance, comes first; ranks say so, too.
+ROWS = [(f"q{i}", f"d{i + j}", j + 1, (j + 1) / 8) for i in range(4) for j in range(3)]
+QUERY, DOCUMENT, RANK, SCORE = map(list, zip(*ROWS, strict=True))
+DISTANCES = {"query": QUERY, "document": DOCUMENT, "rank": RANK, "score": SCORE}
+FALLING = [-score for score in SCORE]
+
+
+def lists_of(form: str, folder: Path, columns: dict[str, Any]) -> Any:
+    """Return lists in a form; columns take the place of theirs, None: there is none."""
+    columns = {name: column for name, column in (DISTANCES | columns).items() if column is not None}
+    rows = list(zip(*columns.values(), strict=True))
+    path = folder / "run"
+    if form == "mapping":
+        lists: dict[str, dict[str, float]] = {}
+        for query, document, score in rows:
+            lists.setdefault(query, {})[document] = score
+        return lists
+    if form == "run":
+        path.write_text("".join(f"{q} Q0 {d} {rank} {score} tag\n" for q, d, rank, score in rows))
+        return path
+    if form == "header":
+        lines = ["\t".join(map(str, row)) for row in (tuple(columns), *rows)]
+        path.write_text("\n".join(lines))
+        return path
+    return pytest.importorskip(form).DataFrame(columns)
+
+
+SCORES_RISE = "scores rise in 4 lists"
+RANKS_RISE = "ranks rise with the scores in 4 of 4 queries"
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize(
+    ("form", "columns", "words"),
+    [
+        ("mapping", {"rank": None}, "scores rise in 4 lists, 12 entries"),
+        ("pandas", {"rank": None}, SCORES_RISE),
+        ("header", {"rank": None}, SCORES_RISE),
+        ("run", {"rank": [1] * 12}, SCORES_RISE),
+        ("run", {}, RANKS_RISE),
+        ("header", {}, RANKS_RISE),
+        ("pandas", {"rank": np.array(RANK, object)}, RANKS_RISE),
+        ("mapping", {"rank": None, "score": FALLING}, ""),
+        ("mapping", {"rank": None, "score": [*SCORE[:-1], 0]}, ""),
+        ("pandas", {"score": FALLING}, ""),
+        ("pandas", {"rank": [1] * 12, "score": FALLING}, ""),
+        ("pandas", {"rank": ["x"] * 12, "score": FALLING}, ""),
+        ("header", {"score": FALLING}, ""),
+        ("run", {"rank": ["x"] * 12, "score": FALLING}, ""),
+        ("run", {"score": [5] * 12}, ""),
+    ],
+)
+def test_two_orders_that_contradict_each_other(
+    tmp_path: Path, form: str, columns: dict[str, Any], words: str
+) -> None:
+    """Distances are no scores, unless the order is named; each order is taken in silence."""
+    task = Task({f"q{i}": [f"d{i}"] for i in range(4)}, entities=9)
+    lists = lists_of(form, tmp_path, columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if not words:
+            assert task.evaluate_lists(lists)["mrr"] > 1 / 3
+            return
+        both = "order='ascending' says that lower .* order='descending' that the best is last"
+        refusal(ValueError, f"^ids: .*{words}.*: {both}", task.evaluate_lists, lists)
+        assert task.evaluate_lists(lists, order="ascending")["mrr"] == 1
+        assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("size", [1, 2])
+def test_ranks_that_rise_with_scores_are_refused_at_any_size(tmp_path: Path, size: int) -> None:
+    few = {name: column[: size * 3 : 2] for name, column in DISTANCES.items()}
+    task = Task({f"q{i}": [f"d{i}"] for i in range(size)}, entities=9)
+    words = "ranks rise with the scores"
+    refusal(ValueError, words, task.evaluate_lists, lists_of("pandas", tmp_path, few))
+
+
+def test_vectors_of_the_best_that_is_last() -> None:
+    """The k best by np.argsort(s)[-k:] are taken with the order, also in link prediction."""
+    scores = np.arange(40.0).reshape(4, 10)
+    ids = np.argsort(scores, axis=1)[:, -3:]
+    best_last = tr.TopK(ids, np.take_along_axis(scores, ids, 1))
+    task = Task({i: [9] for i in range(4)}, entities=10)
+    facts = tr.link_prediction.Task([(i, 0, 9) for i in range(4)], entities=10, sides=["tail"])
+    by_key = {(i, 0): dict(zip(range(7, 10), range(3), strict=True)) for i in range(4)}
+    for name, evaluate, lists in (
+        ("ids", task.evaluate_lists, best_last),
+        ("tail", facts.evaluate_lists, best_last),
+        ("tail", facts.evaluate_lists, by_key),
+    ):
+        refusal(ValueError, f"^{name}: scores rise in 4 lists", evaluate, lists)
+        assert evaluate(lists, order="descending")["mrr"] == 1
+
+
+# -- what is left over -----------------------------------------------------------------------------
+
+
+@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 12)))
+def test_queries_without_lists_warn_and_unused_lists_are_found(
+    asked: set[int], listed: set[int]
+) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in sorted(asked)}
+    lists = {f"q{i}": ["a"] for i in sorted(listed)}
+    missing = sorted(asked - listed)
+    unused = sorted(listed - asked)
+    if listed and not asked & listed:
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        findings = Task(qrels, entities=9).evaluate_lists(lists).audit()
+    texts = [str(each.message) for each in caught]
+    assert len(texts) == (len(missing) > 0)
+    if missing:
+        number = f"{len(missing)} of {len(asked)} queries with right answers have no list"
+        first = ", ".join(f"'q{i}'" for i in missing[:3])
+        assert f"{number} ({first}" in texts[0]
+    expected = {"missing lists": len(missing), "unused lists": len(unused)}
+    counts = {finding.name: finding.count for finding in findings if finding.name in expected}
+    assert counts == {name: n for name, n in expected.items() if n}
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("name", ["q3 ", "Q3", "\tq3"])
+def test_names_that_look_alike_are_named(name: str) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(5)}
+    lists = {f"q{i}": ["a"] for i in range(5) if i != 3} | {name: ["a"]}
+    task = Task(qrels, entities=["a", "b"])
+    words = "1 of 5 .*'q3'.* differ only in blanks or case: '.*' for 'q3'"
+    with pytest.warns(UserWarning, match=words):
+        report = task.evaluate_lists(lists)
+    assert report["mrr"] == 0.8
+    assert repr(name) in report.audit("unused lists")[0].message
+
+
+@pytest.mark.python_only
+def test_names_of_documents_that_are_written_otherwise_warn() -> None:
+    """Not an error: a very bad model lists no right answer either."""
+    task = Task({"u": ["D7"], "v": ["D8"]}, entities=100)
+    words = "ids: no right answer is in any list: right answers are 'D7', .* lists have 'd7'"
+    with pytest.warns(UserWarning, match=words):
+        assert task.evaluate_lists({"u": ["d7"], "v": ["d8"]})["mrr"] == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task.evaluate_lists({"u": ["D8"], "v": []})
+        task.evaluate_lists({"u": [], "v": []})
+        Task({"u": ["a"]}, entities=["a", "b"]).evaluate_lists({"u": ["b"]})
+
+
+def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
+    """Their places close up, and too few are left: recall@10 is that of the rest of the list."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(20, 200))
+    known = np.argsort(-scores, axis=1)[:, :6]
+    test = np.argsort(-scores, axis=1)[:, 6:18:2]
+    users = np.arange(20).repeat(6)
+    train = {"train": (users, known.ravel())}
+    task = Task((users, test.ravel()), entities=200, queries=20, known=train)
+    right = tr.topk_embeddings(scores, np.eye(200), 10, filter=task.answers.filter[:2])
+    wrong = tr.topk_embeddings(scores, np.eye(200), 10)
+    of_right = task.evaluate_lists(right)
+    of_wrong = task.evaluate_lists(wrong)
+    (finding,) = of_wrong.audit("known in lists")
+    assert finding.message == "60 % of what lists name is known, and not counted"
+    assert of_right.audit("known in lists") == []
+    assert of_wrong["recall@10"] < of_right["recall@10"]
+    whole = tr.topk_embeddings(scores, np.eye(200), 200)
+    assert task.evaluate_lists(whole)["recall@10"] == of_right["recall@10"]
+    assert "; the longest has 10 candidates\n" in str(of_right)
+    assert "; the longest has 4 candidates\n" in str(of_wrong)
