@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from truerank import alignment
-from truerank.link_prediction import (
-    Task,
-    read_triples,
-)
+from truerank.link_prediction import Task, read_triples
 
 # -- the rule, in plain Python ---------------------------------------------------------------------
 
@@ -320,25 +317,18 @@ def expected(places: Callable[[], list[int]], expect: Callable[[list[int]], Any]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", VOCABULARIES)
-@pytest.mark.parametrize("door", PYTHON_DOORS)
+@pytest.mark.parametrize(
+    ("door", "kind"),
+    [(door, kind) for door in PYTHON_DOORS for kind in VOCABULARIES]
+    + [(door, "count") for door in COUNT_DOORS],
+)
 @examples(60)
 @given(ELEMENTS)
 def test_elements_of_python(door: str, kind: str, elements: list[Any]) -> None:
     order = VOCABULARIES[kind]
-    read, expect = PYTHON_DOORS[door]
+    read, expect = (PYTHON_DOORS | COUNT_DOORS)[door]
     right = expected(lambda: places_at(door, order, elements), expect)
     assert outcome(lambda: read(order, elements)) == right
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("door", COUNT_DOORS)
-@examples(60)
-@given(ELEMENTS)
-def test_elements_beside_vectors(door: str, elements: list[Any]) -> None:
-    read, expect = COUNT_DOORS[door]
-    right = expected(lambda: places_at(door, 3, elements), expect)
-    assert outcome(lambda: read(3, elements)) == right
 
 
 FIELDS = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "1", "z", "+1", "1.0"])
@@ -364,15 +354,14 @@ def test_fields_of_text(
 
 
 def test_containers() -> None:
-    pandas = pytest.importorskip("pandas")
-    columns = pandas.DataFrame({"h": ["b", "a"], "r": ["r", "r"], "t": ["a", "c d"]})
     order = VOCABULARIES["str"]
-    assert read_triples(columns, entities=order).ids.tolist() == [[1, 0, 0], [0, 0, 2]]
-    assert read_triples(columns.astype("category"), entities=order).ids[:, 2].tolist() == [0, 2]
+    columns = pd.DataFrame({"h": ["b", "a"], "r": ["r", "r"], "t": ["a", "c d"]})
+    for frame in (columns, columns.astype("category")):
+        assert read_triples(frame, entities=order).ids.tolist() == [[1, 0, 0], [0, 0, 2]]
     for among in (
-        pandas.Series(["b", "a"]),
-        pandas.Index(["b", "a"]),
-        pandas.Categorical(["b", "a"]),
+        pd.Series(["b", "a"]),
+        pd.Index(["b", "a"]),
+        pd.Categorical(["b", "a"]),
         np.array(["b", "a"]),
         np.array(["b", "a"], dtype=object),
         {"b": 1, "a": 2}.keys(),
@@ -382,44 +371,35 @@ def test_containers() -> None:
         np.array([1, 0], dtype=np.uint8),
     ):
         assert task_of(order, candidates=among).tail.candidates.tolist() == [0, 1]
-    ids = pandas.DataFrame({"h": [0, 1], "r": [0, 0], "t": pandas.array([1, 2], "Int64")})
+    ids = pd.DataFrame({"h": [0, 1], "r": [0, 0], "t": pd.array([1, 2], "Int64")})
     assert read_triples(ids).ids.tolist() == [[0, 0, 1], [1, 0, 2]]
-    missing = pandas.DataFrame({"h": [0, 1], "r": [0, 0], "t": [1, None]})
-    refusal(TypeError, "got 1.0 in row 0 .pandas makes floats", read_triples, missing)
-    for wrong in (np.ma.masked_array([0, 1], [False, True]), b"a", 1.0):
-        refusal(TypeError, "^candidates: expected", task_of, order, candidates=wrong)
 
 
 @pytest.mark.parametrize(
-    ("order", "kind", "words"),
+    ("order", "kind"),
     [
-        ([1, "a"], TypeError, "entities: expected labels, all of one type, got 'a' at position 1"),
-        ([1, 2, 1], ValueError, "entities: 1 occurs twice"),
-        ([True, False], TypeError, "entities: expected labels, got True"),
-        ([1.0, 2.0], TypeError, "entities: expected labels, got 1.0 .*pandas"),
-        (["a", "a "], ValueError, "'a' and 'a ' differ only in blanks at their ends"),
-        ({"a", "b"}, TypeError, "entities: expected an int, a sequence .*got set"),
-        ({7: 0, 9: 2}, ValueError, "entities: .* got 2 for 9"),
-        ({7: 0, 9: "1"}, TypeError, "entities: .* got '1' for 9"),
-        ([[1], [2]], TypeError, r"entities: expected labels, got \[1\]"),
+        ([1, "a"], TypeError),
+        ([1, 2, 1], ValueError),
+        ([True, False], TypeError),
+        ([1.0, 2.0], TypeError),
+        (["a", "a "], ValueError),
+        ({"a", "b"}, TypeError),
+        ({7: 0, 9: 2}, ValueError),
+        ({7: 0, 9: "1"}, TypeError),
+        ([[1], [2]], TypeError),
     ],
 )
-def test_what_is_no_vocabulary(order: Any, kind: type[Exception], words: str) -> None:
-    refusal(kind, words, read_triples, [(0, 0, 0)], entities=order)
-
-
-def test_text_names_labels_of_python_whatever_blanks_they_have(tmp_path: Path) -> None:
-    path = in_file(tmp_path, "a\tr\t b\n")
-    triples = read_triples(path, entities=["b", "a "])
-    assert (triples.ids.tolist(), triples.entities) == ([[1, 0, 0]], ("b", "a "))
-    words = "test: .* got 'a' in column 0 of row 0"
-    refusal(ValueError, words, Task, [("a", "r", "b")], entities=["b", "a "])
+def test_what_is_no_vocabulary(order: Any, kind: type[Exception]) -> None:
+    refused(kind, "entities", read_triples, [(0, 0, 0)], entities=order)
 
 
 def test_labels_of_python_and_of_text_differ_in_more_than_blanks(tmp_path: Path) -> None:
-    path = in_file(tmp_path, "a \tr\tb\n")
-    words = "entities: 'a' and 'a ' differ only in blanks at their ends"
-    refusal(ValueError, words, Task, [("a ", "r", "b")], {"train": str(path)})
+    """Text names labels of Python whatever blanks they have, if there is one such label."""
+    path = in_file(tmp_path, "a\tr\t b\n")
+    triples = read_triples(path, entities=["b", "a "])
+    assert (triples.ids.tolist(), triples.entities) == ([[1, 0, 0]], ("b", "a "))
+    refused(ValueError, "test", Task, [("a", "r", "b")], entities=["b", "a "])
+    refused(ValueError, "entities", Task, [("a ", "r", "b")], {"train": str(path)})
 
 
 def test_a_mapping_of_int_labels_has_an_order() -> None:
@@ -427,19 +407,11 @@ def test_a_mapping_of_int_labels_has_an_order() -> None:
     assert (triples.entities, triples.ids.tolist()) == ((7, 9), [[1, 0, 0]])
 
 
-def test_the_message_names_both_ways_out() -> None:
-    words = r"give str\(...\) for labels, or entities=3 for positions\), got 2 in column 0 of row 0"
-    refusal(TypeError, words, read_triples, [(2, 0, 2)], entities=["1", "2", "3"])
-
-
 @pytest.mark.parametrize("kind", VOCABULARIES)
-def test_the_best_hold_positions_and_two_arrays_are_those_of_two_queries(kind: str) -> None:
-    order = VOCABULARIES[kind]
-    task = task_of(order, [])
+def test_the_best_hold_positions(kind: str) -> None:
+    task = task_of(VOCABULARIES[kind], [])
     best = tr.TopK(np.array([[2, 0, -1]]), np.array([[3.0, 2.0, np.nan]]))
     assert counted(task.evaluate_lists(best).ranks) == [1, 1]
-    pair = np.array([0, 2]), np.array([2, 0])
-    refusal(TypeError, r"TopK\(ids, scores\)", task.evaluate_lists, pair)
 
 
 def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
@@ -459,7 +431,6 @@ def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
     assert reports[0]["mrr"] == reports[1]["mrr"]
     pairs = alignment.Task([(7, 30)], left=[7, 8], right=[20, 30])
     assert pairs.left_to_right.labels["targets"].values.tolist() == [30]
-    assert pairs.left == (7, 8)
 
 
 def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
@@ -470,7 +441,6 @@ def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
     options: dict[str, Any] = {"relations": ["0"], "keys": [3], "sides": ["tail"]}
     task = Task(*files, entities=["12", "7", "8"], **options)
     assert task.tail.filter[1].tolist() == [1, 2]
-    assert task.evaluate_scores([[0.1, 0.9, 0.5]])["mrr"] == 1.0
     (tmp_path / "train.txt").write_text("12 \t0 \tx  \t1\n")
     assert Task(*files, **options).entities == ("12", "8", "x")
 
@@ -490,6 +460,10 @@ def task_of_facts(facts: Any, **options: Any) -> Task:
     return Task(facts, {}, entities=["a", "b"], **options)
 
 
+def triples_of_digits(facts: Any) -> Any:
+    return read_triples(facts, entities=["1", "2", "3"])
+
+
 def evaluate_two(lists: Any) -> tr.Report:
     return tr.retrieval.Task({0: [0], 1: [1]}, entities=3).evaluate_lists(lists)
 
@@ -506,14 +480,10 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
     (task_of_facts, [("a", "r", None)], "test", "(a missing value: df.dropna() leaves its row out"),
     (task_of_facts, WITH_NONE, "test", "in row 1 (a missing value: df.dropna()"),
     (evaluate_two, {0: [0, None]}, "ids", "got None for 0 (a missing value: df.dropna()"),
-    (
-        read_triples,
-        NUMBERED,
-        "triples",
-        "(pandas makes floats of ints where values are missing: df.dro",
-    ),
+    (read_triples, NUMBERED, "triples", "(pandas makes floats of ints where values are missing: "),
     (rank_zeros, NUMBERED["t"], "targets", "of ints with missing values: .dropna().astype(int)"),
     (task_of_facts, [(UUID, "r", "b")], "test", "in row 0 (str(...) makes a label of it)"),
+    (triples_of_digits, [(2, 0, 2)], "triples", "(...) for labels, or entities=3 for positions)"),
     (qrels_of, {UUID: ["a"]}, "qrels", "(str(...) makes a label of it)"),
     (evaluate_two, {"0": [0]}, "ids", "int(...) makes one of digits, as of keys of JSON"),
     (evaluate_two, {"0": [0], 1: [1]}, "ids", "(str(...) of each makes labels of all)"),

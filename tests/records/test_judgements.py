@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.examples import examples
 from support.outcomes import quietly
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from truerank.records.lists import read_judgements, read_lists
 
 RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
@@ -53,46 +55,8 @@ def test_a_mapping_is_read_as_it_is_or_refused(lists: dict[Any, dict[Any, Any]])
         np.testing.assert_array_equal(list(found[query].values()), list(listed.values()))
 
 
-class Column(Sequence):  # type: ignore[type-arg]
-    """A column of a data set of Hugging Face: a sequence that is no list."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self.values = values
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.values[place]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-class DataSet:
-    """A data set of Hugging Face, as far as it is read."""
-
-    def __init__(self, columns: dict[str, list[Any]]) -> None:
-        self.columns = columns
-        self.column_names = list(columns)
-
-    def __getitem__(self, name: str) -> Column:
-        return Column(self.columns[name])
-
-    def to_pandas(self) -> Any:
-        return pytest.importorskip("pandas").DataFrame(self.columns)
-
-
 def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
     return {name: [row[j] for row in rows] for j, name in enumerate(names)}
-
-
-def frame_of(library: str) -> Callable[[dict[str, list[Any]]], Any]:
-    def make(columns: dict[str, list[Any]]) -> Any:
-        return pytest.importorskip(library).DataFrame(columns)
-
-    return make
-
-
-def pyarrow_table(columns: dict[str, list[Any]]) -> Any:
-    return pytest.importorskip("pyarrow").table(columns)
 
 
 def structured(columns: dict[str, list[Any]]) -> Any:
@@ -103,23 +67,22 @@ def structured(columns: dict[str, list[Any]]) -> Any:
     return table
 
 
+def of_library(library: str, kind: str) -> Callable[[dict[str, list[Any]]], Any]:
+    return lambda columns: getattr(pytest.importorskip(library), kind)(columns)
+
+
 TABLES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
-    "pandas": frame_of("pandas"),
-    "polars": frame_of("polars"),
-    "pyarrow": pyarrow_table,
+    "pandas": of_library("pandas", "DataFrame"),
+    "polars": of_library("polars", "DataFrame"),
+    "pyarrow": of_library("pyarrow", "table"),
     "structured": structured,
 }
-HEADINGS = [
-    ("query", "document", "score"),
-    ("query-id", "corpus-id", "score"),
-    ("user", "item", "score"),
-]
 
 
-@pytest.mark.parametrize("names", HEADINGS)
 @pytest.mark.parametrize("table", TABLES)
-def test_long_forms_of_runs_and_qrels(table: str, names: tuple[str, ...]) -> None:
+def test_long_forms_of_runs_and_qrels(table: str) -> None:
     """Columns are found by their names, in any order."""
+    names = ("query-id", "corpus-id", "score")
     entries = columns_of(ENTRIES, names)
     mixed = {name: entries[name] for name in reversed(names)}
     lists = lists_of(TABLES[table](mixed))
@@ -127,30 +90,22 @@ def test_long_forms_of_runs_and_qrels(table: str, names: tuple[str, ...]) -> Non
     qrels = qrels_of(TABLES[table](columns_of(JUDGED, names)))
     rows = zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True)
     assert list(rows) == JUDGED
-    task = tr.retrieval.Task(TABLES[table](columns_of(JUDGED, names)), entities=DOCUMENTS)
-    report = task.evaluate_lists(TABLES[table](mixed))
-    assert report.per_query("mrr").tolist() == [0.5, 1]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_are_said_or_asked_for(library: str) -> None:
-    frame = frame_of(library)(columns_of(ENTRIES, ["a", "b", "c"]))
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_are_said_or_asked_for(table: str) -> None:
+    frame = TABLES[table](columns_of(ENTRIES, ["a", "b", "c"]))
     said = {"query": "a", "document": "b"}
     assert lists_of(frame, columns={**said, "score": "c"})["q1"] == RUN["q1"]
     assert lists_of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"]["d7"]
     in_order = lists_of(frame, columns=said)
     assert list(in_order["q1"]) == ["d7", "d3"]
     assert in_order.scores is None
-    judged = frame_of(library)(columns_of(JUDGED, ["a", "b", "c"]))
+    judged = TABLES[table](columns_of(JUDGED, ["a", "b", "c"]))
     of_grades = {**said, "relevance": "c"}
-    assert qrels_of(judged, columns=of_grades).relevance.tolist() == [1, 0, 2]
     facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": of_grades}
     task = quietly(tr.retrieval.Task, judged, **facts)
     assert task.leaked == len(task.answers) == 2
-    report = task.evaluate_lists(frame, columns={**said, "score": "c"})
-    assert report["mrr"] == 0.75
-    both = frame_of(library)(columns_of(ENTRIES, ["query", "query_id", "item"]))
-    refusal(ValueError, "'query', 'query_id', 'item'", lists_of, both)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -171,75 +126,101 @@ def test_ranks_stand_for_scores() -> None:
     lists = lists_of(structured(columns_of(rows, ["query", "document", "rank"])))
     assert list(lists["q1"]) == ["d7", "d3"]
     assert lists.scores is None
-    names = {"query": ["q", "q"], "item": ["a", "b"]}
-    with pytest.raises(tr.InputValueError, match="the rank 1 twice"):
-        lists_of(structured(names | {"rank": [1, 1]}))
-    with pytest.raises(tr.InputTypeError, match="integers as ranks"):
-        lists_of(structured(names | {"rank": [1.5, 2]}))
-
-
-ROW = namedtuple("ROW", ["query_id", "doc_id", "relevance"])
-NO_FORMS: dict[str, Any] = {
-    "rows": ENTRIES,
-    "one named tuple": ROW(*zip(*ENTRIES, strict=True)),
-    "an iterator": iter(ENTRIES),
-    "a data set": DataSet(columns_of(ENTRIES, HEADINGS[0])),
-    "nothing": None,
-}
-
-
-@pytest.mark.parametrize("form", NO_FORMS)
-def test_other_forms_are_refused_and_the_message_shows_those_that_are_taken(form: str) -> None:
-    """A matrix of labels (n, 2), too, whose columns were once read as query and document."""
-    value = NO_FORMS[form]
-    of_qrels = (
-        r"expected a path, a table with named columns, \{query: \{document: grade\}\}, \{query"
-    )
-    of_lists = (
-        r"expected a path, .* TopK\(ids, scores\); dict\(zip\(queries, lists\)\) makes lists a "
-    )
-    way_out = r".*\.to_pandas\(\) is one" if form == "a data set" else ""
-    task = tr.retrieval.Task({"q1": ["d3"]}, entities=DOCUMENTS, queries=["q1"])
-    refusal(TypeError, f"^qrels: {of_qrels}{way_out}", tr.retrieval.Task, value, entities=9)
-    known: dict[str, Any] = {"known": {"train": value}, "entities": 9}
-    if value is not None:
-        refusal(TypeError, of_qrels, tr.retrieval.Task, {"q1": ["d3"]}, **known)
-    refusal(TypeError, f"^ids: {of_lists}{way_out}", task.evaluate_lists, value)
-    refusal(TypeError, f"^top: {of_lists}{way_out}", tr.write_run, "run.txt", value)
-
-
-@pytest.mark.parametrize(
-    "listed",
-    [
-        [("d7", 2.5), ("d3", 1.5)],
-        [["d7", 2.5]],
-        [{"corpus_id": "d7", "score": 2.5}],
-        {"d7", "d3"},
-        "d7",
-        7,
-        {"d7": "high"},
-        {"d7": True},
-    ],
-)
-def test_what_a_query_has_is_ids_or_scores_of_ids(listed: Any) -> None:
-    refusal(TypeError, r"^lists: expected .*(\{id: score\}|numbers as)", lists_of, {"q": listed})
-
-
-@pytest.mark.parametrize(
-    "relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "+1", "0"]]
-)
-def test_relevance_is_a_finite_number(relevance: list[Any]) -> None:
-    columns = {"query": ["q"] * 3, "document": list("abc"), "relevance": relevance}
-    with pytest.raises((tr.InputValueError, tr.InputTypeError), match="that are finite numbers"):
-        qrels_of(structured(columns))
-    for numbers in ([1.0, 0.0, -2.0], [1, 0.1, 0.01]):
-        columns["relevance"] = numbers
-        assert qrels_of(structured(columns)).relevance.tolist() == numbers
 
 
 def test_scores_keep_their_dtype() -> None:
-    names = {"query": ["q", "q"], "item": ["a", "b"]}
-    frame = structured(names | {"score": np.array([0.5, 0.25], np.float32)})
-    assert lists_of(frame).scores.dtype == np.float32
-    with pytest.raises(tr.InputTypeError, match="numbers as scores"):
-        lists_of(structured(names | {"score": ["high", "low"]}))
+    scores = np.array([0.5, 0.25], np.float32)
+    table = structured({"query": ["q", "q"], "item": ["a", "b"], "score": scores})
+    assert lists_of(table).scores.dtype == np.float32
+
+
+# -- grades ----------------------------------------------------------------------------------------
+
+FIVE = ["a", "b", "c", "d", "e"]
+GRADES = st.lists(
+    st.sampled_from([1, 3, 0.1, 0.01, 0, -1, -0.5, 1e-9, 2.0]), min_size=5, max_size=5
+)
+
+
+@given(GRADES.filter(lambda grades: max(grades) > 0 and 0 in grades))
+@examples(40)
+def test_every_door_takes_the_same_grades(
+    tmp_path_factory: pytest.TempPathFactory, grades: list[float]
+) -> None:
+    """Finite numbers, of which those above 0 are of right answers."""
+    path = tmp_path_factory.getbasetemp() / "qrels.txt"
+    path.write_text("".join(f"q 0 {d} {g!r}\n" for d, g in zip(FIVE, grades, strict=True)))
+    columns = {"query": ["q"] * 5, "document": FIVE, "relevance": grades}
+    mapping = {"q": dict(zip(FIVE, grades, strict=True))}
+    lists = {"q": dict(zip(FIVE, [0.5, 0.4, 0.3, 0.2, 0.1], strict=True))}
+    values = []
+    for qrels in (mapping, tuple(columns.values()), structured(columns), path, tr.read_qrels(path)):
+        report = tr.retrieval.Task(qrels, entities=FIVE).evaluate_lists(lists)
+        values.append([report[key] for key in ("ndcg", "map", "recall@2", "dcg")])
+    assert all(each == values[0] for each in values)
+    discounts = 1 / np.log2(np.arange(2, 7))
+    assert values[0][3] == pytest.approx(float(np.maximum(grades, 0) @ discounts))
+
+
+def test_a_level_may_be_a_fraction() -> None:
+    """ESCI: answers below the level count in ndcg alone."""
+    qrels = {"q": {"a": 0.01, "b": 0.1, "c": 1}}
+    lists = {"q": ["a", "b", "c"]}
+    for level, mrr in ((None, 1), (0.1, 0.5), (0.5, 1 / 3)):
+        task = tr.retrieval.Task(qrels, entities=FIVE, relevance_level=level)
+        report = task.evaluate_lists(lists)
+        assert report["mrr"] == pytest.approx(mrr)
+        assert report["ndcg"] == pytest.approx(0.5366, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.float32, np.bool_, object])
+def test_grades_of_any_dtype(kind: Any) -> None:
+    columns = ["q", "q"], ["a", "b"], np.array([1, 0], kind)
+    grades = qrels_of(columns).relevance
+    assert (grades.dtype, grades.tolist()) == (np.int64, [1, 0])
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+def ranked(ranks: list[float]) -> Any:
+    return structured({"query": ["q", "q"], "item": ["a", "b"], "rank": ranks})
+
+
+ROW = namedtuple("ROW", ["query_id", "doc_id", "relevance"])
+TASK = tr.retrieval.Task({"q1": ["d3"]}, entities=DOCUMENTS, queries=["q1"])
+NO_FORMS: list[Any] = [ENTRIES, ROW(*zip(*ENTRIES, strict=True)), iter(ENTRIES), None]
+NO_LISTS: list[Any] = [[("d7", 2.5)], [["d7", 2.5]], [{"corpus_id": "d7", "score": 2.5}], {"d7"}]
+NO_LISTS += ["d7", 7, {"d7": "high"}, {"d7": True}]
+NO_GRADES: list[Any] = ["1", "one", None, [1], 1j, np.datetime64(1, "D"), np.inf, np.nan]
+
+REFUSALS: list[tuple[Callable[[], object], Any, str]] = [
+    *[(partial(tr.retrieval.Task, form, entities=9), TypeError, "qrels") for form in NO_FORMS],
+    *[(partial(TASK.evaluate_lists, form), TypeError, "ids") for form in NO_FORMS],
+    *[(partial(tr.write_run, "run.txt", form), TypeError, "top") for form in NO_FORMS],
+    *[(partial(lists_of, {"q": listed}), TypeError, "lists") for listed in NO_LISTS],
+    (partial(lists_of, ranked([1, 1])), ValueError, "lists"),
+    (partial(lists_of, ranked([1.5, 2])), TypeError, "lists"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "argument"), REFUSALS)
+def test_refusals(call: Callable[[], object], error: Any, argument: str) -> None:
+    refused(error, argument, call)
+
+
+@pytest.mark.parametrize("grade", NO_GRADES)
+def test_what_is_no_finite_number_is_no_grade(grade: Any) -> None:
+    refusal(tr.InputError, "^qrels: ", qrels_of, (["q", "q"], ["a", "b"], [1, grade]))
+
+
+def test_the_way_out_of_other_forms_is_shown() -> None:
+    """A data set of Hugging Face makes a frame of itself."""
+    words = r"^qrels: expected a path, a table with named columns, \{query: \{document: grade\}\}, "
+    refusal(TypeError, words, tr.retrieval.Task, ENTRIES, entities=9)
+    words = (
+        r"^ids: expected a path, .* TopK\(ids, scores\); dict\(zip\(queries, lists\)\) makes lists"
+    )
+    refusal(TypeError, words, TASK.evaluate_lists, ENTRIES)
+    data_set = SimpleNamespace(to_pandas=lambda: None, column_names=["query", "document"])
+    refusal(TypeError, r".*\.to_pandas\(\) is one", TASK.evaluate_lists, data_set)

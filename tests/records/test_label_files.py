@@ -47,23 +47,23 @@ def test_the_ids_say_the_order(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("1\t0\n0\t1\n", "ids 0, 1, 2, .* got 2 such columns, as in '0' and '1'"),
-        ("1\ta\n2\tb\n", "ids 0, 1, 2, .* got no line with the id 0"),
-        ("0\ta\n0\tb\n", "each once, .* got no line with the id 1"),
+        ("1\t0\n0\t1\n", "got 2 such columns, as in '0' and '1'"),
+        ("1\ta\n2\tb\n", "got no line with the id 0"),
+        ("0\ta\n0\tb\n", "got no line with the id 1"),
         ("a\t0\nb\t2\nc\t3\n", "got no line with the id 1"),
         ("label\tid\nrome\t1\n", "got no line with the id 0"),
         ("00\ta\n01\tb\n", "got 0 such columns"),
-        ("3\na\t0\nb\t1\n", "labels.txt: expected 3 rows, as the first line counts, got 2"),
-        ("a\tb\tc\n", "line 1: expected a label in each line, or a label and its id"),
-        ("2\na\t0\n\nb\t1\n", "line 3: expected a label"),
-        ("a\nb\t1\n", r"line 2: expected a label .*, got 'b\\t1'"),
-        ("", "line 1: expected a label"),
+        ("3\na\t0\nb\t1\n", "expected 3 rows, as the first line counts, got 2"),
+        ("a\tb\tc\n", "line 1"),
+        ("2\na\t0\n\nb\t1\n", "line 3"),
+        ("a\nb\t1\n", "line 2"),
+        ("", "line 1"),
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "labels.txt"
     path.write_text(text)
-    refusal(ValueError, words, read_labels, "entities", str(path))
+    refusal(ValueError, f"^entities: .*labels.txt: .*{words}", read_labels, "entities", str(path))
 
 
 TEST = [("rome", "in", "italy")]

@@ -206,11 +206,6 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
     monkeypatch.setattr("truerank.records.text.BLOCK_BYTES", at_once)
     text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
     assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
-    for joined, line in ((text * 2, 3), (text.replace("\nq", "\r\n\ufeffq"), 2)):
-        with pytest.raises(
-            tr.InputValueError, match=f"run.txt: line {line}: it begins with a byte"
-        ):
-            tr.read_run(written(tmp_path, joined))
 
 
 @pytest.mark.parametrize("read", [tr.read_run, tr.read_qrels])
@@ -228,22 +223,11 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
         assert len(read(tmp_path / name)) == 0
 
 
-# -- judgements ------------------------------------------------------------------------------------
-
-
 def test_qrels(tmp_path: Path) -> None:
     path = written(tmp_path, "q1 0 d1 1\n\nq1\t0\td2\t0\nq2  0 d1 -1\r\n", "qrels.gz")
     qrels = tr.read_qrels(path)
     assert (qrels.queries, qrels.documents) == (("q1", "q1", "q2"), ("d1", "d2", "d1"))
     assert qrels.relevance.tolist() == [1, 0, -1]
-
-
-# -- ranks by name ---------------------------------------------------------------------------------
-
-
-def test_a_query_without_a_list_is_no_key(tmp_path: Path) -> None:
-    with pytest.raises(KeyError):
-        tr.read_run(written(tmp_path, "q Q0 d 1 0.5 t\n"))["absent"]
 
 
 # -- runs that are written -------------------------------------------------------------------------
@@ -272,32 +256,31 @@ ONE = tr.TopK([[1]], [[1.0]])
 
 
 @pytest.mark.parametrize(
-    ("top", "options", "message"),
+    ("top", "options", "argument"),
     [
-        (ONE, {"queries": ["a b"]}, "queries: expected names without blanks, .* 'a b'"),
-        (ONE, {"queries": ["#a"]}, "queries: expected names that do not begin with #, .* '#a'"),
-        (ONE, {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
-        (ONE, {"entities": ["a"]}, "entities: expected a name for every id, up to 1, got 1"),
-        (ONE, {"tag": ""}, "tag: expected names without blanks"),
-        (ONE, {"tag": None}, "tag: expected str, got NoneType"),
-        (ONE, {"queries": ["\ufeffa"]}, r"queries: .* got '\\ufeffa' at position 0"),
-        (ONE, {"entities": ["a", "\ud800"]}, r"entities: .* in UTF-8, got '\\ud800' at position 1"),
-        (tr.TopK([[1], [2]], None), {"queries": ["a", "a"]}, "queries: 'a' occurs twice"),
-        (tr.TopK([[7, 7]], None), {}, "top: the list of '0' has 7 twice"),
-        (tr.TopK([[1]], [[2**53 + 1]]), {}, "scores: expected integers that a float64 holds"),
-        ({"q": {"d": 2**53 + 1, "e": 0.5}}, {}, "top: .* that a float64 holds"),
-        ({"q": {"d": 2**53 + 1}, "p": {"d": 0.5}}, {}, "top: .* that a float64 holds"),
-        (tr.TopK([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
-        ([[1]], {}, r"top: expected a path, .*or TopK\(ids, scores\); dict\(zip\(queries, "),
-        (([[1]], [[1.0]]), {}, "top: expected a path, .*, got a tuple"),
-        ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities: expected None, as the lists have"),
-        ({"q": {"d": None}}, {}, r"top: expected numbers as scores, got 'q': \{'d': None\}"),
-        ({"q": {"d": 1.0}, "p": ["d"]}, {}, r"top: expected \{query: .* got 'q': \{'d': 1.0\}"),
+        (ONE, {"queries": ["a b"]}, "queries"),
+        (ONE, {"queries": ["#a"]}, "queries"),
+        (ONE, {"queries": ["\ufeffa"]}, "queries"),
+        (ONE, {"queries": ["a", "b"]}, "queries"),
+        (tr.TopK([[1], [2]], None), {"queries": ["a", "a"]}, "queries"),
+        ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities"),
+        (ONE, {"entities": ["a"]}, "entities"),
+        (ONE, {"entities": ["a", "\ud800"]}, "entities"),
+        (ONE, {"tag": ""}, "tag"),
+        (ONE, {"tag": None}, "tag"),
+        (tr.TopK([[7, 7]], None), {}, "top"),
+        (tr.TopK([[-4]], [[1.0]]), {}, "ids"),
+        (tr.TopK([[1]], [[2**53 + 1]]), {}, "scores"),
+        ({"q": {"d": 2**53 + 1, "e": 0.5}}, {}, "top"),
+        ({"q": {"d": 2**53 + 1}, "p": {"d": 0.5}}, {}, "top"),
+        ({"q": {"d": None}}, {}, "top"),
+        ({"q": {"d": 1.0}, "p": ["d"]}, {}, "top"),
     ],
 )
 def test_wrong_arguments_leave_no_file(
-    tmp_path: Path, top: Any, options: dict[str, Any], message: str
+    tmp_path: Path, top: Any, options: dict[str, Any], argument: str
 ) -> None:
-    with pytest.raises(tr.InputError, match=message):
+    with pytest.raises(tr.InputError) as error:
         tr.write_run(tmp_path / "run.txt", top, **options)
+    assert error.value.argument == argument  # type: ignore[attr-defined]
     assert list(tmp_path.iterdir()) == []
