@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import truerank as tr
 from metrics.test_contributions import SMOOTH, drawn
 from support.examples import examples
-from support.refusals import refusal
 from truerank.inference import interval
 
 
@@ -101,6 +100,12 @@ def test_hits_have_the_interval_of_wilson(n: int, hits: int, level: float) -> No
     assert (index.low, index.high) == pytest.approx(ends, abs=1e-9)
 
 
+def test_hits_of_two_tasks_a_unit_are_trials_of_units() -> None:
+    hits = interval(of_ranks([1, 5] * 20, unit=np.arange(40) // 2), "hits@1")
+    wilson = scipy.stats.binomtest(10, 20).proportion_ci(0.95, "wilson")
+    assert (hits.low, hits.high) == pytest.approx((wilson.low, wilson.high))
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([1, 19]))
 def test_hits_that_are_all_or_none_are_so_but_for_rounding(seed: int, n: int, rank: int) -> None:
     candidates = np.random.default_rng(seed).integers(20, 60, n)
@@ -109,20 +114,6 @@ def test_hits_that_are_all_or_none_are_so_but_for_rounding(seed: int, n: int, ra
     wilson = scipy.stats.binomtest(n * (rank == 1), n).proportion_ci(0.95, "wilson")
     expected = [(end - chance) / (1 - chance) for end in (wilson.low, wilson.high)]
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
-
-
-def test_hits_that_cannot_be_missed_have_no_interval() -> None:
-    assert interval(of_ranks([1, 2, 3], 3), "hits@5").notes == (
-        "no interval: all 3 tasks are alike",
-    )
-
-
-def test_hits_of_two_tasks_a_unit_without_variation() -> None:
-    """Each triple has a hit on one side: the units are trials."""
-    ranks = of_ranks([1, 5] * 20, unit=np.arange(40) // 2)
-    found = interval(ranks, "hits@1")
-    wilson = scipy.stats.binomtest(10, 20).proportion_ci(0.95, "wilson")
-    assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high))
 
 
 @pytest.mark.parametrize("adjustment", ["ratio", "index"])
@@ -189,37 +180,20 @@ def test_ends_are_cut_to_the_range_before_they_are_inverted() -> None:
     assert found.low < found.value < found.high == pytest.approx(1000)
 
 
-@pytest.mark.parametrize("key", ["mr", "mrr", "index.mrr", "gmr", "std", "median", "mad"])
-def test_units_that_are_alike_have_no_interval(key: str) -> None:
-    found = interval(of_ranks([7] * 50, 100), key)
-    assert (found.method, found.notes) == ("none", ("no interval: all 50 tasks are alike",))
-    assert math.isnan(found.low)
-    assert "[nan, nan]" in str(found)
-
-
-def test_single_units_and_no_tasks_have_no_bounds() -> None:
+def test_units_that_are_alike_or_alone_have_no_interval() -> None:
+    for key in ("mr", "mrr", "index.mrr", "gmr", "std", "median", "mad"):
+        alike = interval(of_ranks([7] * 50, 100), key)
+        assert (alike.method, alike.notes) == ("none", ("no interval: all 50 tasks are alike",))
+        assert math.isnan(alike.low)
+    missable = interval(of_ranks([1, 2, 3], 3), "hits@5")
+    assert missable.notes == ("no interval: all 3 tasks are alike",)
     for key in ("mrr", "hits@1", "median"):
-        for ranks in (of_ranks([3]), of_ranks([3])[:0]):
-            found = interval(ranks, key)
-            assert (found.method, math.isnan(found.low)) == ("none", True)
-        assert interval(of_ranks([3]), key).notes == ("no interval: 1 task",)
-        assert found.notes == ()
+        for ranks, notes in ((of_ranks([3]), ("no interval: 1 task",)), (of_ranks([3])[:0], ())):
+            alone = interval(ranks, key)
+            assert (alone.method, math.isnan(alone.low), alone.notes) == ("none", True, notes)
 
 
-def test_intervals_carry_the_keys_that_were_asked() -> None:
-    ranks = of_ranks([1, 2, 3] * 9 + [900])
-    names = ["amri", "Mean_Rank", "AH@3", "tail.optimistic.amri", "Median"]
-    for name in names[:3] + names[4:]:
-        assert str(interval(ranks, name)).startswith(f"{name} ")
-    sided = tr.report(tr.Ranks(ranks.above, ranks.tied, ranks.candidates, side="tail"))
-    assert [found.metric for found in sided.interval(names).values()] == names
-    ranks = np.ones(20_000, int)
-    ranks[:7] = 900
-    note = "few units carry it: amri rests on about 7 of 20,000 tasks"
-    assert interval(of_ranks(ranks), "amri").notes == (note,)
-
-
-def test_a_result_has_one_note_at_most() -> None:
+def test_a_result_has_one_note_at_most_with_the_key_that_was_asked() -> None:
     rng = np.random.default_rng(0)
     few = of_ranks(rng.integers(1, 99, 199))
     many = of_ranks(rng.integers(1, 99, 200))
@@ -227,49 +201,15 @@ def test_a_result_has_one_note_at_most() -> None:
     assert interval(many, "mr").notes == interval(many, "median").notes == ()
     ranks = np.ones(20_000, int)
     ranks[:7] = 900
-    note = "few units carry it: mr rests on about 7 of 20,000 tasks"
-    assert interval(of_ranks(ranks), "mr").notes == (note,)
+    note = "few units carry it: amri rests on about 7 of 20,000 tasks"
+    assert interval(of_ranks(ranks), "amri").notes == (note,)
     assert interval(of_ranks(ranks), "hits@1").notes == ()
-    table = tr.report(of_ranks(ranks)).table(["mr", "amri", "hits@1"], interval=True)
-    words = "Few units carry it: MR rests on about 7 of 20,000 tasks."  # as the column is called
-    assert [line for line in table.notes if "Few units" in line] == [words]
-
-
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("macro.mrr", "scipy.stats.ttest_rel over the groups' values"),
-        ("macro.median", "a mean over fixed groups, which has no interval"),
-        ("z.mr", "z.mr says how far mr is from chance, and has no interval; mr has"),
-        ("count", "count is the number of tasks"),
-    ],
-)
-def test_metrics_that_have_no_interval(key: str, words: str) -> None:
-    report = tr.report(drawn(0, 40), by="relation")
-    refusal(tr.InputValueError, words, interval, report, key)
-    refusal(tr.InputValueError, words, report.interval, key)
-    if key != "count":
-        table = report.table(["mrr", "zmr"], interval=True).to_dict()
-        macro = table["average"].index("macro")
-        assert table["mrr"][macro] == report["macro.mrr"]
-        assert table["mrr low"][macro] is None
-        assert table["zmr low"][0] is None
-        assert table["mrr low"][-1] is not None
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        ({"metric": "mrrr"}, KeyError),
-        ({"level": 1.0}, ValueError),
-        ({"unit": "nothing"}, ValueError),
-        ({"seed": -1}, ValueError),
-        ({"weights": [-1.0] * 24}, ValueError),
-        ({"ranks": [1, 2]}, TypeError),
-    ],
-)
-def test_bad_arguments(change: dict[str, Any], error: type[Exception]) -> None:
-    given_arguments: dict[str, Any] = {"ranks": drawn(0), "metric": "mrr"} | change
-    with pytest.raises(error) as raised:
-        interval(given_arguments.pop("ranks"), given_arguments.pop("metric"), **given_arguments)
-    assert any(word in str(raised.value) for word in {"mrrr"} | set(change))
+    report = tr.report(of_ranks(ranks, side="tail"))
+    words = (
+        "Few units carry it: tail.MR rests on about 7 of 20,000 tasks."  # as the column is called
+    )
+    notes = report.table(["mr", "amri", "hits@1"], interval=True).notes
+    assert [line for line in notes if "Few units" in line] == [words]
+    names = ["amri", "Mean_Rank", "AH@3", "tail.optimistic.amri"]
+    assert [each.metric for each in report.interval(names).values()] == names
+    assert str(report.interval("AH@3")).startswith("AH@3 ")

@@ -40,20 +40,16 @@ def rows_of(ranks: tr.Ranks) -> list[tuple[Any, ...]]:
     return list(zip(*(x.values.tolist() for x in columns if x is not None), strict=True))
 
 
-def matched_by_definition(a: tr.Ranks, b: tr.Ranks) -> list[int]:
-    """Each task's partner: the first free one with the same labels, in order of occurrence."""
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
+def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
+    """The partner is the first free task with the same labels, in order of occurrence."""
+    a = labelled(seed, n, names=names, units=False)
+    b = a[np.random.default_rng(seed).permutation(n)]
     free: dict[Any, list[int]] = {}
     for place, row in enumerate(rows_of(b)):
         free.setdefault(row, []).append(place)
-    return [free[row].pop(0) for row in rows_of(a)]
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
-def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
-    a = labelled(seed, n, names=names, units=False)
-    b = a[np.random.default_rng(seed).permutation(n)]
     order, labels, differences = match_tasks(a, b)
-    assert order.tolist() == matched_by_definition(a, b)
+    assert order.tolist() == [free[row].pop(0) for row in rows_of(a)]
     assert (labels, differences) == (LABELLED, [])
     assert align_runs([RankedTasks(a), RankedTasks(b)]) is not None
 
@@ -76,93 +72,126 @@ def test_the_order_of_a_model_changes_nothing(seed: int, triples: int, names: bo
     assert compare(mixed, a).p_value == pytest.approx(one.p_value)
 
 
-def test_names_pair_whatever_their_vocabulary() -> None:
-    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, queries=["x", "y", "z"])
-    b = tr.Ranks([2, 0, 8], [1, 1, 1], 9, queries=([3, 0, 1], ["x", "y", "w", "z"]))
-    found = compare(a, b, metric="mr")
-    assert (found.wins, found.ties, found.losses) == (1, 2, 0)
-    assert found.pairing == "query ids"
-    assert found.notes == ("no interval: 1 task differs",)
+NAMED = tr.Ranks([0, 1, 2], [1, 1, 1], 9, queries=["x", "y", "z"])
+NUMBERED = NAMED.with_labels(queries=[3, 1, 2])
+LIKES = NAMED.with_labels(relation=["likes"] * 3)
+TWICE = tr.Ranks([0] * 4, [1] * 4, 9, queries=["x", "y", "x", "z"])
+UNITS = tr.Ranks([0] * 4, [1] * 4, 9, queries=range(4), unit=[0, 0, 1, 1])
+PAIR = tr.Ranks([0, 5], [1, 1], 9)
 
 
-def test_numbers_of_queries_alone_do_not_tell_test_sets_apart() -> None:
-    """Two splits both have queries 0 to n - 1; with targets or names they would be refused."""
-    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, queries=range(3))
-    b = tr.Ranks([2, 0, 8], [1, 1, 1], 9, queries=range(3))
-    word = "paired by the numbers of queries only"
-    assert compare(a, b).notes[0] == word
-    assert compare(report(a), report(b)).notes[0] == word
-    names = {"queries": ["x", "y", "z"]}
-    targets = {"targets": range(3)}
-    relations = {"relation": range(3)}
-    for known in (names, targets, relations):
-        assert word not in compare(a.with_labels(**known), b.with_labels(**known)).notes
-    with_targets = a.with_labels(**targets)
-    assert word in compare(with_targets, b).notes
-    refusal(ValueError, "tasks: 3 of 3", compare, with_targets, b.with_labels(targets=[5, 6, 7]))
-
-
-def test_runs_over_unlike_candidates_are_folds() -> None:
-    a, b = (RankedTasks(tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
-    assert align_runs([a, b]) is None
-
-
-def test_repeats_are_paired_by_their_units() -> None:
-    """Two equal triples: the head task of one unit never goes with the tail task of another."""
-    side = ["tail", "head", "tail", "head"]
-    unit = [0, 0, 1, 1]
-    ids = {"queries": [5] * 4, "targets": [5] * 4}
-    a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, **ids)
-    order = [3, 0, 2, 1]  # heads of the second unit first, tails of the first one first
-    b = a[order]
-    order, _, differences = match_tasks(a, b)
-    assert differences == []
-    assert len(set(zip(a.unit.codes, b.unit[order].codes, strict=True))) == 2
-
-
-def test_units_that_do_not_agree_are_refused() -> None:
-    a = tr.Ranks([0] * 4, [1] * 4, 9, queries=range(4), unit=[0, 0, 1, 1])
-    for unit in ([0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 2, 3]):
-        b = a.with_labels(unit=unit)
-        refusal(ValueError, "unit: tasks of one unit belong to several", compare, a, b)
-        assert compare(a, b, allow_unlike=True).notes[0].startswith("unlike unit: ")
-    assert compare(a, a.with_labels(unit=[7, 7, 2, 2])).units == 2
-
-
-def test_unlike_sets_are_refused_and_shown() -> None:
-    a = tr.Ranks([0] * 3, [1] * 3, 9, relation=["likes"] * 3, queries=["x", "y", "z"])
-    b = a.with_labels(queries=["z", "w", "x"])
-    words = (
-        r"tasks: 1 of 3 differ, the first at position 1 "
-        r"\(relation likes, query y against relation likes, query w\)$"
-    )
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (
+            LIKES,
+            LIKES.with_labels(queries=["z", "w", "x"]),
+            r"tasks: 1 of 3 differ, the first at position 1 "
+            r"\(relation likes, query y against relation likes, query w\)$",
+        ),
+        (
+            TWICE,
+            tr.Ranks([0] * 3, [1] * 3, 9, queries=["z", "w", "x"]),
+            r"tasks: 4 against 3; only a has 2, the first at position 1 \(query y\); "
+            r"only b has 1, the first at position 1 \(query w\)$",
+        ),
+        (TWICE, TWICE[[3, 0]], r"tasks: 4 against 2; only a has 2, [^;]*$"),
+        (TWICE, TWICE[:0], "tasks: 4 against 0$"),
+        (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
+    ],
+)
+def test_unlike_sets_are_refused_and_shown(a: tr.Ranks, b: tr.Ranks, words: str) -> None:
     refusal(ValueError, words, compare, a, b)
     refusal(ValueError, words, compare, a, b, allow_unlike=True)
     assert align_runs([RankedTasks(a), RankedTasks(b)]) is None
 
 
-def test_models_of_unequal_numbers_of_tasks_are_told_which_are_alone() -> None:
-    a = tr.Ranks([0] * 4, [1] * 4, 9, queries=["x", "y", "x", "z"])
-    b = tr.Ranks([0] * 3, [1] * 3, 9, queries=["z", "w", "x"])
-    words = (
-        r"tasks: 4 against 3; only a has 2, the first at position 1 \(query y\); "
-        r"only b has 1, the first at position 1 \(query w\)$"
-    )
-    refusal(ValueError, words, compare, a, b)
-    refusal(ValueError, r"tasks: 4 against 2; only a has 2, [^;]*$", compare, a, a[[3, 0]])
-    refusal(ValueError, "tasks: 4 against 0$", compare, a, a[:0])
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"side": ["head", "tail"]}, r"first at position 0 \(side head against side tail\)"),
+        (
+            {"relation": ["r", "s"]},
+            r"\(relation r against relation s\); labels .columns. query",
+        ),
+        ({"unit": ["x", "y"]}, r"tasks: 2 of 2 differ, .* \(unit x against unit y\)"),
+        ({"queries": ["x", "x"], "side": ["head", "tail"], "relation": [0, 0]}, ""),
+        ({"queries": ["x", "x"], "relation": [0, 1], "unit": [0, 1]}, ""),
+        ({"queries": ["x", "x"], "unit": [0, 1]}, r"\(query x, unit 0 against query x, unit 1\)"),
+        ({"targets": ["x", "x"], "unit": [0, 1]}, r"\(target x, unit 0 against target x, unit 1\)"),
+    ],
+)
+def test_what_differs_at_a_position_is_refused(labels: dict[str, Any], words: str) -> None:
+    """Tasks that labels do not tell apart are in the same order, or are no tasks to compare."""
+    a = PAIR.with_labels(**labels)
+    assert compare(a, a, "mr").ties == 2
+    if not words:
+        assert compare(a, a[::-1], "mr").ties == 2
+        return
+    refusal(ValueError, words, compare, a, a[::-1])
+    refusal(ValueError, words, compare, a, a[::-1], allow_unlike=True)
+    told = a.with_labels(queries=["x", "y"], targets=["z", "z"])
+    assert compare(told, told[::-1], "mr").ties == 2
 
 
-def test_names_are_not_compared_with_ids() -> None:
-    a = tr.Ranks([0, 1], [1, 1], 9, queries=["x", "y"], targets=[3, 4])
-    b = a.with_labels(queries=[0, 1])[[1, 0]]
-    refusal(ValueError, "queries: names against integer ids", compare, a, b)
-    found = compare(a, b, metric="mr", allow_unlike=True)
-    assert (found.pairing, found.ties) == ("target ids", 2)
-    words = "queries: names against integer ids; with_labels gives both the same"
-    alone = a.with_labels(targets=None), b.with_labels(targets=None)
-    refusal(ValueError, words, compare, *alone)
-    refusal(ValueError, words, compare, *alone, allow_unlike=True)
+IDS = {"queries": [4, 5, 6], "targets": [1, 2, 3]}
+NAMED_RELATIONS = tr.Ranks([0, 1, 2], [1, 1, 1], 9, relation=["x", "y", "x"], **IDS)
+ONE_QUERY = PAIR.with_labels(queries=["x", "x"])  # Nothing says which of its two answers is which.
+BY_POSITION = "paired by position only"
+BY_NUMBERS = "paired by the numbers of queries only"  # Two splits both have queries 0 to n - 1.
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairing", "note"),
+    [
+        (  # Names pair whatever their vocabulary.
+            NAMED,
+            tr.Ranks([2, 0, 1], [1] * 3, 9, queries=([3, 0, 1], ["x", "y", "w", "z"])),
+            "query ids",
+            "",
+        ),
+        (NUMBERED, NUMBERED, "query ids", BY_NUMBERS),
+        (report(NUMBERED), report(NUMBERED), "query ids", BY_NUMBERS),
+        (NAMED, NAMED, "query ids", ""),
+        (NUMBERED.with_labels(targets=range(3)), NUMBERED, "query ids", BY_NUMBERS),
+        (NUMBERED.with_labels(relation=range(3)),) * 2 + ("query ids", ""),
+        # One toolkit names relations, another counts them.
+        (
+            NAMED_RELATIONS,
+            NAMED_RELATIONS.with_labels(relation=[0, 1, 0]),
+            "query and target ids",
+            "",
+        ),
+        (tr.Ranks([0, 1, 2], [1] * 3, 9), NUMBERED, "position", BY_POSITION),
+        (ONE_QUERY, ONE_QUERY, "position", BY_POSITION),
+        (report(ONE_QUERY), report(ONE_QUERY[::-1]), "query ids", ""),
+    ],
+)
+def test_what_pairs_tasks(a: Any, b: Any, pairing: str, note: str) -> None:
+    pair = compare(a, b)
+    assert pair.pairing == pairing
+    assert [line for line in pair.notes if line.startswith("paired")] == [note][: bool(note)]
+
+
+def test_repeats_are_paired_by_their_units() -> None:
+    """Two equal triples: the head task of one unit never goes with the tail task of another."""
+    side = ["tail", "head", "tail", "head"]
+    ids = {"queries": [5] * 4, "targets": [5] * 4}
+    a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=[0, 0, 1, 1], **ids)
+    b = a[[3, 0, 2, 1]]  # heads of the second unit first, tails of the first one first
+    order, _, differences = match_tasks(a, b)
+    assert differences == []
+    assert len(set(zip(a.unit.codes, b.unit[order].codes, strict=True))) == 2
+    for unit in ([0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 2, 3]):
+        other = UNITS.with_labels(unit=unit)
+        refusal(ValueError, "unit: tasks of one unit belong to several", compare, UNITS, other)
+        assert compare(UNITS, other, allow_unlike=True).notes[0].startswith("unlike unit: ")
+    assert compare(UNITS, UNITS.with_labels(unit=[7, 7, 2, 2])).units == 2
+
+
+def test_runs_over_unlike_candidates_are_folds() -> None:
+    a, b = (RankedTasks(tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
+    assert align_runs([a, b]) is None
 
 
 NAMES = ("side", "relation", "queries", "targets", "unit")
@@ -208,50 +237,6 @@ def test_position_by_definition(
     assert rows == list(zip(*(b.labels[x][order] for x in keys), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        ({"side": ["head", "tail"]}, r"first at position 0 \(side head against side tail\)"),
-        (
-            {"relation": ["r", "s"]},
-            r"\(relation r against relation s\); labels .columns. query",
-        ),
-        ({"unit": ["x", "y"]}, r"tasks: 2 of 2 differ, .* \(unit x against unit y\)"),
-        ({"queries": ["x", "x"], "side": ["head", "tail"], "relation": [0, 0]}, ""),
-        ({"queries": ["x", "x"], "relation": [0, 1], "unit": [0, 1]}, ""),
-        ({"queries": ["x", "x"], "unit": [0, 1]}, r"\(query x, unit 0 against query x, unit 1\)"),
-        ({"targets": ["x", "x"], "unit": [0, 1]}, r"\(target x, unit 0 against target x, unit 1\)"),
-    ],
-)
-def test_what_differs_at_a_position_is_refused(labels: dict[str, Any], words: str) -> None:
-    """Tasks that labels do not tell apart are in the same order, or are no tasks to compare."""
-    a = tr.Ranks([0, 5], [1, 1], 9, **labels)
-    assert compare(a, a, "mr").ties == 2
-    if not words:
-        assert compare(a, a[::-1], "mr").ties == 2
-        return
-    refusal(ValueError, words, compare, a, a[::-1])
-    refusal(ValueError, words, compare, a, a[::-1], allow_unlike=True)
-    told = a.with_labels(queries=["x", "y"], targets=["z", "z"])
-    assert compare(told, told[::-1], "mr").ties == 2
-
-
-def test_targets_may_be_the_only_difference_of_tasks() -> None:
-    """One query with two right answers: without targets nothing says which is which."""
-    a = tr.Ranks([0, 5], [1, 1], 9, queries=["x", "x"])
-    assert (compare(a, a).pairing, compare(a, a).notes[0]) == (
-        "position",
-        "paired by position only",
-    )
-    assert compare(report(a), report(a[::-1])).pairing == "query ids"
-
-
-def test_position_serves_only_where_there_are_no_labels() -> None:
-    a = tr.Ranks([0, 1, 5], [1] * 3, 9)
-    found = compare(a, a.with_labels(queries=[3, 1, 2]))
-    assert (found.pairing, found.notes[0]) == ("position", "paired by position only")
-
-
 def test_weights_and_candidates_go_with_their_tasks() -> None:
     candidates = np.array([9, 8, 7])
     weights = np.array([1.0, 2.0, 3.0])
@@ -282,16 +267,6 @@ def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     assert mixed.pairing == "query and target ids"
 
 
-def test_relations_by_names_and_by_ids_are_no_difference() -> None:
-    """Queries and targets say what a task is; one toolkit names relations, another counts them."""
-    ids = {"queries": [4, 5, 6], "targets": [1, 2, 3]}
-    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, relation=["x", "y", "x"], **ids)
-    b = tr.Ranks([3, 1, 2], [1, 1, 1], 9, relation=[0, 1, 0], **ids)
-    found = compare(a, b)
-    assert found.pairing == "query and target ids"
-    assert (found.wins, found.ties, found.losses) == (1, 2, 0)
-
-
 # -- entities in another order ---------------------------------------------------------------------
 
 
@@ -311,15 +286,15 @@ def test_a_model_whose_entities_are_in_another_order(shuffled: slice) -> None:
     names = [f"n{i}" for i in range(20)]
     order = [*names[shuffled], *(name for name in names if name not in names[shuffled])]
     ranks, other = by_names(names), by_names(order)
-    found = tr.compare(ranks, other, metric="mrr")
-    assert (found.estimate, found.wins, found.losses) == (0, 0, 0)
-    assert found.pairing == "query and target names"
-    assert "entities are in another order: tasks are paired by their names" in found.notes
+    pair = tr.compare(ranks, other, metric="mrr")
+    assert (pair.estimate, pair.wins, pair.losses) == (0, 0, 0)
+    assert pair.pairing == "query and target names"
+    assert "entities are in another order: tasks are paired by their names" in pair.notes
     turned = tr.compare(ranks, other[::-1], metric="mrr", unit="query")
     assert (turned.estimate, turned.wins, turned.losses) == (0, 0, 0)
     # One order is what it was, whatever the order of the test.
-    found = tr.compare(ranks, by_names(names, 5), metric="mrr")
-    assert (found.estimate, found.pairing, found.wins) == (0, "query and target ids", 0)
+    pair = tr.compare(ranks, by_names(names, 5), metric="mrr")
+    assert (pair.estimate, pair.pairing, pair.wins) == (0, "query and target ids", 0)
     # The facts themselves in another order have numbers alone, which are of other names.
     words = "entities: 20 entities by name .* against 20 entities by name"
     refusal(ValueError, words, tr.compare, ranks, by_names(order, 5), metric="mrr")
