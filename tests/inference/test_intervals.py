@@ -185,8 +185,8 @@ def test_units_that_are_alike_or_alone_have_no_interval() -> None:
         alike = interval(of_ranks([7] * 50, 100), key)
         assert (alike.method, alike.notes) == ("none", ("no interval: all 50 tasks are alike",))
         assert math.isnan(alike.low)
-    missable = interval(of_ranks([1, 2, 3], 3), "hits@5")
-    assert missable.notes == ("no interval: all 3 tasks are alike",)
+    certain = interval(of_ranks([1, 2, 3], 3), "hits@5")
+    assert certain.notes == ("no interval: all 3 tasks are alike",)
     for key in ("mrr", "hits@1", "median"):
         for ranks, notes in ((of_ranks([3]), ("no interval: 1 task",)), (of_ranks([3])[:0], ())):
             alone = interval(ranks, key)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks
 from support.examples import examples
 from support.html_reader import Page
-from support.refusals import refusal
+from support.refusals import refused
 from truerank import Protocol, Ranks, Report, compare, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
@@ -89,20 +89,48 @@ def test_tables_have_intervals_and_kinds() -> None:
     assert "optimistic" not in one_kind.cells
     _, page = saved(models, kinds="all")
     assert page.cells.count("optimistic") == 2
-    found = models["B"].interval("mrr")
-    assert f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" in page.cells
+    interval = models["B"].interval("mrr")
+    assert f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]" in page.cells
 
 
 def test_protocol_in_words() -> None:
     fields = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
     protocol = Protocol(**fields, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
-    ranks = Ranks([0, 3], [1, 2], [9, 10], side="tail", protocol=protocol)
-    _, page = saved(report(ranks))
+    _, page = saved(report(Ranks([0, 3], [1, 2], [9, 10], side="relation", protocol=protocol)))
+    assert page.count("svg") == 2
     assert "Evaluation of valid" in page.words
     cells = dict(zip(page.cells, page.cells[1:], strict=False))
     assert cells["Known answers left out"] == "train, valid, test"
     assert (cells["Candidates"], cells["Sampled candidates"]) == ("typed", "yes")
     assert (cells["NaN among candidates"], cells["Files"]) == ("left out", "a.npy, b<c>.npy")
+    for by in (None, []):
+        assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells
+
+
+def models_of(number: int) -> dict[str, Report]:
+    """Two models over two tasks of each of so many groups."""
+    labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
+    above = np.arange(2 * number)
+    tasks = {"A": above, "B": above[::-1]}
+    return {
+        name: report(Ranks(each, [1] * len(each), 99), by=labels) for name, each in tasks.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "options", "is_shown"),
+    [
+        (3, {}, True),
+        (3, {"metrics": ["macro.mrr"]}, False),
+        (3, {"unit": [0, 0, 1] * 2}, False),
+        (21, {}, False),
+    ],
+)
+def test_groups_of_several_models(number: int, options: Any, is_shown: bool) -> None:
+    text, page = saved(models_of(number), **options)
+    assert page.cells.count("group 2") == 2 * is_shown
+    assert ("The values of the groups by label are in the JSON below." in text) != is_shown
+    assert len(json.loads(page.json())["models"]["B"]["groups"]["labels"]) == number
 
 
 def test_several_models(sided: Ranks) -> None:
@@ -120,36 +148,8 @@ def test_several_models(sided: Ranks) -> None:
     for name, content in numbers["models"].items():
         assert content == json.loads(models[name].to_json())
     unlike = {"A": report(sided), "B": report(sided.with_protocol(split="valid"))}
-    refusal(ValueError, "protocol: split: ", saved, unlike)
+    refused(ValueError, "reports", saved, unlike)
     assert {"A", "B", "valid"} <= set(saved(unlike, allow_unlike=True)[1].cells)
-
-
-def test_groups_of_several_models() -> None:
-    def models_of(number: int) -> dict[str, Report]:
-        above = np.arange(2 * number)
-        named = {"A": above, "B": above[::-1]}
-        labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
-        tasks = {name: Ranks(each, [1] * len(each), 99) for name, each in named.items()}
-        return {name: report(ranks, by=labels) for name, ranks in tasks.items()}
-
-    words = "The values of the groups by label are in the JSON below."
-    text, page = saved(models_of(3))
-    assert page.cells.count("group 2") == 2
-    assert page.cells.count("macro") == 2
-    assert words not in text
-    for options in ({"metrics": ["macro.mrr"]}, {"unit": [0, 0, 1] * 2}):
-        text, page = saved(models_of(3), **options)
-        assert ("group 2" in page.cells, words in text) == (False, True)
-    text, page = saved(models_of(21))
-    assert ("group 2" in page.cells, words in text) == (False, True)
-    assert len(json.loads(page.json())["models"]["B"]["groups"]["labels"]) == 21
-
-
-def test_a_report_without_tasks_or_sides() -> None:
-    for by in (None, []):
-        assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells
-    only = report(Ranks([0, 3, 1], [1, 1, 1], 9, side="relation"))
-    assert saved(only)[1].count("svg") == 2
 
 
 # -- one file --------------------------------------------------------------------------------------
@@ -223,12 +223,6 @@ def test_any_ranks_and_names(ranks: Ranks, name: str) -> None:
     measured = report(ranks, by=by)
     _, page = saved(measured, title=name, notes=[name], command=name)
     assert page.json() == measured.to_json(indent=None)
-
-
-def test_nothing_but_reports() -> None:
-    refusal(TypeError, "reports: expected Report, or a mapping of names to them", saved, 3)
-    one = report(Ranks([0], [1], 9))
-    refusal(TypeError, "notes: expected several lines, got str", saved, one, notes="mrr")
 
 
 # -- pictures --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.example_ranks import any_ranks
 from support.examples import examples
-from support.refusals import refusal
+from support.refusals import refused
 from truerank.metrics.keys import RANK_KEYS
 
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -58,6 +59,7 @@ THOUSANDS = tr.report(
 
 NAMED = {"one": ONE, "tied": TIED, "four": FOUR, "tiny": TINY, "empty": EMPTY, "alone": ALONE}
 
+PLOTS = [getattr(plot, name) for name in plot.__all__]
 Case = tuple[Callable[..., Any], Any, dict[str, Any]]
 DRAW: dict[str, Case] = {
     **{f"distribution, {name}": (plot.rank_distribution, what, {}) for name, what in NAMED.items()},
@@ -67,9 +69,6 @@ DRAW: dict[str, Case] = {
     "groups, thousands": (plot.groups, THOUSANDS, {"most": 30, "order": "value"}),
     "groups, no index": (plot.groups, ALONE, {"metric": "amri"}),
 }
-EACH = pytest.mark.parametrize("name", DRAW)
-FIRST = {row[0].__name__: name for name, row in reversed(DRAW.items())}
-ONCE = pytest.mark.parametrize("name", FIRST.values())
 
 
 def draw(name: str, **options: Any) -> Any:
@@ -78,7 +77,7 @@ def draw(name: str, **options: Any) -> Any:
 
 
 @pytest.mark.sweep
-@EACH
+@pytest.mark.parametrize("name", DRAW)
 def test_nothing_is_cut_off(name: str) -> None:
     """Everything lies within a figure of its own once it is laid out; no legend covers data."""
     ax = draw(name)
@@ -94,46 +93,23 @@ def test_nothing_is_cut_off(name: str) -> None:
         assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
 
 
-@ONCE
-def test_a_notebook_shows_a_picture(name: str, tmp_path: Path) -> None:
-    ax = draw(name)
+@pytest.mark.parametrize("function", PLOTS)
+def test_only_the_given_axes_are_drawn_into(function: Any) -> None:
+    figure = Figure()
+    first, second = figure.subplots(1, 2)
+    assert function(ONE, ax=first) is first
+    assert figure.axes == [first, second]
+    assert not second.has_data()
+
+
+def test_a_notebook_shows_a_picture(tmp_path: Path) -> None:
+    ax = plot.hits_curve(FOUR)
     picture = ax._repr_png_()
     assert picture.startswith(b"\x89PNG\r\n")
     width, height = ax.figure.get_size_inches() * ax.figure.dpi
     assert int.from_bytes(picture[16:20]) == int(width)
     assert int.from_bytes(picture[20:24]) == int(height)
     ax.figure.savefig(tmp_path / "picture.svg")
-
-
-def test_all_plots_are_tested() -> None:
-    assert set(FIRST) == set(plot.__all__)
-
-
-@ONCE
-def test_what_is_no_axes_is_refused(name: str) -> None:
-    from matplotlib import pyplot
-
-    figure = Figure()
-    wrong = {"module": pyplot, "Figure": figure, "ndarray": figure.subplots(1, 2), "str": "left"}
-    for kind, ax in wrong.items():
-        refusal(TypeError, f"^ax: .*{kind}$", draw, name, ax=ax)
-
-
-def test_a_metric_of_torchmetrics_refuses_them_too() -> None:
-    pytest.importorskip("torchmetrics", reason="its metrics are drawn")
-    from truerank.adapters.torchmetrics import TrueRankMetric
-
-    metric = TrueRankMetric("mrr")
-    refusal(TypeError, "^ax: .*str$", metric.plot, 0.5, ax="left")
-
-
-@ONCE
-def test_only_the_given_axes_are_drawn_into(name: str) -> None:
-    figure = Figure()
-    first, second = figure.subplots(1, 2)
-    assert draw(name, ax=first) is first
-    assert figure.axes == [first, second]
-    assert not second.has_data()
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (2, 1)])
@@ -196,26 +172,25 @@ print("fine")
     assert run_python(script).strip() == "fine"
 
 
-SEVERAL = [plot.rank_distribution, plot.hits_curve]
-WRONG: list[tuple[type[Exception], str, Callable[..., Any], Any, dict[str, Any]]] = [
-    (ValueError, "^kind: .*'middle'", plot.hits_curve, ONE, {"kind": "middle"}),
-    (KeyError, "no side 'left'", plot.rank_distribution, ONE, {"side": "left"}),
-    (TypeError, "^report: .*Ranks", plot.groups, ONE.ranks, {}),
-    (ValueError, "^report: ", plot.groups, tr.report(ONE.ranks), {}),
-    (ValueError, "^most: .*0", plot.groups, ONE, {"most": 0}),
-    (ValueError, "^order: ", plot.groups, ONE, {"order": "name"}),
-    (KeyError, "a macro average is not of one group", plot.groups, ONE, {"metric": "macro.mrr"}),
+REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
+    (lambda: plot.hits_curve(ONE, kind="middle"), ValueError, "kind"),
+    (lambda: plot.hits_curve(ONE.ranks), TypeError, "reports"),
+    (lambda: plot.hits_curve({}), ValueError, "reports"),
+    (lambda: plot.rank_distribution(ONE, side="left"), KeyError, "'left'"),
+    (lambda: plot.groups(ONE.ranks), TypeError, "report"),
+    (lambda: plot.groups(tr.report(ONE.ranks)), ValueError, "report"),
+    (lambda: plot.groups(ONE, most=0), ValueError, "most"),
+    (lambda: plot.groups(ONE, order="name"), ValueError, "order"),
+    (lambda: plot.groups(ONE, "macro.mrr"), KeyError, "'macro.mrr'"),
 ]
-for function in (plot.rank_distribution, plot.hits_curve):
-    WRONG.append((TypeError, "^reports: .*Ranks", function, ONE.ranks, {}))
-    WRONG.append((ValueError, "^reports: .*none", function, {}, {}))
+for function in PLOTS:
+    for wrong in (Figure(), Figure().subplots(1, 2), "left"):
+        REFUSALS.append((partial(function, ONE, ax=wrong), TypeError, "ax"))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("kind", "words", "function", "what", "options"), WRONG)
-def test_what_cannot_be_drawn(
-    kind: type[Exception], words: str, function: Any, what: Any, options: dict[str, Any]
-) -> None:
-    refusal(kind, words, function, what, **options)
+@pytest.mark.parametrize(("call", "error", "argument"), REFUSALS)
+def test_refusals(call: Callable[[], object], error: type[Exception], argument: str) -> None:
+    refused(error, argument, call)
 
 
 # -- the numbers, against slow counts, reports and their intervals ---------------------------------
@@ -274,13 +249,10 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
         )
 
 
-def test_band_of_hits() -> None:
+def test_lines_and_legends_of_several_models() -> None:
     assert list(band(plot.hits_curve(tr.report(A)))) == list(range(1, 12))
     assert not plot.hits_curve(tr.report(A), band=False).collections
-    assert not plot.hits_curve(tr.report(A[2:4])).collections  # nothing ties
-
-
-def test_chance_once_or_for_each() -> None:
+    assert not plot.hits_curve(tr.report(A[2:4])).collections  # Nothing ties.
     other = tr.report(tr.Ranks([0, 3], [1, 1], 4))
     alike = plot.hits_curve({"A": tr.report(A), "B": tr.report(B)})
     apart = plot.hits_curve({"A": tr.report(A), "B": other})
@@ -290,6 +262,15 @@ def test_chance_once_or_for_each() -> None:
     assert legend(apart)[-1] == "chance, in the colour of each"
     assert legend(apart)[:2] == ["A (6 tasks)", "B (2 tasks)"]
     assert alike.get_legend().get_title().get_text() == "6 tasks, 12 candidates"
+    unlike = tr.report(A.with_protocol(filter=("train",), nan="omit"))
+    title = plot.hits_curve({"A": tr.report(A), "B": unlike}).get_legend().get_title().get_text()
+    assert title.endswith("unlike protocols: filter, nan")
+    # Names that are equal when they are shortened are two models.
+    models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
+    assert len(plot.rank_distribution(models).get_lines()) == 3
+    outlines = plot.rank_distribution(FOUR).get_lines()
+    assert len({line.get_marker() for line in outlines[:4]}) == 4
+    assert plot.rank_distribution(ONE).get_lines()[0].get_marker() == "None"
 
 
 def legend(ax: Any) -> list[str]:
@@ -367,24 +348,18 @@ def whiskers(lines: Any) -> list[tuple[float, float]]:
     return [(float(line[0, 0]), float(line[1, 0])) for line in lines.get_segments()]
 
 
-def ends_of(found: Any) -> tuple[float, float]:
-    return found.low, found.high
-
-
 def test_bars_are_the_values_of_the_groups() -> None:
     report = tr.report(A, by=GROUPS)
     ax = plot.groups(report, "mr", level=0.9)
     assert names(ax) == ["x", "y", "z"]
     assert [bar.get_width() for bar in ax.patches] == list(report.group_values("mr").values())
     assert [text.get_text() for text in ax.texts] == ["3", "2", "1", "tasks"]
-    found = [report.groups[name].interval("mr", level=0.9) for name in "xy"]
-    assert whiskers(*ax.collections) == list(map(ends_of, found))  # a single task has none
+    intervals = [report.groups[name].interval("mr", level=0.9) for name in "xy"]
+    ends = [(interval.low, interval.high) for interval in intervals]
+    assert whiskers(*ax.collections) == ends  # a single task has none
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [report["mr"], report["macro.mr"]]
     assert ax.get_xlabel() == "MR"
     assert ax.get_legend().get_title().get_text() == "3 groups by label"
-
-
-def test_long_names_leave_room_for_the_legend() -> None:
     report = tr.report(A, by=[f"{name} {LONG}" for name in GROUPS])
     with matplotlib.rc_context({"figure.figsize": (5, 3), "font.size": 11}):
         ax = plot.groups(report, "mrr")
@@ -410,28 +385,3 @@ def test_best_groups_first() -> None:
     report = tr.report(A.with_labels(side=["head"] * 3 + ["tail"] * 3), by=GROUPS)
     assert names(plot.groups(report, "head.mr")) == ["x", "y"]
     assert len(plot.groups(report, "zmrr", interval=False).get_lines()) == 1
-
-
-@pytest.mark.parametrize("draw_models", [plot.hits_curve, plot.rank_distribution])
-def test_the_legend_says_in_what_protocols_differ(draw_models: Callable[..., Any]) -> None:
-    def title_of(reports: Any) -> str:
-        return str(draw_models(reports).get_legend().get_title().get_text())
-
-    ranks = tr.Ranks([0, 3], [1, 1], 9)
-    one = tr.report(ranks)
-    other = tr.report(ranks.with_protocol(filter=("train",), nan="omit"))
-    assert title_of({"a": one, "b": one, "c": other}).endswith("unlike protocols: filter, nan")
-    assert "protocol" not in title_of({"a": one, "b": one})
-
-
-def test_names_that_are_equal_when_shortened() -> None:
-    models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
-    assert len(plot.hits_curve(models).get_lines()) == 3
-    assert len(plot.rank_distribution(models).get_lines()) == 3
-
-
-def test_outlines_of_four_models_are_told_apart() -> None:
-    lines = plot.rank_distribution(FOUR).get_lines()
-    assert len({line.get_marker() for line in lines[:4]}) == 4
-    (line, *_) = plot.rank_distribution(ONE).get_lines()
-    assert line.get_marker() == "None"

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.html_reader import Page
-from support.refusals import refusal
+from support.refusals import refused
 from truerank.naming import printable
 from truerank.tables import Column, Table
-from truerank.tables.forms import json_value
 from truerank.tables.table import cell
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
@@ -68,16 +68,6 @@ def test_no_text_of_a_spreadsheet_is_a_formula(table: Table) -> None:
     for text in (text for line in read for text in line):
         is_number = re.fullmatch(r"[-+]([\d.]+(e[-+]?\d+)?|inf)", text)
         assert is_number or not text.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-
-
-VALUES = st.lists(st.floats() | st.sampled_from([0.5, math.nan, math.inf, -math.inf]), max_size=8)
-
-
-@given(VALUES | st.lists(CELLS | st.booleans() | VALUES, max_size=8))
-def test_lists_of_json_are_those_of_their_items(values: list[Any]) -> None:
-    assert json_value(values) == [json_value(value) for value in values]
-    assert json_value(tuple(values)) == json_value(values)
-    assert json_value({"of": values}) == {"of": json_value(values)}
 
 
 @given(tables())
@@ -203,27 +193,15 @@ def test_programs_read_what_was_given() -> None:
         "A,0.46,0.01,2500.0,0.5,1,0.375",
     ]
     assert TABLE["mr"][:2] == [2500.0, 357.25]
-    refusal(KeyError, "name: .*'MRR'", TABLE.__getitem__, "MRR")
+    table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)})
+    assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]
 
 
-def test_digits_move_decimals() -> None:
+def test_digits_and_notes_are_options() -> None:
     lines = TABLE.to_text(digits=2, notes=False).split("\n")
     assert lines[1].split() == ["A", "0.46", "±", "0.01*", "2500", "50", "0.25", "to", "0.5"]
     assert Table(["x"], [[1 / 3]], digits=2).to_markdown().endswith("| 0.333 |")
     assert TABLE.to_latex("mr", digits=4).count("2500.00 ") == 1
-
-
-def test_chosen_columns_keep_their_marks() -> None:
-    chosen = TABLE.table(["mr", "mrr"], notes=False)
-    assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "mrr std"]
-    for form in ("to_text", "to_markdown", "to_latex", "to_html"):
-        assert getattr(chosen, form)() == getattr(TABLE, form)(["mr", "mrr"], notes=False)
-    assert chosen.to_text().split("\n")[1] == "A      2500.0   0.460 \u00b1 0.010*"
-    assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
-    refusal(KeyError, "metrics: .*'amri'", TABLE.to_text, "amri")
-
-
-def test_papers_have_no_notes_unless_asked() -> None:
     for write in (TABLE.to_latex, TABLE.to_csv):
         assert "few units" not in write()
         assert "few units" in write(notes=True)
@@ -233,18 +211,23 @@ def test_papers_have_no_notes_unless_asked() -> None:
     assert TABLE.to_latex(notes=True).startswith("% x\n\\begin{tabular}{lrrrr}")
 
 
+def test_chosen_columns_keep_their_marks() -> None:
+    chosen = TABLE.table(["mr", "mrr"], notes=False)
+    assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "mrr std"]
+    for form in ("to_text", "to_markdown", "to_latex", "to_html"):
+        assert getattr(chosen, form)() == getattr(TABLE, form)(["mr", "mrr"], notes=False)
+    assert chosen.to_text().split("\n")[1] == "A      2500.0   0.460 \u00b1 0.010*"
+    assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
+
+
 def test_people_read_some_rows() -> None:
-    for better, mark in {"lower": "**", "higher": ""}.items():
-        columns = ["x", Column("n", better=better)]  # type: ignore[arg-type]
-        table = Table(columns, [["a", 1], ["b", 2], ["c", 3]])
-        table.shown_rows = [0]
-        table.more = 2
-        # The best of all rows is marked where it is shown.
-        assert table.to_markdown().split("\n")[2:] == [
-            f"| a | {mark}1{mark} |",
-            "| 2 more in CSV |  |",
-        ]
-        assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
+    table = Table(["x", Column("n", better="lower")], [["a", 1], ["b", 2], ["c", 3]])
+    table.shown_rows = [0, 1]
+    table.more = 1
+    # The best of all rows is marked where it is shown.
+    rows = ["| a | **1** |", "| b | 2 |", "| 1 more in CSV |  |"]
+    assert table.to_markdown().split("\n")[2:] == rows
+    assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
 def test_the_best_is_that_of_a_part() -> None:
@@ -288,27 +271,6 @@ def test_intervals_stand_in_brackets() -> None:
     assert table.to_csv("mrr").split("\n")[0] == "model,mrr,mrr low,mrr high"
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
-    table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)})
-    assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]
-
-
-WRONG: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (ValueError, r"columns: .*\['a', 'a'\]", ["a", "a"], {}),
-    (ValueError, "rows: .*1 in row 0", ["a", "b"], {"rows": [[1]]}),
-    (ValueError, "columns: ", {"a": [1], "b": []}, {}),
-    (ValueError, "better: ", [Column("a", better="more")], {}),  # type: ignore[arg-type]
-    (TypeError, "rows: a mapping of columns has their cells already", {"a": [1]}, {"rows": [[1]]}),
-]
-WRONG += [(ValueError, "digits: ", ["a"], {"digits": x}) for x in (-1, 16, 10**400)]
-WRONG += [(TypeError, "digits: ", ["a"], {"digits": x}) for x in (2.5, True, "4")]
-
-
-@pytest.mark.parametrize(("kind", "words", "columns", "options"), WRONG)
-def test_errors(kind: type[Exception], words: str, columns: Any, options: dict[str, Any]) -> None:
-    refusal(kind, words, Table, columns, **options)
-
-
 # -- columns of plain text -------------------------------------------------------------------------
 
 
@@ -339,48 +301,79 @@ def test_plain_numbers_keep_their_digits(cells: list[str]) -> None:
     assert len({len(line.rstrip(" |").partition(".")[0].partition("e")[0]) for line in lines}) == 1
 
 
-def test_wide_characters_take_two_cells() -> None:
-    found = Table(["模型", "mr"], [["e\u0301te\u0301", "1"]]).to_text()
-    assert found == "模型  mr\ne\u0301te\u0301    1"
-
-
-def test_names_are_at_the_left() -> None:
-    table = Table(["a", "b", "p"], [["1", "22", "0.5"], ["333", "4", "0.25"]])
+def test_names_are_at_the_left_and_wide_characters_take_two_cells() -> None:
+    table = Table(["a", "b", "p"], [["1", "22", "0.5"], ["333", "4", "0.25"]], notes=["note\x1b"])
     table.names = 2
-    assert table.to_text() == "a    b      p\n1    22  0.5\n333  4   0.25"
-
-
-def test_lines_table_and_notes_are_apart() -> None:
-    table = Table(["metric", "value"], [["mr", 4.5]], notes=["note\x1b"])
     table.before = ("x", "y")
-    assert table.to_text() == "x\ny\n\nmetric  value\nmr        4.5\n\nnote\\x1b"
-    assert table.to_text(notes=False) == "metric  value\nmr        4.5"
+    lines = ["x", "y", "", "a    b      p", "1    22  0.5", "333  4   0.25", "", "note\\x1b"]
+    assert table.to_text().split("\n") == lines
+    wide = Table(["模型", "mr"], [["e\u0301te\u0301", "1"]])
+    assert wide.to_text() == "模型  mr\ne\u0301te\u0301    1"
 
 
-@pytest.mark.parametrize("form", ["to_text", "to_markdown", "to_latex", "to_html", "to_csv"])
-def test_options_that_there_are_not(form: str) -> None:
-    one = tr.report(tr.Ranks([0, 3, 1, 0], [1] * 4, 9))
-    results: list[tuple[Any, str]] = [
-        (Table(["a"], [[1]]), "Table.table; known are digits, notes$"),
-        (
-            one,
-            "Report.table; known are sides, kinds, percent, interval, level, unit, digits, notes$",
-        ),
-        (one.interval(["mrr"]), "Intervals.table; known are digits, notes$"),
-    ]
-    for result, words in results:
-        write = getattr(result, form)
-        refusal(TypeError, f"digit: no option of {words}", write, digit=2)
-        assert write(digits=2)
+# -- cells that need no escape, or another one than their characters -------------------------------
+
+MARKDOWN: dict[Any, str] = {
+    "&lt;b&#62;": "&amp;lt;b&amp;#62;",
+    "a & b": "a & b",
+    "power_mean": "power_mean",
+    "__a__b": "\\_\\_a\\_\\_b",
+    0.0: "0",
+    -0.25: "-0.25",
+    123456.0: "123456",
+    99999.6: "100000",
+    1e20: "1e+20",
+    -math.inf: "-inf",
+}
+LATEX_CELLS = {
+    "-0.08 to -0.05": "$-$0.08 to $-$0.05",
+    "TransE-2": "TransE-2",
+    "-1e-05": "$-$1e-05",
+    "(-3)": "($-$3)",
+    "-inf": "$-$inf",
+    "-x": "-x",
+    "2020-01-02": "2020-01-02",
+    "--5": "--5",
+    "0.5 \u00b1 0.1": "0.5 $\\pm$ 0.1",
+    "[a]": "{}[a]",
+}
 
 
-@pytest.mark.parametrize("form", ["to_text", "to_latex", "to_csv", "to_pandas", "save"])
+def test_cells_are_escaped_where_they_must_be() -> None:
+    for value, text in MARKDOWN.items():
+        assert Table(["x"], [[value]]).to_markdown().endswith(f"\n| {text} |"), value
+    for value, text in LATEX_CELLS.items():
+        assert f"\\midrule\n{text} \\\\\n" in Table(["x"], [[value]]).to_latex(), value
+
+
+# -- what is refused, and help ---------------------------------------------------------------------
+
+REPORT = tr.report(tr.Ranks([0, 3, 1, 0], [1] * 4, 9))
+REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
+    (lambda: Table(["a", "a"]), ValueError, "columns"),
+    (lambda: Table(["a", "b"], [[1]]), ValueError, "rows"),
+    (lambda: Table({"a": [1], "b": []}), ValueError, "columns"),
+    (lambda: Table([Column("a", better="more")]), ValueError, "better"),  # type: ignore[arg-type]
+    (lambda: Table({"a": [1]}, [[1]]), TypeError, "rows"),
+    (lambda: Table(["a"], digits=-1), ValueError, "digits"),
+    (lambda: Table(["a"], digits=16), ValueError, "digits"),
+    (lambda: TABLE["MRR"], KeyError, "name"),
+    (lambda: TABLE.to_text("amri"), KeyError, "metrics"),
+    (lambda: TABLE.to_latex(digit=2), TypeError, "digit"),
+    (lambda: REPORT.to_html(digit=2), TypeError, "digit"),
+    (lambda: REPORT.interval(["mrr"]).to_csv(digit=2), TypeError, "digit"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "argument"), REFUSALS)
+def test_refusals(call: Callable[[], object], error: type[Exception], argument: str) -> None:
+    refused(error, argument, call)
+
+
+@pytest.mark.parametrize("form", ["to_text", "to_csv", "to_pandas", "save"])
 def test_help_lists_the_options_of_a_form(form: str) -> None:
-    of_reports = ["sides", "kinds", "percent", "interval", "level"]
     write = getattr(tr.Report, form)
     described = re.findall(r"^(\w+)(?: :|, unit$)", inspect.getdoc(write) or "", re.MULTILINE)
-    assert {"metrics", "digits", "notes"} <= set(described)
-    for name in of_reports:
-        assert name in described
-        assert name in inspect.signature(write).parameters
-    assert inspect.unwrap(write).__qualname__ == f"AsTable.{form}"
+    options = {"sides", "kinds", "percent", "interval", "level"}
+    assert options | {"metrics", "digits", "notes"} <= set(described)
+    assert options <= set(inspect.signature(write).parameters)
