@@ -202,25 +202,6 @@ def test_all_outcomes_of_larger_problems(
     assert_near(found, brute(metric, parameter, sizes, weights), 2e-12)
 
 
-@pytest.mark.parametrize("spread", [1e-14, 1e-3])
-def test_weights_that_are_nearly_alike(spread: float) -> None:
-    """The geometric mean of a thousand weights is that of a product over all tasks."""
-    rng = np.random.default_rng(4)
-    sizes = rng.integers(1030, 1100, 1_300)
-    weights = 1.5 + spread * rng.random(1_300)
-    log_mean = log_spread = 0.0
-    for size, weight in zip(sizes.tolist(), (weights / weights.sum()).tolist(), strict=True):
-        logs = np.log(np.arange(1.0, size + 1))
-        centre = logs.mean()
-        y = np.expm1(weight * (logs - centre))
-        log_mean += weight * centre + math.log1p(y.mean())
-        log_spread += math.log1p(y.var() / (1 + y.mean()) ** 2)
-    exact = math.exp(log_mean)
-    found = model("gmr", 0, sizes, weights)
-    assert found[0] == pytest.approx(exact, rel=1e-12)
-    assert found[1] == pytest.approx(exact**2 * math.expm1(log_spread), rel=1e-12)
-
-
 # -- the least and the greatest rank ---------------------------------------------------------------
 
 

@@ -89,6 +89,7 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     assert "3 groups" in repr(measured)
     assert measured["macro.mrr"] == report(labelled, by=labelled.labels["category"])["macro.mrr"]
     assert measured.interval("mrr", unit="head_degree").units == 2
+    assert report(labelled[:0], weights="queries").weighting == "each query counts once"
     once = report(labelled, weights="category")
     assert once.weighting == "each category counts once"
     assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,22 +102,6 @@ def test_a_value_that_ties_move_across_a_rounding_has_one_row() -> None:
     measured = report(Ranks([1] * 950 + [2] * 50, tied, 100))
     for digits, lines in ((3, 2), (5, 2), (6, 4)):
         assert len(measured.to_text(["mr"], notes=False, digits=digits).split("\n")) == lines
-
-
-def test_one_tie_does_not_multiply_tables(tmp_path: Path) -> None:
-    above = np.arange(20_000) % 700
-    tied = np.ones(20_000, np.int64)
-    tied[690] = 2
-    measured = report(Ranks(above, tied, 1000), by=above % 3)
-    text = measured.to_text()
-    assert text.startswith("20,000 tasks, 1,000 candidates, unfiltered, 1 task is tied.\n")
-    for write in (measured.to_text, measured.to_html):
-        assert "optimistic" not in write()
-        assert "realistic" not in write()
-        assert "optimistic" in write(digits=9)
-    measured.save(tmp_path / "table.tex", kinds="all")
-    assert "expected" in (tmp_path / "table.tex").read_text()
-    assert measured.to_text(kinds="all").count("optimistic") == 1 + 1 + 3  # whole, macro, groups
 
 
 # -- values, intervals, groups ---------------------------------------------------------------------

@@ -236,16 +236,6 @@ def test_weights_of_the_report(sided: Ranks) -> None:
     assert again["mrr"] == measured["mrr"] != report(sided)["mrr"]
 
 
-def test_weights_by_name(sided: Ranks) -> None:
-    ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], relation=["a", "b", "b", "b", "b"])
-    measured = report(ranks, weights="query")
-    assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 is another query on each side
-    assert measured.weighting == "each query counts once"
-    assert report(ranks[:0], weights="queries").weighting == "each query counts once"
-    assert measured["optimistic.mr"] == (0.5 * 1 + 0.5 * 4 + 6 + 2 + 1) / 4
-    assert report(ranks, weights="relation").weights.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
-
-
 def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
     weights = np.array([1.0, 2, 3, 4, 5])
     measured = report(sided, weights=weights)
@@ -276,60 +266,11 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
     assert metrics == ["mr", "mr", "mrr", "mr"]
 
 
-# -- both units ------------------------------------------------------------------------------------
+# -- mappings --------------------------------------------------------------------------------------
 
-# Queries of one right answer are tasks: whatever a member returns, it is the same for both.
-LABELS = ["a", "b", "c", "d", "e", "f"]
-RANKS = tr.Ranks(
-    [0, 3, 1, 9, 4, 0],
-    [1] * 6,
-    [10, 10, 12, 12, 10, 10],
-    queries=LABELS,
-    unit=LABELS,
-    relation=["x", "y", "x", "y", "y", "z"],
-    protocol=tr.Protocol(split="test", sampled=True),
+RANKS = Ranks(
+    [0, 3, 1, 9], [1] * 4, 10, queries=["a", "b", "c", "d"], relation=["x", "y", "x", "y"]
 )
-
-
-def cells_of(report: Report) -> list[Any]:
-    """Return the columns of a table, but for those that only one unit has."""
-    cells = report.table(["mrr"]).to_dict()
-    return [cells[name] for name in cells if name not in ("side", "kind")]
-
-
-def ends(interval: Any) -> list[Any]:
-    """Return an interval without its lower end: a query may miss its answer, a task has a rank."""
-    return [interval.value, interval.high, interval.level, interval.units]
-
-
-SHARED: dict[str, Callable[[Report], Any]] = {
-    "audit": lambda r: list(r.audit("sampled")),
-    "constant": lambda r: list(r.audit("constant")),
-    "groups": lambda r: {label: group["mrr"] for label, group in r.groups.items()},
-    "group_labels": lambda r: r.group_labels.tolist(),
-    "group_tasks": lambda r: r.group_tasks(),
-    "group_values": lambda r: r.group_values("index.mrr"),
-    "interval": lambda r: ends(r.interval("mrr")),
-    "of a group": lambda r: ends(r.groups["y"].interval("mrr")),
-    "of a ratio": lambda r: r.interval(["ratio.mrr"], unit="query")["ratio.mrr"].units,
-    "of relations": lambda r: ends(r.interval("mrr", unit="relation", level=0.5, seed=3)),
-    "macro_left_out": lambda r: r.macro_left_out("macro.mrr"),
-    "sides": lambda r: r.sides,
-    "summary": lambda r: r.summary,
-    "table": lambda r: cells_of(r),
-    "tasks": lambda r: r.tasks(),
-    "macro": lambda r: r[["macro.mrr", "ratio.mrr"]],
-    "json": lambda r: json.loads(r.to_json(["mrr"]))["groups"],
-    "relations": lambda r: len(r.contributions("mrr", "relation").bases),
-}
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_queries_of_one_answer_are_tasks(name: str) -> None:
-    call = SHARED[name]
-    of_tasks, of_queries = (call(make(RANKS, by="relation")) for make in (report, query_report))
-    if of_tasks != of_queries:
-        assert of_queries == pytest.approx(of_tasks, nan_ok=True)
 
 
 @pytest.mark.parametrize(
