@@ -165,11 +165,6 @@ def test_decimals_and_methods_in_print() -> None:
     a = drawn(0, 300)
     b = moved(drawn(0, 300), 1, most=20)
     assert "(t, 150 units, one run each)" in str(compare(a, b, metric="mrr"))
-    table = compare({"a": a, "b": b}, metric=["mrr", "hits@10"], unit="task").table()
-    assert table.notes[0] == (
-        "Tested by t, over 300 tasks, one run each: other seeds are not in it."
-    )
-    assert table["method"] == ["t", "t"]
     reports = []
     for lists in ({q: [q, 9] for q in range(8)}, {q: [9, q] for q in range(8)}):
         shown = {q: [q, 9] if q else [q] for q in range(8)}

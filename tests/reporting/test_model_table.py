@@ -189,6 +189,8 @@ def test_intervals_of_models_are_those_of_their_reports() -> None:
             interval = measured.interval(key, level=0.9)
             cells = (made[key][i], made[f"{key} low"][i], made[f"{key} high"][i])
             assert cells == (interval.value, interval.low, interval.high)
+    ends = f"{made['mr'][0]:.1f} [{made['mr low'][0]:.1f}, {made['mr high'][0]:.1f}]"
+    assert f" & \\textbf{{{ends}}} & " in made.to_latex()
     assert "Brackets hold 90 % intervals over 45 units." in made.notes
     heading = made.to_csv().split("\n")[0].split(",")
     assert heading[:4] == ["model", "mr", "mr low", "mr high"]
@@ -231,6 +233,7 @@ def test_groups_have_rows_of_all_models() -> None:
     assert {place for place in made.marks()[0] if place[1] == 2} == best
     assert [column.title for column in made.columns[:3]] == ["kind", "model", "MRR \u2191"]
     assert made["zmr"][3:6] == [None] * 3  # no mean over groups
+    assert "[nan" not in made.to_text()
     assert "Few units: 2 groups (large, middle)." in made.notes
     assert "No interval: 1 group (small)." in made.notes
     assert "over 12 comparisons." in " ".join(made.notes)  # 3 pairs of all tasks and of 3 groups
@@ -244,6 +247,7 @@ def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
     assert made["group"] == ["micro"] * 2 + ["macro"] * 4 + ["micro"] * 2
     assert made["mr"] == [4.0, 5 / 3, 5.5, 1.5, 1.0, 2.0, 10.0, 1.0]
     assert sorted(row for row, _ in made.marks()[0]) == [1, 3, 4, 7]
+    assert "\n* the best of its column among comparable rows" in made.to_text()
 
 
 def test_marks_within_groups_are_corrected_together() -> None:

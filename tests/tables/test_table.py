@@ -230,47 +230,6 @@ def test_people_read_some_rows() -> None:
     assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
-def test_the_best_is_that_of_a_part() -> None:
-    columns = ["group", "model", Column("n", better="higher")]
-    rows = [["x", "a", 1.0], ["x", "b", 2.0], ["y", "a", 9.0], ["x", "a", 3.0], ["x", "b", 3.0]]
-    table = Table(columns, rows)
-    table.names = 2
-    table.parts = [0, 0, 1, 2, 2]
-    table.differing = {(1, "n"), (2, "n")}
-    assert table.marks() == ({(1, 2), (3, 2), (4, 2)}, {(1, 2), (2, 2)})
-    assert table.to_text().split("\n") == [
-        "group  model    n",
-        "x      a      1",
-        "x      b      2*\u2020",
-        "y      a      9\u2020",
-        "x      a      3*",
-        "x      b      3*",
-        "",
-        "* the best of its column among comparable rows",
-    ]
-
-
-def test_intervals_stand_in_brackets() -> None:
-    ends = [(0.4, 0.6), (math.nan, math.nan), (None, None)]
-    columns = [
-        "model",
-        Column("mrr", decimals=3, better="higher", behind=ends),
-        Column("mrr low", hidden=True),
-        Column("mrr high", hidden=True),
-    ]
-    models = {"a": 0.5, "b": 0.25, "c": 0.1}
-    rows = [(*pair, *bounds) for pair, bounds in zip(models.items(), ends, strict=True)]
-    table = Table(columns, rows)
-    assert table.to_text(notes=False).split("\n") == [
-        "model                    mrr",
-        "a      0.500 [0.400, 0.600]*",
-        "b      0.250",
-        "c      0.100",
-    ]
-    assert "a & \\textbf{0.500 [0.400, 0.600]}" in table.to_latex("mrr")
-    assert table.to_csv("mrr").split("\n")[0] == "model,mrr,mrr low,mrr high"
-
-
 # -- columns of plain text -------------------------------------------------------------------------
 
 
