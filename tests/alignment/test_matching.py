@@ -1,4 +1,4 @@
-"""What `infer` takes, refuses and finds: each rule against its definition."""
+"""What `infer` takes, refuses and finds: each rule against its definition; and optimal pairs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 import truerank as tr
 from oracles.embeddings import scored_by
-from oracles.matching import pairs_of
+from oracles.matching import best, pairs_of
 from strategies.score_matrices import METHODS, Array, matrices
+from support.environment import Run
 from support.examples import examples
 from support.problems import as_dtype
 from support.refusals import refusal
@@ -116,15 +118,12 @@ def test_the_threshold_leaves_out_what_is_below(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_nobody_on_a_side(method: str) -> None:
     for n, m in ((0, 3), (3, 0), (0, 0)):
-        left = np.zeros((n, 2), np.float32)
-        right = np.zeros((m, 2), np.float32)
+        left, right = np.zeros((n, 2)), np.zeros((m, 2))
         for pairs, scores in (
-            infer(left, right, method=method),
             infer(left, right, method=method, csls=2),
             infer(np.zeros((n, m)), None, method=method),
         ):
-            assert pairs.shape == (0, 2)
-            assert scores.shape == (0,)
+            assert (pairs.shape, scores.shape) == ((0, 2), (0,))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -145,8 +144,7 @@ def test_inputs(method: str, tmp_path: Path) -> None:
     np.testing.assert_equal(infer(*raw, **options, dtype="bfloat16")[0], expected[0])
 
 
-WIDE = {"f2": "f4", "f4": "f4", "f8": "f8", ">f4": "f4", ">f2": "f4", "i1": "f4", "u2": "f4"}
-WIDE |= {"i4": "f8", "i8": "f8", "u8": "f8", "bfloat16": "f4"}
+WIDE = {"f2": "f4", "f8": "f8", ">f4": "f4", "u2": "f4", "i4": "f8", "u8": "f8", "bfloat16": "f4"}
 
 
 @pytest.mark.parametrize("kind", WIDE)
@@ -158,7 +156,10 @@ def test_matrices(kind: str, tmp_path: Path) -> None:
     forms: list[Any] = [matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=1)[:, ::2]]
     if kind != "bfloat16":
         np.save(tmp_path / "S.npy", np.asfortranarray(matrix))
+        np.save(tmp_path / "part-0.npy", matrix[:2])
+        np.save(tmp_path / "part-1.npy", matrix[2:])
         forms += [str(tmp_path / "S.npy"), np.load(tmp_path / "S.npy", mmap_mode="r")]
+        forms += [[tmp_path / "part-0.npy", tmp_path / "part-1.npy"]]
         opened = matching.open_similarities(tmp_path / "S.npy", None).scores.array
         assert not opened.flags.owndata  # It is mapped.
         assert not opened.flags.writeable
@@ -168,74 +169,119 @@ def test_matrices(kind: str, tmp_path: Path) -> None:
             of_form = infer(form, None, method=method)
             np.testing.assert_equal(of_form, (pairs, scores_of_pairs))
             assert of_form[1].dtype == WIDE[kind]
+    halves = (scores / 90).astype(np.float16)
+    raw = infer(halves.view(np.uint16), None, dtype="float16")
+    np.testing.assert_equal(raw, infer(halves, None))
 
 
-def test_raw_halves_are_what_dtype_says() -> None:
-    scores = np.random.default_rng(6).random((5, 6)).astype(np.float16)
-    raw = scores.view(np.uint16)
-    for method in METHODS:
-        expected = infer(scores, None, method=method)
-        np.testing.assert_equal(infer(raw, None, method=method, dtype="float16"), expected)
-
-
-def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
-    scores = np.random.default_rng(10).random((8, 9))
-    np.save(tmp_path / "part-0.npy", scores[:2])
-    np.save(tmp_path / "part-1.npy", scores[2:])
-    paths = [tmp_path / "part-0.npy", tmp_path / "part-1.npy"]
-    with tr.open_scores(paths) as store:
-        for matrix in (paths, store):
-            np.testing.assert_equal(infer(matrix, None), infer(scores, None))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_nan_is_refused_with_its_entities(method: str) -> None:
-    left = np.ones((4, 2), np.float32)
-    right = np.ones((5, 2), np.float32)
+def test_nan_is_refused_with_its_entities() -> None:
+    left, right = np.ones((4, 2), np.float32), np.ones((5, 2), np.float32)
     right[3, 0] = np.nan
-    message = 'scores: a score at row 0, column 3 is NaN, which nan="raise" does not allow'
-    refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
-    words = r"row \d, column 3 is NaN"
-    refusal(ValueError, words, infer, left, right, method=method, similarity="dot", csls=2)
-    means = csls_means(left, left, 2)._replace(queries=np.array([1, 1, np.nan, 1], np.float32))
-    refusal(ValueError, "row 2, column 0 is NaN", infer, left, left, method=method, csls=means)
     scores = np.ones((5, 4))
     scores[3, 2] = np.nan
-    refusal(ValueError, "row 3, column 2 is NaN", infer, scores, None, method=method)
+    means = csls_means(left, left, 2)._replace(queries=np.array([1, 1, np.nan, 1], np.float32))
+    for method in METHODS:
+        for arguments, place in (
+            ({"left": left, "right": right}, "row 0, column 3"),
+            ({"left": left, "right": right, "csls": 2}, r"row \d, column 3"),
+            ({"left": left, "right": left, "csls": means}, "row 2, column 0"),
+            ({"left": scores, "right": None}, "row 3, column 2"),
+        ):
+            refusal(ValueError, f"^scores: .*{place} is NaN", infer, **arguments, method=method)
 
 
 ALONE = {"right": None}
 ONE = np.ones(2)
+OPTIMAL = {"method": "optimal"}
+INFINITE = np.array([[0.5, 0.5, np.inf], [0.5, 0.5, np.inf]])
+T = TypeError
+V = ValueError
 
 
 @pytest.mark.parametrize(
-    ("keywords", "kind", "message"),
+    ("kind", "argument", "options"),
     [
-        ({"method": "best"}, ValueError, "method: expected one of greedy, mutual, stable, optimal"),
-        ({"method": None}, TypeError, "method: expected a str, got NoneType"),
-        ({"similarity": "euclid"}, ValueError, "similarity: expected one of dot, cosine"),
-        ({"nan": "worst"}, ValueError, "nan: expected one of raise, omit, got 'worst'"),
-        ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
-        ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
-        ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
-        ({"csls": CSLS(np.zeros(3), np.zeros(3), 1)}, ValueError, "csls: expected 4 means for en"),
-        ({"csls": CSLS(np.ones(3, int), np.ones(4), 1)}, ValueError, "csls: .* got dtype int64"),
-        ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
-        ({"right": np.ones((4, 3))}, ValueError, "right: expected .* length 2, as in queries"),
-        ({"left": ONE}, ValueError, r"left: expected a matrix \(entities, d\)"),
-        ({"right": ONE}, ValueError, r"right: expected a matrix \(entities, d\)"),
-        ({"right": [["a"]]}, TypeError, "right: expected one of float16"),
-        ({"left": ONE, **ALONE}, ValueError, r"left: expected a matrix \(left, right\), got"),
-        ({"left": [[True]], **ALONE}, TypeError, "left: expected one of float16.*got dtype bool"),
-        ({"left": [[2**53 + 1]], **ALONE}, ValueError, r"left: expected integers up to 2\*\*53"),
-        ({"csls": 2, **ALONE}, ValueError, r"^csls: expected none beside a matrix s \(pass 2 \* s"),
+        (V, "method", {"method": "best"}),
+        (T, "method", {"method": None}),
+        (V, "similarity", {"similarity": "euclid"}),
+        (V, "similarity", {"similarity": "dot", **ALONE}),
+        (V, "nan", {"nan": "worst"}),
+        (T, "threshold", {"threshold": "0.5"}),
+        (V, "threshold", {"threshold": np.nan}),
+        (V, "csls", {"csls": 0}),
+        (V, "csls", {"csls": CSLS(np.zeros(3), np.zeros(3), 1)}),
+        (V, "csls", {"csls": CSLS(np.ones(3, int), np.ones(4), 1)}),
+        (V, r"csls: expected none beside a matrix s \(pass 2 \* s", {"csls": 2, **ALONE}),
+        (V, "right", {"right": np.ones((4, 3))}),
+        (V, "left", {"left": ONE}),
+        (V, "right", {"right": ONE}),
+        (V, "left", {"left": ONE, **ALONE}),
+        (T, "left", {"left": [[True]], **ALONE}),
+        (V, r"left: .* up to 2\*\*53", {"left": [[2**53 + 1]], **ALONE}),
+        (V, r"scores: .*\+inf for a sum.* row 0, column 2", {"left": INFINITE, **ALONE, **OPTIMAL}),
+        (
+            V,
+            r"scores: .*\+inf for a sum.* row 2, column 0",
+            {"left": INFINITE.T, **ALONE, **OPTIMAL},
+        ),
     ],
 )
-def test_what_is_refused(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
-    refusal(kind, message, infer, **{"left": np.ones((3, 2)), "right": np.ones((4, 2)), **keywords})
+def test_what_is_refused(kind: type[Exception], argument: str, options: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"left": np.ones((3, 2)), "right": np.ones((4, 2))}
+    refusal(kind, f"^{argument}", infer, **good | options)
 
 
-@pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
-def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
-    message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
-    refusal(ValueError, message, infer, np.eye(3), None, similarity=similarity)
+# -- optimal pairs ---------------------------------------------------------------------------------
+
+
+def check_matching(found: tuple[Array, Array], scores: Array) -> tuple[int, float]:
+    """No entity occurs twice, and pairs are ordered by left id; return their number and total."""
+    pairs, scores_of_pairs = found
+    left, right = pairs.T
+    assert (np.diff(left) > 0).all()
+    assert len(np.unique(right)) == len(right)
+    np.testing.assert_array_equal(scores_of_pairs, scores[left, right])
+    assert np.isfinite(scores_of_pairs).all()
+    return len(pairs), float(scores_of_pairs.sum(dtype=np.float64))
+
+
+@st.composite
+def small_matrices(draw: st.DrawFn) -> Array:
+    shape = draw(st.integers(0, 6)), draw(st.integers(0, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = draw(st.sampled_from([(0,), (0, 1), (-3, -2, -1, 0, 1, 2, 7), (0.1, 0.2, 0.7, 1e3)]))
+    scores = rng.choice(np.array(values, draw(st.sampled_from([np.float32, np.float64]))), shape)
+    for absent in (np.nan, -np.inf):
+        scores[rng.random(shape) < draw(st.sampled_from([0, 0, 0.1, 0.5, 1.0]))] = absent
+    return scores
+
+
+@given(small_matrices())
+def test_the_total_is_the_highest_of_as_many_pairs_as_can_be(scores: Array) -> None:
+    count, total = check_matching(infer(scores, None, method="optimal", nan="omit"), scores)
+    assert (count, pytest.approx(total, rel=1e-9, abs=1e-9)) == best(scores)
+
+
+@pytest.mark.parametrize(("n", "m"), [(200, 320), (320, 200)])
+def test_vectors_are_matched_as_by_scipy(n: int, m: int) -> None:
+    rng = np.random.default_rng(n)
+    left = rng.standard_normal((n, 24), np.float32)
+    right = np.resize(left, (m, 24)) + rng.standard_normal((m, 24), np.float32)
+    scores = tr.score_embeddings(left, right, similarity="cosine")
+    pairs, scores_of_pairs = infer(left, right, method="optimal")
+    assert scores_of_pairs.dtype == np.float32
+    check_matching((pairs, scores_of_pairs), scores)
+    expected = linear_sum_assignment(scores.astype(float), maximize=True)
+    np.testing.assert_array_equal(pairs, np.stack(expected, axis=1))
+
+
+def test_scipy_is_imported_by_optimal_alone(run_python: Run) -> None:
+    run_python(
+        """
+import sys
+from truerank.alignment import infer
+for method in ("greedy", "mutual", "stable"):
+    infer([[0.5, 0.7]], None, method=method)
+assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)
+"""
+    )

@@ -22,7 +22,6 @@ from support.interruptions import allocating_at_most
 from support.problems import LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task
-from truerank.inputs import progress_listeners
 from truerank.inputs.array_likes import as_scores
 from truerank.stores import Tile
 from truerank.stores.store import ArrayStore
@@ -73,21 +72,6 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)
     task.evaluate_scores(Watched(as_scores(scores)))
     assert (times_read == 1).all()
-
-
-def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0)
-    for module, name in TILES:
-        monkeypatch.setattr(module, name, 4000)
-    scores = np.random.default_rng(0).random((50, 100)).astype(np.float32)
-    path = saved(tmp_path, scores, "C")
-    task = Task([(i, i) for i in range(50)], left=50, right=100)
-    for given_scores in (path, scores):
-        told: list[tr.Progress] = []
-        task.evaluate_scores(given_scores, progress=told.append)
-        assert [one.done for one in told] == [4000 * i for i in range(6)]
-        assert {one.total for one in told} == {20_000}
-    refusal(TypeError, "^progress: .* or a bool, got int", task.evaluate_scores, path, progress=3)
 
 
 def test_memory_does_not_grow_with_the_matrix(tmp_path: Path) -> None:

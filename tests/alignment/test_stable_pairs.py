@@ -35,6 +35,24 @@ def test_hubs(n: int, m: int, k: int, threads: int | None, monkeypatch: pytest.M
     check(infer(left, right, method="stable", threads=threads), "stable", scores)
 
 
+def record(monkeypatch: pytest.MonkeyPatch, kind: type, name: str, size: Any) -> list[int]:
+    """Return the list of sizes, by what a method takes and returns, of its calls to come."""
+    sizes: list[int] = []
+    method = getattr(kind, name)
+
+    def recorded(source: Any, *arguments: Any) -> Any:
+        result = method(source, *arguments)
+        sizes.append(size(source, result, *arguments))
+        return result
+
+    monkeypatch.setattr(kind, name, recorded)
+    return sizes
+
+
+def entries(lists: Any, *_: Any) -> int:
+    return len(lists.ids)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_lists_are_cut(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds at most 2 k entries for each proposing entity."""
@@ -43,24 +61,10 @@ def test_lists_are_cut(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
     scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
     monkeypatch.setattr(matching, "PREFERENCES", 2)
-    sizes = record_sizes(monkeypatch)
+    sizes = record(monkeypatch, ProposalLists, "add", entries)
     check(infer(scores, None, method="stable"), "stable", scores)
     assert len(sizes) > 2
     assert max(sizes) <= 2 * 2 * n
-
-
-def record_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the list of how many entries are in memory after each search."""
-    sizes = []
-    add = ProposalLists.add
-
-    def record(lists: Any, *arguments: Any) -> Any:
-        rows = add(lists, *arguments)
-        sizes.append(len(lists.ids))
-        return rows
-
-    monkeypatch.setattr(ProposalLists, "add", record)
-    return sizes
 
 
 AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -111,23 +115,10 @@ def test_work_is_a_small_multiple_of_all_pairs(
     """Work stays bounded if preferences agree, and every round of proposals matches a pair."""
     n = 1000
     sides = AGREEING[name](n)
-    searches = []
-    rounds = []
-    top_k = Similarities.top_k
-    take = ProposalLists.take
-
-    def record_top_k(source: Any, width: int, rows: Array, matches: Any) -> Any:
-        searches.append(len(rows))
-        return top_k(source, width, rows, matches)
-
-    def record_round(lists: Any, queries: Array) -> Any:
-        rounds.append(len(queries))
-        return take(lists, queries)
-
     monkeypatch.setattr(matching, "PREFERENCES", k)
-    monkeypatch.setattr(Similarities, "top_k", record_top_k)
-    monkeypatch.setattr(ProposalLists, "take", record_round)
-    sizes = record_sizes(monkeypatch)
+    searches = record(monkeypatch, Similarities, "top_k", lambda *call: len(call[3]))
+    rounds = record(monkeypatch, ProposalLists, "take", lambda *call: len(call[2]))
+    sizes = record(monkeypatch, ProposalLists, "add", entries)
     pairs, _ = infer(*sums(*sides), method="stable", similarity="dot")
     orders = [np.argsort(-side, kind="stable") for side in sides]
     expected = np.stack(orders, axis=1)
@@ -149,15 +140,7 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
         patch.setattr("truerank.embeddings.vectors.Embeddings.score", None)
         np.testing.assert_equal(infer(left, right, method=method), expected)
 
-    sizes = []
-    block = Similarities.block
-
-    def record(source: Any, rows: Array) -> Array:
-        scores = block(source, rows)
-        sizes.append(scores.size)
-        return scores
-
-    monkeypatch.setattr(Similarities, "block", record)
+    sizes = record(monkeypatch, Similarities, "block", lambda *call: call[1].size)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_equal(infer(matrix, None, method=method), expected)
     assert max(sizes) <= 5000
