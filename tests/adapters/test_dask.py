@@ -5,12 +5,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -18,7 +17,7 @@ from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.examples import examples
 from support.outcomes import attempt
-from support.problems import Array
+from support.problems import Array, host_tensor, matrix
 from support.refusals import refusal
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
@@ -27,9 +26,6 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed: pip instal
 from dask.callbacks import Callback  # noqa: E402
 
 from truerank.adapters import dask as adapter  # noqa: E402
-from truerank.counting.driver import count_scores  # noqa: E402
-from truerank.counting.job import prepare_job  # noqa: E402
-from truerank.inputs.rules import read_rules  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
 
@@ -66,20 +62,11 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
     assert got.protocol == expected.protocol
 
 
-def note(expected: tr.Ranks | Exception) -> None:
-    """Tell Hypothesis which error was drawn, if any."""
-    kind = "ranked"
-    if isinstance(expected, Exception):
-        kind = str(expected)[:25]
-    event(kind)
-
-
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
 @examples(100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
     expected = attempt(tr.rank, problem.scores, targets, **keywords)
-    note(expected)
     scores = in_chunks(data.draw, problem.scores)
     assert_same(attempt(adapter.rank, scores, targets, **keywords), expected)
 
@@ -101,7 +88,6 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     for name in ("block", "csls"):
         keywords.pop(name)
     expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
-    note(expected)
     queries = given.queries
     entities = in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
@@ -200,18 +186,16 @@ def test_what_is_no_array_of_known_chunks() -> None:
     entities = scores[scores[:, 0] > 0]
     rank = adapter.rank
     embed = adapter.rank_embeddings
-    known = "expected chunks of known sizes"
-    refusal(ValueError, rf"^scores: {known}, got .* nan\)", rank, unknown, 0)
-    refusal(ValueError, f"^entities: {known}", embed, SMALL, entities, [0, 1])
-    refusal(ValueError, f"^queries: {known}", embed, entities, scores, [0, 1])
+    refusal(ValueError, "^scores: expected chunks of known sizes", rank, unknown, 0)
+    refusal(ValueError, "^entities: expected chunks of known", embed, SMALL, entities, [0, 1])
+    refusal(ValueError, "^queries: expected chunks of known", embed, entities, scores, [0, 1])
     refusal(TypeError, "^scores: expected a dask array, got ndarray; .*takes it", rank, SMALL, 0)
     refusal(TypeError, "^entities: expected a dask array, got ndar", embed, SMALL, SMALL, [0, 1])
 
 
 def test_arguments_are_checked_as_those_of_rank() -> None:
     refused = [(SMALL.astype(dtype), {}) for dtype in ("complex64", "bool", "O")]
-    refused += [(np.zeros(()), {}), (np.zeros((2, 2, 2)), {})]
-    refused += [(SMALL, {keyword: -1}) for keyword in ("order", "nan", "threads")]
+    refused += [(np.zeros(()), {}), (np.zeros((2, 2, 2)), {}), (SMALL, {"nan": -1})]
     for array, keywords in refused:
         expected = attempt(tr.rank, array, 0, **keywords)
         assert isinstance(expected, Exception)
@@ -257,13 +241,54 @@ def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
     assert len(made) == 1
 
 
-def test_the_loop_of_the_driver_computes_chunks_here() -> None:
-    """Without Dask's scheduler for counts, chunks are opened in this process."""
-    scores = np.random.default_rng(3).integers(0, 9, (12, 30)).astype(np.int16)
-    targets = np.arange(12)
-    arrays = [(da.from_array(scores, chunks=(5, 7)), "ij")]
-    open_scores = partial(adapter.open_chunk, dtype="int16", raw=None, threads=1)
-    store = adapter.ChunkStore(arrays, arrays[0][0].chunks, open_scores, "int16")
-    job = prepare_job(scores.shape, targets, None, None, None, read_rules({}))
-    counts = count_scores(store, job).arrays
-    assert job.ranks(counts, "int16") == tr.rank(scores, targets)
+# -- chunks that are tensors -------------------------------------------------------------------
+
+RNG = np.random.default_rng(4)
+PLACES = RNG.integers(0, 90, 20)
+KNOWN = [RNG.integers(0, 90, 9) for _ in range(20)]
+
+
+@pytest.fixture(params=["", "torch", "host"])
+def _way(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count in the host's memory; as on a device; and as copies from a device."""
+    pytest.importorskip("torch", reason="tensors of torch")
+    monkeypatch.setenv("TRUERANK_DEVICE", request.param)
+
+
+def of_tensors(array: Array) -> Any:
+    """Return a Dask array of chunks of 8 rows and 40 columns, each made as a tensor."""
+
+    def chunk(block_info: Any = None) -> Any:
+        return host_tensor(array[tuple(slice(*e) for e in block_info[None]["array-location"])])
+
+    chunks = da.core.normalize_chunks((8, 40), array.shape)
+    meta = np.empty((0, 0), array.dtype)
+    return da.map_blocks(chunk, chunks=chunks, dtype=array.dtype, meta=meta)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_tensors_of_every_dtype_and_rule(order: str, kind: str) -> None:
+    array = matrix(kind, (20, 90))
+    expected = tr.rank(array, PLACES, filter=KNOWN, order=order)
+    assert adapter.rank(of_tensors(array), PLACES, filter=KNOWN, order=order) == expected
+    array = RNG.integers(0, 9, (20, 90)).astype(np.float32)
+    array[RNG.random(array.shape) < 0.2] = np.nan
+    nan = "omit" if kind == "float32" else "worst"
+    options: dict[str, Any] = {"order": order, "nan": nan, "audit": True}
+    options["rows"] = RNG.permutation(20)
+    array[options["rows"], PLACES] = 4
+    options["candidates"] = [
+        np.union1d(RNG.integers(0, 90, 30), target).tolist() for target in PLACES
+    ]
+    expected = tr.rank(array, PLACES, **options)
+    assert adapter.rank(of_tensors(array), PLACES, **options) == expected
+
+
+@pytest.mark.usefixtures("_way")
+def test_the_first_nan_of_all_tensors_is_named() -> None:
+    array = RNG.random((20, 90))
+    array[[19, 11, 11], [2, 88, 45]] = np.nan
+    with pytest.raises(ValueError, match=r"^scores: a score at row 11, column 45 is NaN"):
+        adapter.rank(of_tensors(array), np.zeros(20, int))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +72,7 @@ INVERSE = {"similarity": "inverse_l2"}
 TRAIN = {"known": {"train": PAIRS["train"]}}
 NAMED = "--known train=train_named.gz --labels left=left.txt --labels right=right.txt"
 BY_SIDE = {"left_to_right": range(3, 10), "right_to_left": [2, 4, 5, 6, 7]}
+TURNED = "L.npy R.npy test_turned.tsv --similarity dot"
 FREE = {"candidates": BY_SIDE}
 
 # -- what is ranked --------------------------------------------------------------------------------
@@ -86,6 +86,8 @@ FREE = {"candidates": BY_SIDE}
         (f"L.npy R.npy test_named.gz --similarity dot {NAMED}", TRAIN, DOT),
         (f"{MODEL} {KNOWN} --candidates test", {**BOTH, "candidates": "test"}, DOT),
         (f"{MODEL} --candidates l.npy,r.npy", FREE, DOT),
+        (f"{TURNED} --columns left=1,right=0 --no-header", {}, DOT),
+        (f"{TURNED.replace('test', 'test_of_names')} --header", {}, DOT),
         (f"{MODEL} --threads 1 --nan worst --audit", {}, {**DOT, "nan": "worst", "audit": True}),
         ("L16.npy R16.npy test.tsv --dtype bfloat16 --csls 2", {}, {"csls": 2}),
         (f"--scores S.npy test.tsv {KNOWN} --order ascending", BOTH, {"order": "ascending"}),
@@ -96,6 +98,9 @@ def test_options_are_keywords_of_the_task(
     line: str, facts: dict[str, Any], options: dict[str, Any], align: Align
 ) -> None:
     np.save("r", np.arange(3, 10))
+    turned = "".join(f"{right}\t{left}\n" for left, right in PAIRS["test"])
+    Path("test_turned.tsv").write_text(turned)
+    Path("test_of_names_turned.tsv").write_text(f"right\tleft\n{turned}")
     task = Task(PAIRS["test"], left=LEFT, right=RIGHT, **facts)
     if "--scores" in line:
         expected = task.evaluate_scores(MATRIX, **options).ranks
@@ -113,24 +118,6 @@ def test_options_are_keywords_of_the_task(
         assert ranks.queries.values.tolist()[0] == NAMES[0][4]
         ranks = ranks.with_labels(queries=expected.queries, targets=expected.targets)
     assert ranks.with_protocol(files=()) == expected.with_protocol(files=())
-
-
-@pytest.mark.parametrize(
-    ("header", "line"),
-    [
-        ("", "--columns left=1,right=0"),
-        ("right\tleft\n", "--header"),
-        ("x\ty\n", "--columns left=y,right=x --header"),
-    ],
-)
-def test_columns_and_headers(header: str, line: str, align: Align) -> None:
-    pairs = "".join(f"{right}\t{left}\n" for left, right in PAIRS["test"])
-    Path("swapped.tsv").write_text(header + pairs)
-    model = MODEL.replace("test.tsv", "swapped.tsv")
-    assert align(f"{model} {line} --save ranks.npz").code == 0
-    task = Task(PAIRS["test"], left=LEFT, right=RIGHT)
-    expected = task.evaluate_embeddings(*VECTORS.values(), **DOT).ranks
-    assert tr.load("ranks.npz").with_protocol(files=()) == expected.with_protocol(files=())
 
 
 # -- data sets -------------------------------------------------------------------------------------
@@ -212,21 +199,3 @@ def test_data_sets(line: str, pairs: Any, told: str, align: Align) -> None:
     names = zip(ranks.queries.values.tolist(), ranks.targets.values.tolist(), strict=True)
     rows = [[left.index(x), right.index(y)] for x, y in list(names)[: len(pairs)]]
     assert rows == pairs
-
-
-# -- what is printed -------------------------------------------------------------------------------
-
-
-def test_findings(align: Align) -> None:
-    Path("again.tsv").write_text("4\t5\n4\t5\n0\t0\n")
-    line = "L.npy R.npy again.tsv --known train=train.tsv"
-    out = align(f"{line} --audit").out
-    assert "duplicates: 1 (4 5), kept" in out
-    assert "leaks: in train 1 (0 0), kept" in out
-    content = json.loads(align(f"{line} --audit --json").out)
-    leaks = {"name": "leaks", "count": 1, "message": "in train 1 (0 0), kept"}
-    assert content["split_audit"][2] == leaks
-    assert align(line).err.count("Warning: ") == 2
-    assert align(f"{line} --leaks drop --duplicates drop --save ranks.npz").err == ""
-    assert len(tr.load("ranks.npz")) == 2
-    assert align(f"{line} --leaks raise --duplicates drop").code == 1

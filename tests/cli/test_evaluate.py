@@ -30,7 +30,6 @@ def stored() -> None:
     for at, (first, last) in enumerate([(0, 2), (2, 5)]):
         np.save(f"side-{at}.npy", SCORES[:, first:last])
     np.savez("two.npz", tails=SCORES, heads=-SCORES)
-    SCORES.tofile("raw.bin")
     np.save("row.npy", SCORES[0])
     np.save("sides.npy", np.array(["head", "tail", "head", "tail"]))
     np.save("queries.npy", np.array([0, 1, 0, 2]))

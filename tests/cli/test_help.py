@@ -30,26 +30,13 @@ def examples() -> Iterator[str]:
 
 
 def save_arrays() -> None:
-    arrays: dict[str, Any] = {
-        "scores": SCORES,
-        "targets": [0, 1, 2, 3, 0, 1],
-        "relations": [0, 0, 0, 1, 1, 1],
-        "heads": [0, 1, 2, 3, 0, 1],
-        "part-0": SCORES[:, :2],
-        "part-1": SCORES[:, 2:],
-        "E": SCORES[:4],
-        "T": SCORES[:2],
-        "H": SCORES[2:4],
-        "Q": SCORES[:2],
-        "S": SCORES[:2],
-        "tails": SCORES[:2],
-        "heads-0": SCORES[:1],
-        "heads-1": SCORES[1:2],
-        "left": RNG.random((20, 4)),
-        "right": RNG.random((20, 4)),
-        "similarities": RNG.random((4, 4)),
-        "test": [[0, 1], [1, 0], [2, 3]],
-    }
+    arrays: dict[str, Any] = {"scores": SCORES, "E": SCORES[:4], "similarities": RNG.random((4, 4))}
+    arrays |= dict.fromkeys(("T", "H", "Q", "S", "tails"), SCORES[:2])
+    arrays |= dict.fromkeys(("left", "right"), RNG.random((20, 4)))
+    arrays |= {"heads-0": SCORES[:1], "heads-1": SCORES[1:2]}
+    arrays |= {"part-0": SCORES[:, :2], "part-1": SCORES[:, 2:]}
+    arrays |= dict.fromkeys(("targets", "heads"), np.arange(6) % 4)
+    arrays |= {"relations": [0, 0, 0, 1, 1, 1], "test": [[0, 1], [1, 0], [2, 3]]}
     for name, array in arrays.items():
         np.save(name, array)
     scipy.sparse.save_npz("filter.npz", scipy.sparse.csr_matrix(SCORES > 0.8))
@@ -69,9 +56,9 @@ def save_ranks() -> None:
         counter.update(SCORES[:2, 2 * i : 2 * i + 2], start=2 * i)
         counter.save(f"columns-{i}.npz")
     lists = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"c": 1.0}}
-    found = tr.retrieval.Task({"q1": ["a"], "q2": ["d"]}, entities=4).evaluate_lists(lists)
+    report = tr.retrieval.Task({"q1": ["a"], "q2": ["d"]}, entities=4).evaluate_lists(lists)
     for name in ("bm25", "dense"):
-        found.ranks.save(f"{name}.npz")
+        report.ranks.save(f"{name}.npz")
 
 
 def save_text() -> None:

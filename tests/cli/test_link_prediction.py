@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,15 +133,6 @@ LINES += [
     (f"{KNOWN} {VECTORS} --candidates {word}", {"candidates": candidates})
     for word, candidates in SAMPLES.items()
 ]
-
-
-@pytest.mark.parametrize("model", [VECTORS, SCORES])
-def test_a_part_reads_its_rows_of_the_whole(predict: Predict, model: str) -> None:
-    parts = []
-    for p in range(2):
-        assert predict(f"{KNOWN} {model} --part {p}::2 --save part-{p}.npz")[::2] == (0, "")
-        parts.append(tr.load(f"part-{p}.npz"))
-    assert counts_of(tr.concatenate(parts)) == counts_of(expected_ranks())
 
 
 def test_shards_of_columns(predict: Predict) -> None:
@@ -287,6 +279,8 @@ def test_leaks_are_reported(predict: Predict) -> None:
     assert err.startswith("Warning: test: 1 (person ")
     assert "leaks" not in out
     assert "leaks: in train 1 (person " in predict(f"{line} --audit").out
+    audit = json.loads(predict(f"{line} --audit --json").out)["split_audit"]
+    assert ("leaks", 1) in [(finding["name"], finding["count"]) for finding in audit]
     assert "leaks: in train 1 (person " in predict(f"{line} --audit --format csv").err
     outcome = predict(f"{line} --leaks drop --save ranks.npz")
     assert (outcome.code, outcome.err, len(tr.load("ranks.npz"))) == (0, "", 18)

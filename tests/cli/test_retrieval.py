@@ -199,23 +199,6 @@ def test_groups_and_intervals(run: Run, saved: tr.Report) -> None:
     assert set(intervals) == {"mrr"}
 
 
-def test_groups_of_tasks_keep_their_intervals(run: Run) -> None:
-    generator = np.random.default_rng(3)
-    labels = {"relation": ["r"] * 30 + ["s"] * 20 + ["t"], "unit": np.arange(51)}
-    sides = ["head"] * 50 + ["tail"]
-    ranks = tr.Ranks(generator.integers(0, 50, 51), np.ones(51, int), 99, side=sides, **labels)
-    ranks.save("ranks.npz")
-    line = "evaluate ranks.npz --by relation --metrics mrr,head.hits@10 --interval --format"
-    report = tr.report(ranks, by="relation")
-    assert f"{report.groups['s'].interval('mrr').low:.3f}" in run(*line.split(), "text").out
-    heading, *rows = [row.split(",") for row in run(*line.split(), "csv").out.splitlines()]
-    by_group = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
-    interval = report.groups["s"].interval("head.hits@10")
-    assert by_group["s"]["head.hits@10 high"] == repr(interval.high)
-    assert by_group["t"]["head.hits@10 low"] == ""  # a relation without a head
-    assert by_group["all"]["head.hits@10"] == repr(report["head.hits@10"])
-
-
 def test_models_are_compared_by_query_and_by_group(run: Run, saved: tr.Report) -> None:
     models = {"run": saved, "other": query_report(tr.load("other.npz"))}
     words = ["compare", "run.npz", "other.npz", "--metrics", "ndcg@10,map"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from embedding_cases import agree, result, tensor_of, tenths
+from embedding_cases import agree, result, tensor_of
 from embedding_cases import problems as vector_problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,7 +26,6 @@ from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
 from support.row_blocks import ranks_of_blocks
-from truerank import alignment
 from truerank.devices import bounded_scores, score_sources, task_counts, vector_scores
 from truerank.devices.backends import counts_right
 from truerank.devices.vector_scores import bounds_right, scores_right
@@ -43,7 +42,6 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda tensor: tensor,
     "columns": lambda tensor: tensor.transpose(0, -1).contiguous().transpose(0, -1),
     "steps": lambda tensor: tensor.repeat_interleave(2, -1)[..., ::2],
-    "negative": torch._neg_view,
 }
 
 
@@ -75,13 +73,6 @@ def on_cuda(array: Any) -> Any:
 # --- the device is used at all
 
 
-@pytest.mark.parametrize("kind", DTYPES)
-def test_the_device_counts_every_dtype_right_when_it_is_tried(kind: str) -> None:
-    tensor = host_tensor(matrix(kind)).cuda()
-    for name in ("torch", "triton"):
-        assert counts_right(tensor.device, tensor.dtype, name)
-
-
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_device_scores_vectors_right_when_it_is_tried(similarity: str, dtype: str) -> None:
@@ -89,9 +80,12 @@ def test_the_device_scores_vectors_right_when_it_is_tried(similarity: str, dtype
 
 
 @pytest.mark.parametrize("kind", DTYPES)
-def test_kernels_count_by_default(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_device_counts_every_dtype_by_kernels(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TRUERANK_DEVICE", raising=False)
     scores = torch.arange(12).reshape(3, 4).cuda().to(host_tensor(matrix(kind)).dtype)
+    assert counts_right(scores.device, scores.dtype, "torch")
     assert counted_by(tr.rank(scores, [0, 1, 3])) == "triton"
     if scores.is_floating_point():
         assert counted_by(tr.rank_embeddings(scores, scores, [0, 1, 2])) == "triton"
@@ -108,24 +102,9 @@ def test_kernels_read_no_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> 
 # --- scores
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", DTYPES)
-def test_every_dtype_and_layout(kind: str, layout: str, backend: str) -> None:
-    if layout == "negative" and kind.startswith("u"):
-        pytest.skip("torch has no negative view of unsigned integers")
-    array = matrix(kind, (123, 4567))
-    targets = RNG.integers(0, 4567, 123)
-    lists = [RNG.integers(0, 4567, 300).tolist() for _ in range(123)]
-    scores = LAYOUTS[layout](host_tensor(array).cuda())
-    ranks = tr.rank(scores, targets, filter=lists)
-    with on_host():
-        assert ranks == tr.rank(scores.cpu().resolve_neg(), targets, filter=lists)
-    assert counted_by(ranks) == ("host" if layout == "negative" else backend)
-
-
 @given(
     problem=problems(nan=True, errors=True),
-    layout=st.sampled_from(["rows", "columns", "steps"]),
+    layout=st.sampled_from(list(LAYOUTS)),
     most=st.sampled_from([40, 400, 8 << 20]),
 )
 @EXAMPLES
@@ -194,63 +173,6 @@ def test_scores_that_a_stream_beside_computes(backend: str) -> None:
     assert ranks_of_blocks(blocks()) == expected
 
 
-@pytest.mark.parametrize("count_odd", [False, True])
-def test_blocks_of_candidates(count_odd: bool, backend: str) -> None:
-    array = RNG.integers(0, 900, (230, 9000)).astype(np.float32)
-    targets = RNG.integers(0, 9000, 230)
-    lists = [RNG.integers(0, 9000, 120).tolist() for _ in range(230)]
-    scores = on_cuda(array)
-    true_scores = scores[torch.arange(230), torch.from_numpy(targets)]
-    counter = tr.RankCounter(true_scores, targets, candidates=9000, filter=lists, audit=count_odd)
-    counter.update(scores[:, :4000], start=0)
-    mixed = 4000 + RNG.permutation(5000)
-    counter.update(scores[:, torch.from_numpy(mixed).cuda()], columns=mixed)
-    assert counter.ranks() == tr.rank(array, targets, filter=lists, audit=count_odd)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_shards(axis: int, backend: str) -> None:
-    array = RNG.random((20, 46))
-    targets = RNG.integers(0, 46, 20)
-    lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
-    shards = np.split(array, [7, 7, 15], axis=axis)
-    store = tr.open_scores([on_cuda(shard) for shard in shards], axis=axis)
-    assert tr.rank(store, targets, filter=lists) == tr.rank(array, targets, filter=lists)
-    array[18, 35] = np.nan
-    store = tr.open_scores([on_cuda(x) for x in np.split(array, 2, axis=axis)], axis=axis)
-    with pytest.raises(ValueError, match=r"^scores: a score at row 18, column 35 is NaN"):
-        tr.rank(store, np.zeros(20, np.int64))
-
-
-def test_other_calls(backend: str) -> None:
-    scores = RNG.random((20, 30))
-    true_scores = RNG.random(20)
-    pairs = np.arange(20)[:, None].repeat(2, axis=1)
-    aligned = alignment.Task(pairs, left=20, right=30)
-    assert tr.rank_against(on_cuda(true_scores), on_cuda(scores)) == tr.rank_against(
-        true_scores, scores
-    )
-    assert aligned.evaluate_scores(on_cuda(scores)).ranks == aligned.evaluate_scores(scores).ranks
-    gradients = on_cuda(scores).requires_grad_()
-    with torch.inference_mode(), torch.autocast("cuda"):
-        assert tr.rank(gradients, np.arange(20)) == tr.rank(scores, np.arange(20))
-    with torch.device("meta"):
-        assert tr.rank(gradients, np.arange(20)) == tr.rank(scores, np.arange(20))
-
-
-def test_a_metric_in_a_training_loop(backend: str) -> None:
-    pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
-    from truerank.adapters.torchmetrics import TrueRankMetric
-
-    scores = RNG.random((60, 300), np.float32)
-    targets = RNG.integers(0, 300, 60)
-    metric = TrueRankMetric("mrr").to("cuda")
-    for start in range(0, 60, 25):
-        rows = slice(start, start + 25)
-        metric.update(on_cuda(scores[rows]), on_cuda(targets[rows]))
-    assert float(metric.compute()) == pytest.approx(tr.evaluate(scores, targets)["mrr"])
-
-
 def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
@@ -265,44 +187,6 @@ def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ranks = tr.rank(torch.from_dlpack(scores.astype(kind)), targets)
         assert ranks == tr.rank(np.asarray(scores.astype(kind)), targets)
         assert counted_by(ranks) == backend
-
-
-# --- callables, which get tensors of the device
-
-
-def facts() -> tr.link_prediction.Task:
-    test = np.stack([RNG.integers(0, n, 40) for n in (30, 3, 30)], axis=1)
-    known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], axis=1)}
-    rules: dict[str, Any] = {"duplicates": "drop", "leaks": "drop"}
-    return tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
-
-
-def test_callables_of_triples(backend: str) -> None:
-    task = facts()
-    model = RNG.random((30, 3, 30))
-    there = on_cuda(model)
-    expected = task.evaluate(
-        tail=lambda q: model[q[:, 0], q[:, 1]], head=lambda q: model[:, q[:, 0], q[:, 1]].T
-    )
-    got = task.evaluate(
-        tail=lambda q: there[q[:, 0], q[:, 1]],
-        head=lambda q: there[:, q[:, 0], q[:, 1]].T,
-        device="cuda",
-        batch_size=7,
-    )
-    assert got.ranks == expected.ranks
-    assert counted_by(got) == backend
-
-
-def test_callables_of_an_alignment(backend: str) -> None:
-    task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
-    model = RNG.random((20, 30))
-    there = on_cuda(model)
-    expected = task.evaluate(lambda q: model[q.ravel()], head=lambda q: model.T[q.ravel()])
-    got = task.evaluate(
-        lambda q: there[q.ravel()], head=lambda q: there.T[q.ravel()], device="cuda", batch_size=9
-    )
-    assert got.ranks == expected.ranks
 
 
 # --- vectors
@@ -384,19 +268,6 @@ def test_large_vectors(similarity: str, dtype: Any, backend: str) -> None:
         top = tr.topk_embeddings(*tensors, 10, **options)
         expected = tr.topk_embeddings(queries, entities, 10, **options)
         assert agree((top.ids, top.scores), (expected.ids, expected.scores))
-
-
-def test_protocols_of_vectors(backend: str) -> None:
-    left, right = tenths(30, 6), tenths(40, 6)
-    right[:30:3] = left[::3]
-    pairs = np.arange(20)[:, None].repeat(2, axis=1)
-    tensors = on_cuda(left), on_cuda(right)
-    for candidates, csls in (("all", None), ("all", 3), ("test", 3)):
-        task = alignment.Task(pairs, left=30, right=40, candidates=candidates)
-        options = {"csls": csls}
-        evaluate = task.evaluate_embeddings
-        expected = evaluate(left, right, **options)
-        assert evaluate(*tensors, **options).ranks == expected.ranks
 
 
 def test_memory_beside_the_scores(backend: str) -> None:

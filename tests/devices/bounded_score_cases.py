@@ -27,7 +27,6 @@ from truerank import _core
 from truerank.devices import bounded_scores, scoring_kernels, vector_scores
 from truerank.devices.bounded_scores import BoundedScan, products_hold
 from truerank.devices.vector_scores import VectorScores, bounds_right
-from truerank.stores.on_device import DeviceStream
 
 HOST = torch.device("cpu")
 RNG = np.random.default_rng(11)
@@ -254,15 +253,11 @@ def test_what_is_mostly_open_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     entities = RNG.normal(size=(300, 20)).astype(np.float32)
     queries = RNG.normal(size=(5, 20)).astype(np.float32)
     tied = entities[:1].repeat(300, 0)
-    for candidates, device in ((entities, "triton with bounds"), (tied, "triton")):
-        ranks = tr.rank_embeddings(*map(torch.from_numpy, (queries, candidates)), [0, 1, 2, 3, 4])
+    spoilt = entities.copy()
+    spoilt[:2] = np.nan
+    bounded = "triton with bounds"
+    for candidates, device in ((entities, bounded), (spoilt, bounded), (tied, "triton")):
+        tensors = torch.from_numpy(queries), torch.from_numpy(candidates)
+        ranks = tr.rank_embeddings(*tensors, [2, 3, 4, 5, 6], nan="worst")
         assert ranks.protocol is not None
         assert ranks.protocol.device == f"cpu, {device}"
-
-
-def test_a_step_does_not_go_by_a_nan() -> None:
-    vectors = torch.full((9, 20), 3.0)
-    vectors[:4] = float("nan")
-    source = VectorScores(vectors, vectors, "dot", DeviceStream(HOST))
-    step = BoundedScan(source)._step(source.entities, source.arange(0, 9))
-    assert step.tolist() == [2.0 ** (1 - 8)]

@@ -5,15 +5,17 @@ Every copy to the host is noted, and every wait.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
+from support.outcomes import attempt
 from support.pending_counts import let_counts_be_pending
+from support.refusals import refusal
 from support.row_blocks import ranks_of_blocks
 from support.simulated_device import (
     RNG,
@@ -84,18 +86,9 @@ def test_a_device_without_streams(
 def test_threads_share_a_store(example: tuple[Any, Any]) -> None:
     array, targets = example
     store = tr.open_scores(pending_scores(array))
-    expected = tr.rank(array, targets)
-    found: list[bool] = []
-
-    def work() -> None:
-        found.append(tr.rank(store, targets) == expected)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 4
+    with ThreadPoolExecutor(4) as threads:
+        counted = list(threads.map(lambda _: tr.rank(store, targets), range(4)))
+    assert counted == [tr.rank(array, targets)] * 4
 
 
 @pytest.mark.usefixtures("copied")
@@ -144,14 +137,13 @@ def test_a_refused_block_leaves_the_counter_as_it_was(example: tuple[Any, Any]) 
     counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300)
     wrong = array.copy()
     wrong[3, 250] = np.nan
-    with pytest.raises(ValueError, match=r"^block: .* row 3, column 50 \(column 250\) is NaN"):
-        counter.update(pending_scores(wrong[:, 200:]), start=200)
-    with pytest.raises(TypeError, match=r"^block: expected float64, .* got float32"):
-        counter.update(pending_scores(array.astype(np.float32)))
-    with pytest.raises(ValueError, match=r"^block: expected 23 rows, .* got shape \(22, 300\)"):
-        counter.update(pending_scores(array[1:]))
-    with pytest.raises(ValueError, match=r"^block: expected a matrix .* got shape \(23, 2, 1\)"):
-        counter.update(on_device(np.zeros((23, 2, 1))))
+    message = r"^block: the score at row 3, column 50 \(column 250\) is NaN"
+    refusal(ValueError, message, counter.update, pending_scores(wrong[:, 200:]), start=200)
+    for block in (array.astype(np.float32), array[1:], array[:, None]):
+        expected = attempt(tr.RankCounter.update, counter, block)
+        got = attempt(counter.update, pending_scores(block))
+        assert isinstance(expected, ValueError | TypeError)
+        assert (type(got), str(got)) == (type(expected), str(expected))
     counter.update(pending_scores(array[:, :0]), start=0)
     counter.update(pending_scores(array))
     assert counter.ranks() == tr.rank(array, targets)
@@ -211,23 +203,17 @@ def test_the_first_backend_that_counts_right_is_used(
     assert backends.scores_vectors() == (installed and chosen != "torch")
 
 
-def test_interpreted_kernels_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its kernels are interpreted they are not tried."""
+    tensor = on_device(np.eye(3)).raw
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(backends, "find_spec", lambda name: name)
     monkeypatch.setattr(backends, "counts_right", lambda *arguments: False)
-    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
-    in_memory = on_device(np.eye(3)).raw
-    assert backends.backend_of(in_memory) == "host"
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    assert backends.backend_of(in_memory) == "triton"
-
-
-def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = on_device(np.eye(3))
-    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    assert backends.backend_of(tensor) == "triton"
     monkeypatch.setattr(backends, "find_spec", lambda name: None)
     for ask in (backends.scores_vectors, lambda: backends.backend_of(tensor)):
-        with pytest.raises(ImportError, match=r"^TRUERANK_DEVICE=triton needs the package triton"):
-            ask()
+        refusal(ImportError, "^TRUERANK_DEVICE=triton needs the package triton", ask)
 
 
 @pytest.mark.usefixtures("counted_there")
@@ -264,26 +250,6 @@ def test_the_error_of_a_block_comes_with_the_next_call(example: tuple[Any, Any])
         counter.ranks()
     counter.update(pending_scores(array[:, 100:200]), start=100)
     assert counter.ranks() == tr.rank(array, targets)
-
-
-@pytest.mark.usefixtures("counted_there")
-def test_who_waits_for_a_batch_does_not_wait_for_the_next(
-    example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that the device has something to do while the host prepares the batch after it."""
-    array, targets = example
-    let_counts_be_pending(monkeypatch)
-    left: list[int] = []
-
-    def batches() -> Iterator[tuple[Any, Any]]:
-        for _ in range(4):
-            yield pending_scores(array), targets
-            left.append(len(module.default.operations) - module.default.done)
-
-    ranks = ranks_of_blocks(batches())
-    assert ranks == tr.concatenate([tr.rank(array, targets)] * 4, repeats="keep")
-    assert left[0] > 0
-    assert left == left[:1] * 4  # those of one batch
 
 
 @pytest.mark.usefixtures("counted_there")
