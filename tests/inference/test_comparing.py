@@ -43,8 +43,8 @@ def moved(ranks: tr.Ranks, seed: int, most: int = 4) -> tr.Ranks:
 def permutations(f: np.ndarray[Any, Any]) -> float:
     """The p-value of scipy's permutation test of paired samples, over all swaps."""
     options = {"permutation_type": "samples", "n_resamples": np.inf}
-    found = scipy.stats.permutation_test((f,), lambda x, axis: x.sum(axis), **options)
-    return float(found.pvalue)
+    result = scipy.stats.permutation_test((f,), lambda x, axis: x.sum(axis), **options)
+    return float(result.pvalue)
 
 
 @examples(30)
@@ -53,12 +53,12 @@ def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None
     one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
     a = of_ranks(one.astype(int))
     b = of_ranks(two.astype(int))
-    found = compare(a, b, metric="mrr")
-    assert found.p_value == pytest.approx(permutations(1 / one - 1 / two))
-    assert found.method == "exact sign flips"
-    found = compare(a, b, metric="mr")
-    assert found.p_value == pytest.approx(permutations(one - two))
-    assert found.method == "exact sign flips"
+    result = compare(a, b, metric="mrr")
+    assert result.p_value == pytest.approx(permutations(1 / one - 1 / two))
+    assert result.method == "exact sign flips"
+    result = compare(a, b, metric="mr")
+    assert result.p_value == pytest.approx(permutations(one - two))
+    assert result.method == "exact sign flips"
 
 
 VALUES = {
@@ -79,21 +79,21 @@ def test_more_than_thirty_differences_are_scipys_paired_t(
 ) -> None:
     rng = np.random.default_rng(seed)
     a, b = np.exp(rng.normal(3, 1.5, (2, n)) + rng.normal(0, 1, n)).clip(1, 999).astype(int)
-    found = compare(of_ranks(a), of_ranks(b), key, level=level)
+    result = compare(of_ranks(a), of_ranks(b), key, level=level)
     one, two = (np.array([VALUES[key](r) for r in ranks.tolist()]) for ranks in (a, b))
     if np.count_nonzero(one - two) <= 30:
-        assert found.method == "exact sign flips"
+        assert result.method == "exact sign flips"
         return
     expected = scipy.stats.ttest_rel(one, two)
-    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-12)
-    assert found.method == "t"
+    assert result.p_value == pytest.approx(expected.pvalue, rel=1e-12)
+    assert result.method == "t"
     ends = expected.confidence_interval(level)
     if key == "gmr":
-        assert (found.low, found.high) == pytest.approx(np.exp(ends), rel=1e-9)
-        assert found.estimate == pytest.approx(found.value_a / found.value_b)
+        assert (result.low, result.high) == pytest.approx(np.exp(ends), rel=1e-9)
+        assert result.estimate == pytest.approx(result.value_a / result.value_b)
     else:
-        assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-9, abs=1e-12)
-        assert found.estimate == pytest.approx(found.value_a - found.value_b)
+        assert (result.low, result.high) == pytest.approx(tuple(ends), rel=1e-9, abs=1e-12)
+        assert result.estimate == pytest.approx(result.value_a - result.value_b)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_no_p_is_smaller_than_sign_flips_can_tell(
     wins: int, losses: int, p: float, key: str
 ) -> None:
     one = np.array([1] * wins + [2] * losses)
-    found = compare(of_ranks(one), of_ranks(3 - one), metric=key)
-    assert found.p_value == pytest.approx(p, rel=1e-9)
-    assert math.isnan(found.low) == (losses == 0)
-    assert (found.wins, found.losses) == (wins, losses)
+    result = compare(of_ranks(one), of_ranks(3 - one), metric=key)
+    assert result.p_value == pytest.approx(p, rel=1e-9)
+    assert math.isnan(result.low) == (losses == 0)
+    assert (result.wins, result.losses) == (wins, losses)
 
 
 @given(
@@ -126,31 +126,33 @@ def test_p_and_interval_never_contradict_each_other(
     if weighted:
         ranks = ranks.with_weights(np.random.default_rng(seed).random(n))
     other = moved(ranks, seed, most=1 + seed % 6)
-    found = compare(ranks, other, metric=key, level=level, unit=unit)
-    equal = 0.0 if found.effect == "difference" else 1.0
+    result = compare(ranks, other, metric=key, level=level, unit=unit)
+    equal = 0.0 if result.effect == "difference" else 1.0
     back = compare(other, ranks, metric=key, level=level, unit=unit)
-    assert back.p_value == pytest.approx(found.p_value, rel=1e-6)
-    assert (back.wins, back.losses) == (found.losses, found.wins)
-    if math.isnan(found.low):
-        assert found.notes[-1].startswith("no interval: ")
+    assert back.p_value == pytest.approx(result.p_value, rel=1e-6)
+    assert (back.wins, back.losses) == (result.losses, result.wins)
+    if math.isnan(result.low):
+        assert result.notes[-1].startswith("no interval: ")
         return
-    slack = 1e-9 * (1 + abs(found.estimate))
-    assert found.low - slack <= found.estimate <= found.high + slack
-    if abs(found.p_value - (1 - level)) > 1e-9:
-        assert (found.p_value > 1 - level) == (found.low - slack <= equal <= found.high + slack)
-    if found.effect == "difference":
-        assert (-back.high, -back.low) == pytest.approx((found.low, found.high), rel=1e-5, abs=1e-9)
+    slack = 1e-9 * (1 + abs(result.estimate))
+    assert result.low - slack <= result.estimate <= result.high + slack
+    if abs(result.p_value - (1 - level)) > 1e-9:
+        assert (result.p_value > 1 - level) == (result.low - slack <= equal <= result.high + slack)
+    if result.effect == "difference":
+        assert (-back.high, -back.low) == pytest.approx(
+            (result.low, result.high), rel=1e-5, abs=1e-9
+        )
 
 
 def test_five_units_refuse_nothing() -> None:
     a = of_ranks([1, 1, 2, 1, 1], 100)
     b = of_ranks([7, 9, 9, 8, 50], 100)
     for key, ends in (("mrr", 0.99), ("mr", 99)):
-        found = compare(a, b, metric=key)
-        assert found.p_value == pytest.approx(max(0.0625, found.p_value))
-        assert (found.low, found.high) == pytest.approx((-ends, ends))
-    found = compare(a, b, metric="gmr")
-    assert (found.low, found.high) == pytest.approx((1 / 100, 100))
+        result = compare(a, b, metric=key)
+        assert result.p_value == pytest.approx(max(0.0625, result.p_value))
+        assert (result.low, result.high) == pytest.approx((-ends, ends))
+    result = compare(a, b, metric="gmr")
+    assert (result.low, result.high) == pytest.approx((1 / 100, 100))
     assert compare(a, b, metric="mrr", level=0.9).low > 0
 
 

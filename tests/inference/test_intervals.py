@@ -42,21 +42,21 @@ def test_means_have_the_t_interval_of_scipy_on_their_scale(
 ) -> None:
     ranks = np.random.default_rng(0).integers(1, 500, 400)
     values = np.array([f(r) for r in ranks.astype(float)])
-    found = interval(of_ranks(ranks), key, level=level)
+    result = interval(of_ranks(ranks), key, level=level)
     ends = scipy.stats.t.interval(level, 399, values.mean(), scipy.stats.sem(values))
-    assert (found.low, found.high) == pytest.approx(sorted(map(back, ends)), rel=1e-12)
-    assert (found.method, found.units, found.unit) == ("t", 400, "task")
+    assert (result.low, result.high) == pytest.approx(sorted(map(back, ends)), rel=1e-12)
+    assert (result.method, result.units, result.unit) == ("t", 400, "task")
 
 
 def test_spreads_have_even_bounds_about_their_logarithm() -> None:
     ranks = np.random.default_rng(0).integers(1, 500, 400)
-    found = interval(of_ranks(ranks), "variance")
+    result = interval(of_ranks(ranks), "variance")
     squares = (ranks - ranks.mean()) ** 2
     error = scipy.stats.sem(squares) / squares.mean()
     ends = scipy.stats.t.interval(0.95, 399, math.log(squares.mean()), error)
-    assert (found.low, found.high) == pytest.approx(np.exp(ends))
+    assert (result.low, result.high) == pytest.approx(np.exp(ends))
     std = interval(of_ranks(ranks), "std")
-    assert (std.low, std.high) == pytest.approx(np.sqrt([found.low, found.high]))
+    assert (std.low, std.high) == pytest.approx(np.sqrt([result.low, result.high]))
 
 
 def test_weights_and_clusters_are_in_the_error() -> None:
@@ -68,17 +68,17 @@ def test_weights_and_clusters_are_in_the_error() -> None:
     mean = weights @ ranks / weights.sum()
     moved = np.bincount(unit, weights * ranks) / weights.sum() - mean * shares
     error = math.sqrt(20 / 19 * (moved**2).sum())
-    found = interval(of_ranks(ranks, weights=weights), "mr", unit=unit)
+    result = interval(of_ranks(ranks, weights=weights), "mr", unit=unit)
     ends = scipy.stats.t.interval(0.95, 19, mean, error)
-    assert (found.low, found.high) == pytest.approx(ends)
-    found = interval(of_ranks(ranks, weights=weights), "hits@4", unit=unit)
+    assert (result.low, result.high) == pytest.approx(ends)
+    result = interval(of_ranks(ranks, weights=weights), "hits@4", unit=unit)
     hits = ranks <= 4
     share = weights @ hits / weights.sum()
     moved = np.bincount(unit, weights * hits) / weights.sum() - share * shares
     trials = share * (1 - share) / (moved**2).sum()
     z2 = scipy.stats.norm.ppf(0.975) ** 2 / trials
     reach = math.sqrt(share * (1 - share) * z2 + z2**2 / 4) / (1 + z2)
-    assert found.high == pytest.approx((share + z2 / 2) / (1 + z2) + reach)
+    assert result.high == pytest.approx((share + z2 / 2) / (1 + z2) + reach)
     one = interval(of_ranks(ranks, weights=weights * 1e300), "mr", unit=unit)
     for two in (
         interval(of_ranks(ranks, weights=weights), "mr", unit=unit),
@@ -91,10 +91,10 @@ def test_weights_and_clusters_are_in_the_error() -> None:
 def test_hits_have_the_interval_of_wilson(n: int, hits: int, level: float) -> None:
     hits = min(hits, n)
     ranks = of_ranks([1] * hits + [5] * (n - hits), 10)
-    found = interval(ranks, "hits@1", level=level)
+    result = interval(ranks, "hits@1", level=level)
     wilson = scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")
-    assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high), abs=1e-9)
-    assert found.method == "wilson"
+    assert (result.low, result.high) == pytest.approx((wilson.low, wilson.high), abs=1e-9)
+    assert result.method == "wilson"
     index = interval(ranks, "index.hits@1", level=level)
     ends = [(end - 0.1) / 0.9 for end in (wilson.low, wilson.high)]
     assert (index.low, index.high) == pytest.approx(ends, abs=1e-9)
@@ -109,11 +109,11 @@ def test_hits_of_two_tasks_a_unit_are_trials_of_units() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([1, 19]))
 def test_hits_that_are_all_or_none_are_so_but_for_rounding(seed: int, n: int, rank: int) -> None:
     candidates = np.random.default_rng(seed).integers(20, 60, n)
-    found = interval(of_ranks([rank] * n, candidates), "index.hits@3")
+    result = interval(of_ranks([rank] * n, candidates), "index.hits@3")
     chance = (3 / candidates).mean()
     wilson = scipy.stats.binomtest(n * (rank == 1), n).proportion_ci(0.95, "wilson")
     expected = [(end - chance) / (1 - chance) for end in (wilson.low, wilson.high)]
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
+    assert (result.low, result.high) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("adjustment", ["ratio", "index"])
@@ -137,10 +137,10 @@ def test_adjusted_metrics_of_equal_candidates_are_those_of_the_metric(
 @pytest.mark.parametrize("key", ["median", "mad", "power_mean:inf", "imedian"])
 def test_what_is_no_mean_has_the_percentiles_of_resamples(key: str) -> None:
     ranks = drawn(0, 80)
-    found = interval(ranks, key, seed=3)
-    assert found == interval(ranks, key, seed=3)
-    assert (found.method, found.units) == ("bootstrap", 40)
-    assert found.value == tr.report(ranks)[key]
+    result = interval(ranks, key, seed=3)
+    assert result == interval(ranks, key, seed=3)
+    assert (result.method, result.units) == ("bootstrap", 40)
+    assert result.value == tr.report(ranks)[key]
     rng = np.random.default_rng(7)
     values = []
     for _ in range(400):  # copies, where the package takes weights
@@ -148,8 +148,8 @@ def test_what_is_no_mean_has_the_percentiles_of_resamples(key: str) -> None:
         values.append(tr.report(ranks[tasks].with_labels(unit=None))[key])
     low, high = np.quantile(values, [0.025, 0.975])
     width = max(np.std(values), 1e-9)
-    assert abs(found.low - low) < width
-    assert abs(found.high - high) < width
+    assert abs(result.low - low) < width
+    assert abs(result.high - high) < width
 
 
 @examples(25)
@@ -160,10 +160,10 @@ def test_what_is_no_mean_has_the_percentiles_of_resamples(key: str) -> None:
 @example("sampled_hits@3:9", "")  # in whose ties the middle is drawn
 def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
     ranks = drawn(7, 30, weighted=True)
-    found = interval(ranks, kind + name)
-    slack = 1e-12 * abs(found.value)
-    is_held = found.low - slack <= found.value <= found.high + slack
-    assert is_held or found.method == "bootstrap"
+    result = interval(ranks, kind + name)
+    slack = 1e-12 * abs(result.value)
+    is_held = result.low - slack <= result.value <= result.high + slack
+    assert is_held or result.method == "bootstrap"
     ones = np.ones(30, int)
     ends = []
     for above in (np.zeros(30, int), ranks.candidates - 1):
@@ -171,13 +171,13 @@ def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
         ends.append(tr.report(extreme)[("tail." if kind == "tail." else "") + name])
     if name not in ("std", "variance", "median"):  # Resamples of a median have other candidates.
         slack = 1e-9 * max(map(abs, ends))
-        assert min(ends) - slack <= found.low
-        assert found.high <= max(ends) + slack
+        assert min(ends) - slack <= result.low
+        assert result.high <= max(ends) + slack
 
 
 def test_ends_are_cut_to_the_range_before_they_are_inverted() -> None:
-    found = interval(of_ranks([1] + [900] * 9), "hmr")
-    assert found.low < found.value < found.high == pytest.approx(1000)
+    result = interval(of_ranks([1] + [900] * 9), "hmr")
+    assert result.low < result.value < result.high == pytest.approx(1000)
 
 
 def test_units_that_are_alike_or_alone_have_no_interval() -> None:

@@ -46,35 +46,35 @@ def test_comparisons_of_runs_by_definition(seed: int, runs_a: int, runs_b: int) 
     a = seeds(runs_a, rng)
     b = seeds(runs_b, rng, shift=0.2)
     for key, power in (("mr", 1), ("mrr", -1)):
-        found = compare(a, b, metric=key)
+        result = compare(a, b, metric=key)
         values = [np.array([run.realistic**power for run in model]) for model in (a, b)]
         estimate, error, degrees = by_definition(values)
-        assert found.estimate == pytest.approx(estimate)
+        assert result.estimate == pytest.approx(estimate)
         low, high = scipy.stats.t.interval(0.95, degrees, estimate, error)
-        assert (found.low, found.high) == pytest.approx((low, high))
-        assert found.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(estimate) / error, degrees))
-        assert (found.runs_a, found.runs_b) == (runs_a, runs_b)
-        assert found.method == "t of runs and units"
-        assert (found.p_value > 0.05) == (found.low <= 0 <= found.high)
+        assert (result.low, result.high) == pytest.approx((low, high))
+        assert result.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(estimate) / error, degrees))
+        assert (result.runs_a, result.runs_b) == (runs_a, runs_b)
+        assert result.method == "t of runs and units"
+        assert (result.p_value > 0.05) == (result.low <= 0 <= result.high)
 
 
 @pytest.mark.parametrize("key", ["mr", "gmr", "hmr", "std", "hits@10", "index.mrr"])
 def test_intervals_of_runs_lie_about_their_mean(key: str) -> None:
     runs = seeds(4, np.random.default_rng(1))
     reports = list(map(tr.report, runs))
-    found = tr.inference.interval(reports, key)
-    assert found.value == pytest.approx(np.mean([run[key] for run in reports]))
-    assert found.low < found.value < found.high
-    assert found.notes == ("few units: 50 tasks",)
+    result = tr.inference.interval(reports, key)
+    assert result.value == pytest.approx(np.mean([run[key] for run in reports]))
+    assert result.low < result.value < result.high
+    assert result.notes == ("few units: 50 tasks",)
     if key == "mr":
         estimate, error, degrees = by_definition([np.array([run.realistic for run in runs])])
         low, high = scipy.stats.t.interval(0.95, degrees, estimate, error)
-        assert (found.low, found.high) == pytest.approx((max(low, 1), high))
+        assert (result.low, result.high) == pytest.approx((max(low, 1), high))
     if key == "gmr":
         logs = np.log([run.realistic for run in runs])
         estimate, error, degrees = by_definition([logs])
         ends = scipy.stats.t.interval(0.95, degrees, estimate, error)
-        assert (found.low, found.high) == pytest.approx(np.exp(ends))
+        assert (result.low, result.high) == pytest.approx(np.exp(ends))
 
 
 def test_runs_in_another_order_are_of_the_same_tasks() -> None:
@@ -111,18 +111,18 @@ def test_folds_have_the_paired_t_over_their_values() -> None:
     rng = np.random.default_rng(0)
     folds = [of_ranks(rng.integers(1, 50, n)) for n in (30, 40, 50)]
     others = [of_ranks(rng.integers(1, 60, len(fold))) for fold in folds]
-    found = compare(folds, others, metric="mr")
+    result = compare(folds, others, metric="mr")
     values = [[tr.report(fold)["mr"] for fold in model] for model in (folds, others)]
     expected = scipy.stats.ttest_rel(*values)
-    assert found.p_value == pytest.approx(expected.pvalue)
+    assert result.p_value == pytest.approx(expected.pvalue)
     bounds = expected.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
-    assert (found.method, found.units, found.notes) == (
+    assert (result.low, result.high) == pytest.approx((bounds.low, bounds.high))
+    assert (result.method, result.units, result.notes) == (
         "t of folds",
         120,
         ("paired by position only",),
     )
-    assert "(t of folds, 3 folds, 120 tasks)" in str(found)
+    assert "(t of folds, 3 folds, 120 tasks)" in str(result)
     of_one = tr.inference.interval(list(map(tr.report, folds)), "mr")
     ends = scipy.stats.t.interval(0.95, 2, np.mean(values[0]), scipy.stats.sem(values[0]))
     assert (of_one.low, of_one.high) == pytest.approx(ends)

@@ -103,19 +103,19 @@ def brute(
     weights = np.array(weights)
     grid = np.meshgrid(*(np.arange(1.0, n + 1) for n in sizes), indexing="ij")
     outcomes = np.stack([axis.ravel() for axis in grid], axis=1)
-    found = values(metric, parameter, outcomes, weights / weights.sum(), sizes)
-    mean = math.fsum(found.tolist()) / len(found)
-    return mean, math.fsum(((found - mean) ** 2).tolist()) / len(found)
+    result = values(metric, parameter, outcomes, weights / weights.sum(), sizes)
+    mean = math.fsum(result.tolist()) / len(result)
+    return mean, math.fsum(((result - mean) ** 2).tolist()) / len(result)
 
 
 def assert_near(
-    found: tuple[float, float], exact: tuple[float, float], rel: float, what: Any = ""
+    result: tuple[float, float], exact: tuple[float, float], rel: float, what: Any = ""
 ) -> None:
-    assert found[0] == pytest.approx(exact[0], rel=rel, abs=0), what
+    assert result[0] == pytest.approx(exact[0], rel=rel, abs=0), what
     # values are rounded, which an exact variance shows
     eps = 1e-14 * exact[0]
     seen = eps * math.sqrt(exact[1]) + eps**2
-    assert found[1] == pytest.approx(exact[1], rel=rel, abs=seen), what
+    assert result[1] == pytest.approx(exact[1], rel=rel, abs=seen), what
 
 
 # -- exact values ----------------------------------------------------------------------------------
@@ -134,12 +134,12 @@ def test_reference_values(metric: str, data: Path) -> None:
         sizes = record["candidates"]
         if isinstance(sizes, dict):
             sizes = ([int(n) for n in sizes], list(sizes.values()))
-        found = model(metric, record.get("k") or 0, sizes, record.get("weights"))
-        assert set(map(type, found)) == {float}
+        result = model(metric, record.get("k") or 0, sizes, record.get("weights"))
+        assert set(map(type, result)) == {float}
         mean = Fraction(record["mean"])
         variance = Fraction(record["variance"])
-        assert abs(Fraction(found[0]) - mean) <= slack * mean, record
-        assert abs(Fraction(found[1]) - variance) <= 100 * slack * variance, record
+        assert abs(Fraction(result[0]) - mean) <= slack * mean, record
+        assert abs(Fraction(result[1]) - variance) <= 100 * slack * variance, record
 
 
 # -- all outcomes ----------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_all_outcomes(metric: str, parameter: float) -> None:
     """Up to four tasks with up to six candidates."""
     rel = 1e-12 if parameter in (0.05, -0.05) else 1e-13
     for sizes in ALL_SIZES:
-        found = model(metric, parameter, list(sizes))
-        assert_near(found, brute(metric, parameter, list(sizes)), rel, sizes)
+        result = model(metric, parameter, list(sizes))
+        assert_near(result, brute(metric, parameter, list(sizes)), rel, sizes)
 
 
 WEIGHTS = st.one_of(st.floats(0.01, 10), st.sampled_from([1.0, 1e-3, 1e-12, 1e-300, 0.0]))
@@ -178,9 +178,9 @@ def test_all_outcomes_weighted(
     weights = [w * unit for _, w in drawn]
     kept = [(n, w) for n, w in zip(sizes, weights, strict=True) if w > 0]
     assume(kept)
-    found = model(metric, parameter, sizes, weights)
+    result = model(metric, parameter, sizes, weights)
     exact = brute(metric, parameter, [n for n, _ in kept], [w for _, w in kept])
-    assert_near(found, exact, 1e-12)
+    assert_near(result, exact, 1e-12)
 
 
 @pytest.mark.sweep
@@ -198,8 +198,8 @@ def test_all_outcomes_weighted(
 def test_all_outcomes_of_larger_problems(
     metric: str, parameter: float, sizes: list[int], weights: list[float] | None
 ) -> None:
-    found = model(metric, parameter, sizes, weights)
-    assert_near(found, brute(metric, parameter, sizes, weights), 2e-12)
+    result = model(metric, parameter, sizes, weights)
+    assert_near(result, brute(metric, parameter, sizes, weights), 2e-12)
 
 
 # -- the least and the greatest rank ---------------------------------------------------------------
@@ -243,11 +243,11 @@ def test_blocks_of_tasks(metric: str, parameter: float) -> None:
     sizes = rng.integers(2, 3_000, 1_300)
     few = rng.choice([1.0, 2.0, 3.0], 1_300)
     for weights in (None, few, few + 1e-14 * rng.random(1_300)):
-        found = model(metric, parameter, sizes, weights)
+        result = model(metric, parameter, sizes, weights)
         alike = None if weights is None else few
         again = model(metric, parameter, sizes, alike)
-        assert found == pytest.approx(again, rel=1e-10)
-        assert found[1] > 0
+        assert result == pytest.approx(again, rel=1e-10)
+        assert result[1] > 0
 
 
 def test_memory_stays_flat() -> None:
@@ -380,5 +380,5 @@ def test_a_nearly_certain_rank_keeps_its_variance() -> None:
     law = {x: below[x] - below[x - 1] for x in range(1, 11)}
     mean = sum((x * p for x, p in law.items()), Fraction(0))
     variance = sum(((x - mean) ** 2 * p for x, p in law.items()), Fraction(0))
-    found = chance("power_mean:inf", ([10], [150]))
-    assert found == pytest.approx((float(mean), float(variance)), rel=1e-8)
+    result = chance("power_mean:inf", ([10], [150]))
+    assert result == pytest.approx((float(mean), float(variance)), rel=1e-8)

@@ -170,9 +170,9 @@ def test_the_most_candidates(key: str) -> None:
     """Positions up to 2**52 are floats, as are the halves between them."""
     most = 2**52
     for above, tied in ((0, most), (most - 1, 1), (most - 5, 5), (most // 2, 7)):
-        found = report(Ranks([above, 0], [tied, 1], most))
+        result = report(Ranks([above, 0], [tied, 1], most))
         for kind in ("expected", "realistic", "pessimistic"):
-            assert 0 <= found[f"{kind}.{key}"] <= 2.0**52
+            assert 0 <= result[f"{kind}.{key}"] <= 2.0**52
     alone = report(Ranks([most - 5], [5], most))
     assert alone["expected.median"] == most - 2
 
@@ -181,9 +181,9 @@ def test_the_most_candidates(key: str) -> None:
 def test_powers_of_ranks_with_hardly_any_weight(tied: int) -> None:
     """The best rank has weight 2**-1060 beside the others, of which a power underflows."""
     ranks = Ranks([0, 99], [tied, tied], 200, weights=[2.0**-1060, 1.0])
-    found = report(ranks)["expected.power_mean:-300"]
+    result = report(ranks)["expected.power_mean:-300"]
     exact = 2 ** (1060 / 300) * tied ** (1 / 300)
-    assert found == pytest.approx(exact, rel=1e-12)
+    assert result == pytest.approx(exact, rel=1e-12)
     turned = Ranks([99, 0], [1, 1], 200, weights=[5e-324, 1e308])
     weight = math.log(5e-324) - math.log(1e308)
     assert report(turned)["power_mean:300"] == pytest.approx(
@@ -249,10 +249,10 @@ def test_what_is_derived_from_f_is_the_closed_form(key: str) -> None:
     assert row.single
     assert derived.single
     sizes = np.array([1, 2, 16, 17, 1000, 1001, 5000, 40_943, 10**6])
-    found = derived.single(sizes, parsed.parameter)
+    result = derived.single(sizes, parsed.parameter)
     exact = row.single(sizes, parsed.parameter)
-    assert found[0] == pytest.approx(exact[0], rel=1e-12)
-    assert found[1] == pytest.approx(exact[1], rel=1e-10, abs=1e-13)
+    assert result[0] == pytest.approx(exact[0], rel=1e-12)
+    assert result[1] == pytest.approx(exact[1], rel=1e-10, abs=1e-13)
 
 
 def test_a_function_that_nodes_cannot_sum_is_refused() -> None:
@@ -266,9 +266,9 @@ def test_ties_are_added_in_blocks() -> None:
     f = type(METRICS["mrr"].transform)(lambda r, N, _: 1 / (1 + np.log2(r)))
     first = np.array([1.0, 5.0, 1.0])
     tied = np.array([200_000, 1, 3])
-    found = mean_over_tie(f, first, tied, np.array([200_000, 9, 9]), 0)
+    result = mean_over_tie(f, first, tied, np.array([200_000, 9, 9]), 0)
     plain = []
     for a, m in zip(first, tied, strict=True):
         positions = a + np.arange(m)
         plain.append(math.fsum(1 / (1 + np.log2(positions))) / m)
-    assert found == pytest.approx(plain, rel=1e-14)
+    assert result == pytest.approx(plain, rel=1e-14)

@@ -97,16 +97,16 @@ def columns(*values: int) -> list[np.ndarray]:
 
 @given(FAR, SIZES)
 def test_sums_over_places(above: int, places: int) -> None:
-    found = [f(*columns(above, places))[0] for f in (reciprocal_sums, discount_sums)]
-    assert found == pytest.approx(of_several.sums(above, places), rel=1e-12)
+    result = [f(*columns(above, places))[0] for f in (reciprocal_sums, discount_sums)]
+    assert result == pytest.approx(of_several.sums(above, places), rel=1e-12)
 
 
 @given(FAR, st.integers(1, 30) | st.integers(1, 3000), st.data())
 def test_the_first_of_several_right_answers(above: int, tied: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(1, tied) | st.integers(1, min(tied, 8)))
     within = data.draw(st.integers(0, tied + 1) | st.just(tied))
-    found = first_reciprocals(*columns(above, tied, right, within))
-    assert found[0] == pytest.approx(
+    result = first_reciprocals(*columns(above, tied, right, within))
+    assert result[0] == pytest.approx(
         of_several.first_reciprocal(above, tied, right, within), rel=1e-12
     )
 
@@ -116,8 +116,8 @@ def test_the_first_of_several_right_answers(above: int, tied: int, data: st.Data
 )
 def test_the_first_of_several_in_a_long_tie(above: int, right: int) -> None:
     """The recurrence of the tie and of its mirror, and terms: each is taken by some of these."""
-    found = first_reciprocals(*columns(above, 30_000, right, 30_000))
-    assert found[0] == pytest.approx(
+    result = first_reciprocals(*columns(above, 30_000, right, 30_000))
+    assert result[0] == pytest.approx(
         of_several.first_reciprocal(above, 30_000, right, 30_000), rel=1e-12
     )
 
@@ -126,19 +126,19 @@ def test_the_first_of_several_in_a_long_tie(above: int, right: int) -> None:
 def test_the_chance_of_a_hit(tied: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(1, tied))
     within = data.draw(st.integers(0, tied))
-    found = hit_chances(*columns(tied, right, within))
-    assert found[0] == pytest.approx(of_several.hit_chance(tied, right, within), rel=1e-11)
+    result = hit_chances(*columns(tied, right, within))
+    assert result[0] == pytest.approx(of_several.hit_chance(tied, right, within), rel=1e-11)
 
 
 def test_a_tie_of_millions_takes_no_time_of_its_own() -> None:
     tied = np.array([10**9, 10**9])
-    found = first_reciprocals(np.array([0, 100]), tied, np.array([10, 10]), tied)
+    result = first_reciprocals(np.array([0, 100]), tied, np.array([10, 10]), tied)
     # of a = 0: r / (t - r + 1) times the sum of 1 / i from r to t
     expected = (
         10 / (10**9 - 9) * (np.log(10**9) + np.euler_gamma - sum(1 / i for i in range(1, 10)))
     )
-    assert found[0] == pytest.approx(expected, rel=1e-9)
-    assert 0 < found[1] < found[0]
+    assert result[0] == pytest.approx(expected, rel=1e-9)
+    assert 0 < result[1] < result[0]
 
 
 # -- hits among drawn negatives --------------------------------------------------------------------
@@ -149,7 +149,7 @@ KINDS = ("optimistic", "realistic", "pessimistic", "expected")
 def share_of_draws(above: int, tied: int, size: int, k: int, negatives: int, kind: str) -> float:
     """List all draws, and rank the true candidate (score 0) among each by the kind's rule."""
     scores = np.repeat([1, 0, -1], [above, tied - 1, size - above - tied])
-    found = []
+    result = []
     for drawn in itertools.combinations(scores.tolist(), min(negatives, size - 1)):
         first = sum(score > 0 for score in drawn) + 1
         last = sum(score >= 0 for score in drawn) + 1
@@ -159,8 +159,8 @@ def share_of_draws(above: int, tied: int, size: int, k: int, negatives: int, kin
             "pessimistic": [last],
             "expected": range(first, last + 1),
         }
-        found.append(np.mean([position <= k for position in positions[kind]]))
-    return float(np.mean(found))
+        result.append(np.mean([position <= k for position in positions[kind]]))
+    return float(np.mean(result))
 
 
 @given(st.data())
@@ -173,8 +173,8 @@ def test_each_kind_is_the_mean_over_all_draws(data: st.DataObject) -> None:
     report = tr.report(tr.Ranks([above], [tied], [size]))
     for kind in KINDS:
         expected = share_of_draws(above, tied, size, k, negatives, kind)
-        found = report[f"{kind}.sampled_hits@{k}:{negatives}"]
-        assert found == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
+        result = report[f"{kind}.sampled_hits@{k}:{negatives}"]
+        assert result == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
 
 
 @given(st.integers(0, 400), st.integers(257, 400), st.integers(0, 600), st.integers(1, 30))
@@ -182,12 +182,12 @@ def test_long_ties_have_a_closed_form(above: int, tied: int, below: int, k: int)
     size = above + tied + below
     for negatives in (1, 50, size - 2, 2 * size):
         cutoff = (k, negatives)
-        found = ties.mean_drawn_hit_share(
+        result = ties.mean_drawn_hit_share(
             np.array([above + 1.0]), np.array([tied]), np.array([size]), cutoff
         )
         positions = range(above + 1, above + tied + 1)
         each = [float(oracle.drawn_middle(r - 1, 1, size, cutoff)) for r in positions]
-        assert found[0] == pytest.approx(math.fsum(each) / tied, rel=1e-11, abs=1e-13)
+        assert result[0] == pytest.approx(math.fsum(each) / tied, rel=1e-11, abs=1e-13)
 
 
 def test_of_fewer_negatives_all_are_drawn() -> None:

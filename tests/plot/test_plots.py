@@ -214,12 +214,12 @@ def band(ax: Any) -> dict[int, tuple[float, float]]:
     (filled,) = ax.collections
     vertices = filled.get_paths()[0].vertices
     level = [(one, two) for one, two in itertools.pairwise(vertices) if one[1] == two[1]]
-    found: dict[int, tuple[float, float]] = {}
+    result: dict[int, tuple[float, float]] = {}
     for start, end in itertools.pairwise(np.unique(vertices[:, 0]).tolist()):
         middle = (start + end) / 2
         edges = [float(one[1]) for one, two in level if (one[0] < middle) != (two[0] < middle)]
-        found[int(start)] = min(edges), max(edges)
-    return found
+        result[int(start)] = min(edges), max(edges)
+    return result
 
 
 # -- hits@k ----------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_latex_holds_the_cells(table: Table) -> None:
     for line, row in zip(body, texts(table), strict=True):
         assert line.endswith(r" \\")
         cells = re.split(r"(?<!\\)&", line.removesuffix(r"\\").removeprefix("{}"))
-        read = [re.sub(pattern, lambda found: LATEX[found[0]], text).strip(" ") for text in cells]
+        read = [re.sub(pattern, lambda result: LATEX[result[0]], text).strip(" ") for text in cells]
         assert read == [" ".join(text.split()) for text in row]
 
 
