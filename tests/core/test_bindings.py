@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.environment import ROOT, Run
+from support.environment import Run
 from truerank import _core
 
 ARRAY = np.ones((3, 4), np.float32)
@@ -302,26 +302,6 @@ def test_a_subinterpreter_is_refused(run_python: Run, kind: str, order: str) -> 
     assert re.search("subinterpreter|cannot load module more than once per process", message)
 
 
-def test_a_subinterpreter_that_is_refused_slows_no_call(run_python: Run) -> None:
-    """From then on pybind11 would give the lock up in every call: fourteen times the time."""
-    script = f"""
-import time
-import numpy as np
-from truerank import _core
-values = np.zeros(3, np.int64)
-def seconds():
-    start = time.perf_counter()
-    for _ in range(1000):
-        _core.first_outside(values, 5)
-    return time.perf_counter() - start
-before = min(seconds() for _ in range(50))
-{SUBINTERPRETER}
-after = min(seconds() for _ in range(50))
-assert after < 5 * before, (before, after)
-"""
-    run_python(script, "legacy", "after", timeout=60)
-
-
 # --- the lock of the interpreter
 
 
@@ -347,21 +327,3 @@ ids, best, fault = _core.topk_embeddings(pairs, _core.Tasks(None, None), 2, "rai
 assert (ids.tolist(), best.tolist()[0][0], fault) == ([[0, -1]], 14.0, None)
 """
     run_python(script)
-
-
-LOCK = re.compile(
-    r"\b(?:gil_scoped_\w+|gil_safe_\w+|call_guard|release_gil_\w+|PyGILState_\w+|"
-    r"PyEval_\w*Thread|Py_(?:BEGIN|END|UN)?_?(?:ALLOW|BLOCK)_THREADS)\b"
-)
-
-
-def test_the_lock_is_given_up_in_one_place_and_taken_by_no_destructor() -> None:
-    """What pybind11 has for it takes the lock in destructors, where Python must end no thread."""
-    files = sorted((ROOT / "cpp").rglob("*.[ch]pp"))
-    if not files:
-        pytest.skip("no sources beside these tests")
-    found = []
-    for path in files:
-        code = re.sub("//.*", "", path.read_text(encoding="utf-8"))
-        found += [(path.name, word) for word in sorted(set(re.findall(LOCK, code)))]
-    assert found == [("calls.cpp", "PyEval_RestoreThread"), ("calls.cpp", "PyEval_SaveThread")]

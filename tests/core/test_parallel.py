@@ -16,12 +16,73 @@ import pytest
 import truerank as tr
 from support.environment import Run
 from support.outcomes import check
-from support.problems import Array
+from support.problems import Array, as_dtype, csr
 from truerank import _core
 
 pytestmark = pytest.mark.threads
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
+
+
+# --- threads of a count
+
+SHAPES = {
+    "tall": (120_000, 25, "float32"),
+    "square": (2_000, 2_001, "float32"),
+    "wide": (3, 1_500_001, "float32"),
+    "one row": (1, 4_000_001, "float32"),
+    "one row of bytes": (1, 10_000_001, "int8"),
+    "wide doubles": (2, 1_500_001, "float64"),
+    "square halves": (1_500, 3_003, "float16"),
+    "tall brain floats": (60_000, 77, "bfloat16"),
+}
+
+
+def parallel_problem(name: str) -> tuple[Array, Array, Array]:
+    """Return enough scores for several threads, with ties, and a target for each row."""
+    height, width, dtype = SHAPES[name]
+    rng = np.random.default_rng(9)
+    scores = rng.integers(-100, 100, (height, width), np.int8)
+    if dtype != "int8":
+        scores = scores.astype(as_dtype(dtype))
+    return scores, rng.integers(0, width, height), rng.integers(0, width, (height, 3))
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+def test_thread_counts_change_nothing(name: str) -> None:
+    scores, targets, filters = parallel_problem(name)
+    selection = csr(filters)
+    each = np.arange(len(scores))
+    true_scores = scores[each, targets][:, np.newaxis]
+    inside = np.ones(scores.shape, bool)
+    for lists in (None, selection):
+        if lists is not None:
+            np.put_along_axis(inside, filters, False, axis=1)
+            inside[each, targets] = True
+        first = tr.rank(scores, targets, filter=lists, threads=1, audit=True)
+        np.testing.assert_array_equal(first.above, ((scores > true_scores) & inside).sum(1))
+        np.testing.assert_array_equal(first.tied, ((scores == true_scores) & inside).sum(1))
+        np.testing.assert_array_equal(first.candidates, inside.sum(1))
+        for threads in (2, 3, 4, None):
+            assert tr.rank(scores, targets, filter=lists, threads=threads, audit=True) == first
+    # the same in Fortran order, with as many threads
+    turned = tr.rank(np.asfortranarray(scores), targets, filter=selection, audit=True)
+    assert turned == first
+
+
+@pytest.mark.parametrize("name", ["tall", "square", "wide", "one row"])
+def test_the_first_nan_is_named_for_any_thread_count(name: str) -> None:
+    scores, targets, _ = parallel_problem(name)
+    height, width = scores.shape
+    row = height // 2
+    column = width // 2
+    where = [(height - 1, width - 1), (row, width - 1), (row, column), (height - 1, column + 1)]
+    for r, c in where:
+        scores[r, c] = np.nan
+        expected = min(where[: where.index((r, c)) + 1])
+        for threads in (1, 2, 4):
+            with pytest.raises(ValueError, match=rf"row {expected[0]}\b.*column {expected[1]}\b"):
+                tr.rank(scores, targets, threads=threads)
 
 
 # --- several Python threads
@@ -201,17 +262,6 @@ for thread in threads:
     thread.join()
 assert results == [0] * 8, results
 """,
-    "of multiprocessing": """
-import multiprocessing
-def work(row):
-    ranks = tr.rank(scores[row:], 0, threads=2)
-    return ranks.above.tolist(), ranks.tied.tolist()
-assert right(threads=2)
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    results = pool.map_async(work, range(6)).get(timeout=40)
-assert results == [([1] * (12 - r), [999_999] * (12 - r)) for r in range(6)]
-assert right(threads=2)
-""",
 }
 
 
@@ -306,28 +356,6 @@ if hasattr(os, "fork"):
     run_python(NEW_THREADS + script, 200 if sanitized else 2000, env=environment)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_count_where_no_thread_can_be_started(run_python: Run, sanitized: bool) -> None:
-    if sanitized:
-        pytest.skip("a sanitizer needs memory of its own")
-    script = """
-import resource
-import numpy as np
-import truerank as tr
-
-scores = np.zeros((12, 1_000_000), np.float32)
-tr.rank(scores, 0, threads=1)
-with open("/proc/self/statm") as file:
-    size = int(file.read().split()[0]) * resource.getpagesize()
-limits = resource.getrlimit(resource.RLIMIT_AS)
-resource.setrlimit(resource.RLIMIT_AS, (size + 2_000_000, limits[1]))  # no room for a stack
-ranks = tr.rank(scores, 0, threads=4)
-resource.setrlimit(resource.RLIMIT_AS, limits)
-assert ranks.tied.tolist() == [1_000_000] * 12
-"""
-    run_python(script)
-
-
 @needs_tasks
 @pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only root can become a new user")
 @pytest.mark.parametrize("allowed", [0, 2])
@@ -359,7 +387,7 @@ count(32)
 # --- instruction sets
 
 DIGEST = """
-import hashlib, sys
+import hashlib
 import ml_dtypes
 import numpy as np
 import truerank as tr
@@ -367,52 +395,35 @@ from truerank import _core
 
 rng = np.random.default_rng(2024)
 digest = hashlib.sha256()
-def add(ranks):
+def add(*arguments, **options):
+    ranks = tr.rank(*arguments, nan="worst", **options)
     for array in (ranks.above, ranks.tied, ranks.candidates, *(ranks.audit or ())):
         digest.update(array.tobytes())
 names = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
-dtypes = [np.dtype(name) for name in names] + [np.dtype(ml_dtypes.bfloat16)]
-for dtype in dtypes:
-    for height, width in ((1, 1), (3, 17), (9, 31), (5, 64), (4, 257), (2, 17_003)):
-        raw = rng.integers(0, 256, (height, width * dtype.itemsize), np.uint8)
+for dtype in [np.dtype(name) for name in names] + [np.dtype(ml_dtypes.bfloat16)]:
+    for height, width in ((1, 1), (3, 17), (9, 31), (5, 64), (4, 257), (2, 17_003), (3, 400_000)):
         for mask in (0xFF, 0xC1):  # any bits, and few distinct scores
-            scores = (raw & mask).view(dtype)
-            if mask == 0xC1:
-                scores = scores[:, rng.integers(0, min(width, 7), width)]
-            for order in ("descending", "ascending"):
-                for laid in (scores, np.asfortranarray(scores), scores[::-1, ::-1]):
-                    add(tr.rank(laid, width // 2, nan="worst", order=order, audit=True))
-                    add(tr.rank(laid, width - 1, nan="worst", order=order))
-                for tasks in (2, 40):
-                    rows, targets = (rng.integers(0, n, tasks) for n in (height, width))
-                    filter = [rng.integers(0, width, 5) for _ in rows]
-                    chosen = [np.append(rng.integers(0, width, width // 9), t) for t in targets]
-                    keywords = dict(rows=rows, nan="worst", order=order)
-                    add(tr.rank(scores, targets, **keywords, audit=True))
-                    add(tr.rank(scores, targets, filter=filter, **keywords))
-                    add(tr.rank(scores, targets, candidates=chosen, filter=filter, **keywords))
-    large = (rng.integers(0, 256, (3, 400_000 * dtype.itemsize), np.uint8) & 0xC1).view(dtype)
-    for threads in (1, 3):
-        add(tr.rank(large, 5, nan="worst", threads=threads, audit=True))
-        try:
-            tr.rank(large, 5, threads=threads)
-        except ValueError as error:
-            digest.update(str(error).encode())
+            raw = rng.integers(0, 256, (height, width * dtype.itemsize), np.uint8) & mask
+            scores = raw.view(dtype)
+            for laid in (scores, np.asfortranarray(scores), scores[::-1, ::-1]):
+                add(laid, width // 2, audit=True)
+                add(laid, width - 1, order="ascending")
+            for tasks in (2, 40):
+                rows, targets = (rng.integers(0, n, tasks) for n in (height, width))
+                filter = [rng.integers(0, width, 5) for _ in rows]
+                add(scores, targets, rows=rows, audit=True)
+                add(scores, targets, rows=rows, filter=filter, order="ascending", threads=3)
 print(_core.isa(), digest.hexdigest())
 """
 
 
 def test_instruction_sets_change_nothing(run_python: Run) -> None:
-    """Every instruction set gives the same counts and the same messages of errors."""
-
-    def run(isa: str) -> list[str]:
-        return run_python(DIGEST, env={"TRUERANK_ISA": isa}, timeout=120).split()
-
-    with ThreadPoolExecutor(2) as pool:
-        results = dict(zip(_core.isas(), pool.map(run, _core.isas()), strict=True))
-    for isa, (used, _) in results.items():
-        assert used == isa
-    assert len({digest for _, digest in results.values()}) == 1, results
+    digests = set()
+    for name in _core.isas():
+        isa, digest = run_python(DIGEST, env={"TRUERANK_ISA": name}, timeout=120).split()
+        assert isa == name
+        digests.add(digest)
+    assert len(digests) == 1
 
 
 def test_unknown_instruction_set(run_python: Run) -> None:

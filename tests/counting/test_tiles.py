@@ -284,16 +284,6 @@ def test_read_in_pieces(tmp_path: Path, shape: tuple[int, int], order: Any) -> N
             assert got.protocol.files == (str(path),)
 
 
-def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:
-    scores = np.zeros((1, 2_000_000), np.float32)
-    scores[0, [300_000, 1_900_000]] = np.nan
-    np.save(tmp_path / "scores.npy", scores)
-    words = "row 0, column 300000 is NaN"
-    path = tmp_path / "scores.npy"
-    for _ in range(5):
-        refusal(ValueError, words, tr.rank, path, [1], io="read", threads=2)
-
-
 @pytest.mark.parametrize(("io", "within"), [("map", False), ("read", False), ("read", True)])
 def test_a_file_that_shrinks_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str, within: bool

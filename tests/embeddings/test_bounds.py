@@ -363,18 +363,6 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
 # --- what bounds spare, and what a call is told of it
 
 
-def test_bounds_spare_most_scores_of_both_directions() -> None:
-    """Not all entities are targets, and some queries have no tasks."""
-    right = np.random.default_rng(6).standard_normal((700, 32)).astype(np.float32)
-    pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
-    task = tr.alignment.Task(pairs, left=700, right=700)
-    options: dict[str, Any] = {"similarity": "l2", "threads": 1}
-    evaluate = partial(task.evaluate_embeddings, near(right, 700), right, **options)
-    pairs_of_both, bounded, still_open, _ = tally("int16!", evaluate)
-    assert pairs_of_both == bounded == 2 * 350 * 700
-    assert still_open < bounded * 0.09
-
-
 @pytest.mark.parametrize("similarity", COVERED)
 def test_bounds_spare_most_scores(similarity: str) -> None:
     entities = np.random.default_rng(5).standard_normal((2000, 32)).astype(np.float32)

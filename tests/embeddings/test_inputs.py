@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -217,29 +216,6 @@ def test_tasks_take_a_layout() -> None:
     pair = halves(QUERIES[:2]), halves(ENTITIES)
     report = documents.evaluate_embeddings(*pair, layout="halves", **MODULI)
     assert report.ranks == expected.ranks
-
-
-@pytest.mark.python_only
-@pytest.mark.parametrize("form", ["complex", "halves"])
-def test_files_and_maps_are_read_in_place(form: str, tmp_path: Path) -> None:
-    """A large map in halves is not copied, nor one of complex numbers."""
-    of_queries, of_entities, layout = COMPLEX_FORMS[form]
-    options: dict[str, Any] = {**MODULI, "layout": layout}
-    entities = np.tile(ENTITIES, (2000, 10)).astype(np.complex64)
-    queries = np.tile(QUERIES, (1, 10)).astype(np.complex64)
-    path = tmp_path / "entities.npy"
-    np.save(path, of_entities(entities))
-    targets = np.arange(9)
-    expected = tr.rank_embeddings(queries, entities, targets, **MODULI)
-    for form_of_entities in (path, np.load(path, mmap_mode="r")):
-        tracemalloc.start()
-        ranks = tr.rank_embeddings(of_queries(queries), form_of_entities, targets, **options)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert ranks == expected
-        assert peak < entities.nbytes / 10
-    kept = tmp_path / "kept"
-    assert tr.rank_embeddings(queries, path, targets, checkpoint=kept, **options) == expected
 
 
 def test_a_checkpoint_of_another_layout_is_another_call() -> None:

@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
-from truerank.stores import in_one_array, open_scores, opening, read_scores
+from truerank.stores import in_one_array, open_scores, read_scores
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -52,24 +52,6 @@ def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
             lambda: tr.rank(store, 0),
         ):
             refusal(ValueError, rf"scores: .*{name}.*the file has {size}", attempt)
-
-
-def test_a_file_that_shrinks_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = open_scores(write_npy(tmp_path / "a.npy", scores(6, 5, "f4")))
-    tile = store.tiles(40)[1]
-    status = os.fstat
-
-    def late(descriptor: int) -> os.stat_result:
-        """Cut the file when its size has been asked for."""
-        found = status(descriptor)
-        os.truncate(tmp_path / "a.npy", 170)
-        return found
-
-    monkeypatch.setattr(os, "fstat", late)
-    words = r"a\.npy: "
-    refusal(ValueError, words, lambda: store.block(tile, "read").__enter__())
 
 
 def test_state_is_of_the_file_and_not_of_its_name(tmp_path: Path) -> None:
@@ -174,40 +156,6 @@ def test_one_store_from_several_threads(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(count, range(80)))
-
-
-def facts_of_files(queries: Path, entities: Path) -> None:
-    facts = [(0, 0, 1), (1, 0, 2), (2, 0, 0)]
-    task = tr.link_prediction.Task(facts, entities=3, sides=("tail",))
-    task.evaluate_embeddings(queries, entities=entities)
-
-
-PAIRS = tr.alignment.Task([(0, 1), (1, 2)], left=3, right=3)
-CALLS = {
-    "rank_embeddings": lambda a, b: tr.rank_embeddings(a, b, [0, 1, 2]),
-    "alignment": lambda a, b: PAIRS.evaluate_embeddings(a, b),
-    "alignment, csls": lambda a, b: PAIRS.evaluate_embeddings(a, b, csls=1),
-    "csls_means": lambda a, b: tr.alignment.csls_means(a, b, 1),
-    "link prediction": facts_of_files,
-}
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_each_file_is_opened_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
-) -> None:
-    opened = []
-    real = opening.open_file
-
-    def counted(path: str, *options: Any) -> Any:
-        opened.append(os.path.basename(path))
-        return real(path, *options)
-
-    monkeypatch.setattr(opening, "open_file", counted)
-    for name, step in (("a", 0), ("b", 1)):
-        np.save(tmp_path / f"{name}.npy", np.eye(3, k=step, dtype=np.float32))
-    call(tmp_path / "a.npy", tmp_path / "b.npy")
-    assert sorted(opened) == ["a.npy", "b.npy"]
 
 
 def test_a_list_of_matrices_has_shards_wherever_scores_are_read() -> None:
