@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.examples import examples
+from support.refusals import refusal
+from support.row_blocks import ranks_of_blocks
 from truerank._core import Scores
 from truerank.counting import driver
 from truerank.counting.driver import Counts, TileJob, count_in_turn, count_scores
@@ -111,3 +114,66 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
     assert [tile.top for tile in opened] == [0, 25]
     expected = tr.rank(SCORES, [7, 8], rows=[29, 3])
     assert counts["above"].tolist() == expected.above.tolist()
+
+
+# --- blocks of rows, as batches of a task hand them over
+
+FILTER = np.random.default_rng(6).integers(0, 200, (30, 5)).tolist()
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("rules", [{}, {"audit": True, "order": "ascending"}])
+def test_blocks_are_the_whole(rules: dict[str, Any]) -> None:
+    blocks = [(SCORES[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in range(0, 30, 7)]
+    ranks = ranks_of_blocks(blocks, **rules)
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER, **rules)
+    assert ranks == expected
+    assert ranks.protocol == expected.protocol
+
+
+@pytest.mark.threads
+def test_scores_may_not_be_filled_again() -> None:
+    buffer = np.empty((15, 200), np.float32)
+
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        for start in (0, 15):
+            buffer[:] = SCORES[start : start + 15]
+            yield buffer, TARGETS[start : start + 15]
+
+    refusal(ValueError, "block 1: scores: ", ranks_of_blocks, blocks())
+
+
+@pytest.mark.threads
+def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count ends even if it waits until the next block is asked for."""
+    asked = threading.Event()
+    rank = tr.rank
+
+    def waiting(*args: Any, **keywords: Any) -> tr.Ranks:
+        assert asked.wait(30)
+        return rank(*args, **keywords)
+
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        yield SCORES[:15], TARGETS[:15]
+        asked.set()
+        yield SCORES[15:], TARGETS[15:]
+
+    monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
+    assert ranks_of_blocks(blocks()) == rank(SCORES, TARGETS)
+
+
+@pytest.mark.threads
+def test_errors_name_the_block_or_come_as_they_are() -> None:
+    one = (SCORES, TARGETS)
+    wrong: list[tuple[str, Any]] = [
+        ("block 1: targets", (SCORES.copy(), TARGETS + 200)),
+        ("protocol: filter", (SCORES.copy(), TARGETS, FILTER)),
+    ]
+    for words, other in wrong:
+        refusal(tr.InputValueError, words, ranks_of_blocks, [one, other])
+
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        yield one
+        raise LookupError("no more")
+
+    refusal(LookupError, "no more", ranks_of_blocks, blocks())

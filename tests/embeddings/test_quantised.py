@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count
-from oracles.embeddings import scored_by, top_k
-from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, with_rows
+from oracles.embeddings import scored_by
+from strategies.embeddings import Vectors, check, check_tasks_top_k, tasks
 from support.examples import examples
-from support.outcomes import are_refused, attempt
 from support.problems import LAYOUTS, Array, assert_same, unaligned
 from truerank.alignment import CSLS
 
@@ -36,6 +35,17 @@ def sums(queries: Array, entities: Array, similarity: str) -> Array:
     """Return what decides the order of all pairs, in int64."""
     matrices = np.atleast_2d(queries).astype(np.int64), entities.astype(np.int64)
     return SUMS[similarity](matrices[0][:, None], matrices[1][None])
+
+
+def exact_scores(queries: Array, entities: Array, similarity: str, **_: Any) -> Array:
+    """Return the scores of all pairs in float64; of l2, the roots."""
+    totals = sums(queries, entities, similarity)
+    if similarity == "dot":
+        return totals.astype(np.float64)
+    distances = (-totals).astype(np.float64)
+    if similarity == "l2":
+        distances = np.sqrt(distances)
+    return -distances
 
 
 def drawn_of(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], *, ends: bool) -> Array:
@@ -65,45 +75,20 @@ def quantised(draw: st.DrawFn) -> Vectors:
     if q and draw(st.integers(0, 3)) == 0:
         queries = queries[0]
     similarity = draw(st.sampled_from(list(SUMS)))
-    return Vectors(queries, LAYOUTS[names[1]](entities), similarity)
+    return Vectors(queries, LAYOUTS[names[1]](entities), similarity, oracle=exact_scores)
 
 
 @pytest.mark.smoke
-@given(quantised(), st.data(), st.booleans(), st.booleans())
+@given(quantised(), st.data(), st.booleans(), st.booleans(), st.sampled_from([1, 3, 200]))
 @examples(200)
-def test_counts_are_those_of_integers(
-    drawn: Vectors, data: st.DataObject, errors: bool, audit: bool
+def test_counts_and_the_top_k_are_those_of_integers(
+    drawn: Vectors, data: st.DataObject, errors: bool, audit: bool, k: int
 ) -> None:
-    asked: Tasks = data.draw(
-        tasks(drawn.height, len(drawn.entities), drawn.queries.ndim == 1, errors=errors)
-    )
-    scores = sums(drawn.queries, drawn.entities, drawn.similarity)
-    if drawn.queries.ndim == 1:
-        scores = scores[0]
-    expected = attempt(count, scores, asked.targets, **asked.plain)
-    options = {**drawn.keywords, **asked.keywords, "audit": audit}
-    got = attempt(tr.rank_embeddings, drawn.queries, drawn.entities, asked.targets, **options)
-    if are_refused(got, expected):
-        assert_refused(got, expected)
-        return
-    assert_same(got, expected, audit=audit)
-    assert (got.protocol.similarity, got.protocol.dtype) == (drawn.similarity, "float64")
-
-
-@given(quantised(), st.data(), st.sampled_from([1, 3, 200]))
-@examples(100)
-def test_the_top_k_are_those_of_integers(drawn: Vectors, data: st.DataObject, k: int) -> None:
     columns = len(drawn.entities)
-    asked: Tasks = data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=False))
-    with_rows(drawn, asked)
-    scores = sums(drawn.queries, drawn.entities, drawn.similarity).astype(np.float64)
-    ids, found = top_k(scores, k, **asked.plain)
-    if drawn.similarity == "l2":
-        found = -np.sqrt(-found)
-    options = {**drawn.keywords, **asked.keywords}
-    got = tr.topk_embeddings(drawn.queries, drawn.entities, k, **options)
-    np.testing.assert_array_equal(got.ids, ids)
-    np.testing.assert_array_equal(got.scores, found)
+    asked = data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=errors))
+    check(drawn, asked, audit=audit)
+    if not errors:
+        check_tasks_top_k(drawn, k, asked)
 
 
 @pytest.mark.parametrize("similarity", SUMS)
