@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,23 +82,22 @@ def test_few_integers(values: np.ndarray, others: np.ndarray) -> None:
     check_two(values, others)
 
 
-@pytest.mark.parametrize("bounds", RANGES)
-def test_codes_of_many_integers(bounds: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("bounds", "dtype"),
+    [*product(RANGES, [np.int64]), *product(RANGES[:3], [np.int32])],  # as of a sparse matrix
+)
+def test_many_integers(bounds: tuple[int, int], dtype: type) -> None:
     """By a table where they are near one another, else sorted with their places."""
-    values = drawn(0, *bounds)
+    ranges = RANGES if dtype is np.int64 else RANGES[:3]
+    values = drawn(0, *bounds).astype(dtype)
     check_one(values)
     check_one(np.sort(values)[::-1])
     check_one(values[::3])
-
-
-@pytest.mark.parametrize("bounds", RANGES)
-@pytest.mark.parametrize("other_bounds", RANGES)
-def test_look_ups_of_many_integers(bounds: tuple[int, int], other_bounds: tuple[int, int]) -> None:
-    values = drawn(1, *bounds)
-    others = np.concatenate([values[50:100], drawn(2, *other_bounds)])
-    check_two(values, others)
-    check_two(values[:7], others)
-    check_two(values, others[:7])
+    for other_bounds in ranges:
+        others = np.concatenate([values[50:100], drawn(2, *other_bounds).astype(dtype)])
+        check_two(values, others)
+        check_two(values[:7], others)
+        check_two(values, others[:7])
 
 
 def check_rows(columns: list[np.ndarray]) -> None:
@@ -131,11 +132,3 @@ def test_many_distinct_rows(bounds: tuple[int, int]) -> None:
     """Of several blocks; a run of equal beginnings goes on from one to the next."""
     firsts = drawn(7, 0, 2, 100_000)
     check_rows([firsts, drawn(8, 0, 5_000, 100_000), drawn(9, *bounds, 100_000)])
-
-
-def test_integers_of_32_bits() -> None:
-    """As the indices of a sparse matrix are."""
-    for bounds in RANGES[:3]:
-        values = drawn(3, *bounds).astype(np.int32)
-        check_one(values)
-        check_two(values, drawn(4, *bounds).astype(np.int32))

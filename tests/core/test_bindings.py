@@ -52,16 +52,6 @@ def tasks(
     return _core.Tasks(rows, targets, filter, candidates)
 
 
-def rank(scores: Any = SCORES, **given: Any) -> _core.Counts:
-    return _core.rank(scores, tasks(**given), RULES, 0)
-
-
-def partial_counts(
-    scores: Any = SCORES, true: Any = TRUE_SCORES, first: int = 0, **given: Any
-) -> _core.Counts:
-    return _core.partial_counts(scores, tasks(**given), true, first, RULES, 0)
-
-
 def partial_embedding_counts(
     true: Any = TRUE_SCORES, first: int = 0, rules: Any = RULES, block: int = 0, **given: Any
 ) -> _core.Counts:
@@ -69,42 +59,36 @@ def partial_embedding_counts(
     return _core.partial_embedding_counts(EMBEDDINGS, *asked)
 
 
-def rank_embeddings(block: int = 0, **given: Any) -> _core.Counts:
-    return _core.rank_embeddings(EMBEDDINGS, tasks(**given), RULES, block, 1)
-
-
-def score_embeddings(rows: Any = None, targets: Any = None) -> Any:
-    return _core.score_embeddings(EMBEDDINGS, rows, targets, 1)
-
-
-def topk(rows: Any = None, current: Any = None, block: int = 0) -> Any:
-    asked = _core.Tasks(rows, None), 1, "raise", current, block, 1
-    return _core.topk_embeddings(EMBEDDINGS, *asked)
-
-
-def find_listed(
-    ids: Any = None, bound: int = 3, rows: Any = ZEROS, targets: Any = ZEROS, filter: Any = None
-) -> Any:
-    if ids is None:
-        ids = lists()
-    return _core.find_listed(ids, bound, rows, targets, filter, 1)
-
-
-def grid(lefts: Any = ZEROS[:1], rights: Any = ZEROS[:1]) -> _core.Grid:
-    return _core.Grid(EMBEDDINGS, lefts, rights)
-
-
-def rank_grid(of: Any = GRID, filter_left: Any = None, block: int = 0, **given: Any) -> Any:
-    asked = tasks(**{"rows": ZEROS, **given}), filter_left, "raise", block, 1
-    return _core.rank_grid(of, *asked)
-
-
-def mean_topk(k: int = 1, block: int = 0) -> Any:
-    return _core.mean_topk(GRID, k, "raise", block, 1)
-
-
-def embeddings(similarity: str = "dot", bias: Any = None) -> _core.Embeddings:
-    return _core.Embeddings(SCORES, SCORES, similarity, bias)
+LISTED = lists()
+# Good calls without more, whose arguments can be changed.
+CALLS: dict[str, Callable[..., Any]] = {
+    "rank": lambda scores=SCORES, **given: _core.rank(scores, tasks(**given), RULES, 0),
+    "partial_counts": lambda scores=SCORES, true=TRUE_SCORES, first=0, **given: (
+        _core.partial_counts(scores, tasks(**given), true, first, RULES, 0)
+    ),
+    "partial_embedding_counts": partial_embedding_counts,
+    "rank_embeddings": lambda block=0, **given: _core.rank_embeddings(
+        EMBEDDINGS, tasks(**given), RULES, block, 1
+    ),
+    "score_embeddings": lambda rows=None, targets=None: _core.score_embeddings(
+        EMBEDDINGS, rows, targets, 1
+    ),
+    "topk": lambda rows=None, current=None, block=0: _core.topk_embeddings(
+        EMBEDDINGS, _core.Tasks(rows, None), 1, "raise", current, block, 1
+    ),
+    "find_listed": lambda ids=LISTED, bound=3, rows=ZEROS, targets=ZEROS, filter=None: (
+        _core.find_listed(ids, bound, rows, targets, filter, 1)
+    ),
+    "grid": lambda lefts=ZEROS[:1], rights=ZEROS[:1]: _core.Grid(EMBEDDINGS, lefts, rights),
+    "rank_grid": lambda of=GRID, filter_left=None, block=0, rows=ZEROS, **given: _core.rank_grid(
+        of, tasks(rows, **given), filter_left, "raise", block, 1
+    ),
+    "mean_topk": lambda k=1, block=0: _core.mean_topk(GRID, k, "raise", block, 1),
+    "embeddings": lambda similarity="dot", bias=None: _core.Embeddings(
+        SCORES, SCORES, similarity, bias
+    ),
+}
+rank = CALLS["rank"]
 
 
 ROWS = (ZEROS + 3, ZEROS - 1, SQUARE, ZEROS[:2])
@@ -119,50 +103,51 @@ TRUE = (
     np.ones(3),
     np.ones(3, ">f4"),
 )
-# A call that is good without more, one of its arguments, and values that make it bad.
+# A call, one of its arguments, and values that make it bad.
 WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
-    (rank, "rows", ROWS),
-    (rank, "targets", (ZEROS + 4, np.zeros(4, np.int64), None, SQUARE)),
-    (rank, "filter", LISTS),
-    (rank, "candidates", (RANGES,)),
-    (rank, "scores", (in_file(strides=(4, 12)),)),
-    (partial(rank, scores=in_file()), "rows", (np.array([1, 0, 2]),)),
-    (partial_counts, "true", TRUE[:4]),
-    (partial_counts, "first", (-1, 2**63 - 2)),
-    (partial(partial_counts, first=1), "candidates", (RANGES,)),
-    (partial(partial_counts, scores=in_file()), "candidates", (RANGES,)),
-    (partial_embedding_counts, "true", TRUE),
-    (partial_embedding_counts, "true", (np.ones(3, np.int32),)),
-    (partial_embedding_counts, "rows", ROWS),
-    (partial_embedding_counts, "targets", (np.array([-2, 0, 0]), np.zeros(4, np.int64))),
-    (partial_embedding_counts, "first", (-1, 2**63 - 3)),
-    (partial_embedding_counts, "block", (-1,)),
-    (partial_embedding_counts, "rules", (_core.Rules(True, "worst", False),)),
-    (partial_embedding_counts, "filter", ({"indptr": [0, 0], "indices": ZEROS[:0]},)),
-    (partial_embedding_counts, "candidates", (RANGES,)),
-    (rank_embeddings, "targets", (ZEROS + 3,)),
-    (rank_embeddings, "block", (-1,)),
-    (score_embeddings, "rows", (ZEROS + 3, SQUARE)),
-    (score_embeddings, "targets", ROWS),
-    (topk, "rows", (ZEROS + 3,)),
-    (topk, "block", (-1,)),
-    (topk, "current", ((TRUE_SCORES, SQUARE), (TRUE_SCORES, ZEROS[:2]))),
-    (find_listed, "targets", ROWS),
-    (find_listed, "rows", (ZEROS + 3, ZEROS - 1, np.array([2, 1, 0]))),
-    (find_listed, "filter", (RANGES, {"indptr": INDPTR[:3], "indices": ZEROS[:2]})),
-    (find_listed, "ids", (RANGES, {"indptr": [0, 2, 1, 3]})),
-    (find_listed, "bound", (-1,)),
-    (grid, "lefts", IDS),
-    (grid, "rights", IDS),
-    (rank_grid, "rows", (None,)),
-    (rank_grid, "candidates", ({},)),
-    (rank_grid, "block", (-1, 2**41)),
-    (rank_grid, "filter_left", ({"indptr": [0, 1]},)),
-    (rank_grid, "of", (grid(rights=ZEROS[:1] + 1), grid(lefts=ZEROS[:1] + 1))),
-    (mean_topk, "k", (0,)),
-    (mean_topk, "block", (-1,)),
-    (embeddings, "similarity", ("dots",)),
-    (embeddings, "bias", TRUE[:4]),
+    (CALLS["rank"], "rows", ROWS),
+    (CALLS["rank"], "targets", (ZEROS + 4, np.zeros(4, np.int64), None, SQUARE)),
+    (CALLS["rank"], "filter", LISTS),
+    (CALLS["rank"], "candidates", (RANGES,)),
+    (CALLS["rank"], "scores", (in_file(strides=(4, 12)),)),
+    (partial(CALLS["rank"], scores=in_file()), "rows", (np.array([1, 0, 2]),)),
+    (CALLS["partial_counts"], "true", TRUE[:4]),
+    (CALLS["partial_counts"], "first", (-1, 2**63 - 2)),
+    (partial(CALLS["partial_counts"], first=1), "candidates", (RANGES,)),
+    (partial(CALLS["partial_counts"], scores=in_file()), "candidates", (RANGES,)),
+    (CALLS["partial_embedding_counts"], "true", TRUE),
+    (CALLS["partial_embedding_counts"], "true", (np.ones(3, np.int32),)),
+    (CALLS["partial_embedding_counts"], "rows", ROWS),
+    (CALLS["partial_embedding_counts"], "targets", (np.array([-2, 0, 0]), np.zeros(4, np.int64))),
+    (CALLS["partial_embedding_counts"], "first", (-1, 2**63 - 3)),
+    (CALLS["partial_embedding_counts"], "block", (-1,)),
+    (CALLS["partial_embedding_counts"], "rules", (_core.Rules(True, "worst", False),)),
+    (CALLS["partial_embedding_counts"], "filter", ({"indptr": [0, 0], "indices": ZEROS[:0]},)),
+    (CALLS["partial_embedding_counts"], "candidates", (RANGES,)),
+    (CALLS["rank_embeddings"], "targets", (ZEROS + 3,)),
+    (CALLS["rank_embeddings"], "block", (-1,)),
+    (CALLS["score_embeddings"], "rows", (ZEROS + 3, SQUARE)),
+    (CALLS["score_embeddings"], "targets", ROWS),
+    (CALLS["topk"], "rows", (ZEROS + 3,)),
+    (CALLS["topk"], "block", (-1,)),
+    (CALLS["topk"], "current", ((TRUE_SCORES, SQUARE), (TRUE_SCORES, ZEROS[:2]))),
+    (CALLS["find_listed"], "targets", ROWS),
+    (CALLS["find_listed"], "rows", (ZEROS + 3, ZEROS - 1, np.array([2, 1, 0]))),
+    (CALLS["find_listed"], "filter", (RANGES, {"indptr": INDPTR[:3], "indices": ZEROS[:2]})),
+    (CALLS["find_listed"], "ids", (RANGES, {"indptr": [0, 2, 1, 3]})),
+    (CALLS["find_listed"], "bound", (-1,)),
+    (CALLS["grid"], "lefts", IDS),
+    (CALLS["grid"], "rights", IDS),
+    (CALLS["rank_grid"], "rows", (None,)),
+    (CALLS["rank_grid"], "candidates", ({},)),
+    (CALLS["rank_grid"], "block", (-1, 2**41)),
+    (CALLS["rank_grid"], "filter_left", ({"indptr": [0, 1]},)),
+    (CALLS["rank_grid"], "of", [CALLS["grid"](rights=ZEROS[:1] + 1)]),
+    (CALLS["rank_grid"], "of", [CALLS["grid"](lefts=ZEROS[:1] + 1)]),
+    (CALLS["mean_topk"], "k", (0,)),
+    (CALLS["mean_topk"], "block", (-1,)),
+    (CALLS["embeddings"], "similarity", ("dots",)),
+    (CALLS["embeddings"], "bias", TRUE[:4]),
     (in_file, "offset", (-1, 2**63 - 8)),
     (in_file, "shape", ((-1, 3), (3, -1))),
     (in_file, "strides", ((4, 4), (2**62, 4), (8, 8))),
@@ -173,20 +158,13 @@ WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
 ]
 
 
-def call_with(call: Callable[..., object], argument: str, value: Any) -> None:
-    """Call with one argument; the parts of a selection become one, which may refuse them."""
-    if isinstance(value, dict):
-        value = lists(**value)
-    call(**{argument: value})
-
-
 @pytest.mark.parametrize(("call", "argument", "values"), WRONG)
 def test_access_outside_of_the_arrays_is_refused(
     call: Callable[..., object], argument: str, values: Sequence[Any]
 ) -> None:
     for value in values:
         with pytest.raises(ValueError):  # noqa: PT011
-            call_with(call, argument, value)
+            call(**{argument: lists(**value) if isinstance(value, dict) else value})
 
 
 def test_indices_beyond_the_entities_are_not_read() -> None:

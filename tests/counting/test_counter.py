@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -285,30 +286,27 @@ def test_one_list_for_all_is_that_list_for_each(
     data: st.DataObject, dtype: str, order: str, nan: str, audit: bool
 ) -> None:
     """Sorting gives what counting gives, the audit and repeats, zeros and infinities included."""
-    is_float = dtype.lstrip(">")[0] in "fb"
     values = [0.0, 1.0, 2.0, 64.0]
-    if is_float:
+    if dtype.lstrip(">")[0] in "fb":
         values += [-0.0, -1.0, -1.5, np.inf, -np.inf, np.nan]
     drawn = st.lists(st.sampled_from(values), max_size=7)
     true_scores = bits_of(np.array(data.draw(drawn)), dtype)
     others = bits_of(np.array(data.draw(drawn)), dtype)
     rules: dict[str, Any] = {"order": order, "nan": nan, "audit": audit}
-    if dtype == "bfloat16":
-        rules["dtype"] = dtype
+    rules["dtype"] = dtype if dtype == "bfloat16" else None
     of_each = np.broadcast_to(others, (len(true_scores), len(others)))
     expected = attempt(tr.rank_against, true_scores, of_each, **rules)
     forms = [others, others[::-1][::-1]]
     if len(true_scores) != 1:
         forms.append(others[None])
-    for form in forms:
-        for column in (true_scores, true_scores[:, None]):
-            got = attempt(tr.rank_against, column, form, **rules)
-            if isinstance(expected, Exception) or isinstance(got, Exception):
-                # without tasks, no matrix has the NaN that the list has
-                assert "is NaN" in str(got)
-                assert "is NaN" in str(expected) or not len(true_scores)
-                continue
-            assert_equal(got, expected)
+    for form, column in product(forms, (true_scores, true_scores[:, None])):
+        got = attempt(tr.rank_against, column, form, **rules)
+        if isinstance(expected, Exception) or isinstance(got, Exception):
+            # without tasks, no matrix has the NaN that the list has
+            assert "is NaN" in str(got)
+            assert "is NaN" in str(expected) or not len(true_scores)
+            continue
+        assert_equal(got, expected)
 
 
 def test_a_long_list_for_all_is_read_from_a_file_and_not_compared_pair_by_pair(

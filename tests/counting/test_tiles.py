@@ -92,40 +92,32 @@ import os, signal, sys
 import numpy as np
 import truerank as tr
 from truerank.counting import driver
-from truerank.embeddings import vectors
 from truerank.inputs import progress_listeners
 
-name, after = sys.argv[1:]
 driver.TILE_BYTES, driver.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
-progress_listeners.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
+progress_listeners.SECONDS_BETWEEN_REPORTS = 0.0
 reports = []
 
 def progress(report):
     reports.append(report)
-    if len(reports) == int(after):
+    if len(reports) == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-getattr(tr, name)(**np.load("arguments.npz"), checkpoint="kept", progress=progress)
+tr.rank(**np.load("arguments.npz"), checkpoint="kept", progress=progress)
 """
 
 
 @pytest.mark.usefixtures("quarters")
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
-@pytest.mark.parametrize("name", ["rank", "rank_embeddings"])
-def test_a_killed_count_goes_on_from_the_last_checkpoint(name: str, tmp_path: Path) -> None:
+def test_a_killed_count_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:
     """A killed process runs nothing more."""
-    scored = {
-        "rank": {"scores": SCORES},
-        "rank_embeddings": {"queries": QUERIES, "entities": ENTITIES},
-    }
-    arguments: Any = {**scored[name], "targets": TARGETS}
-    np.savez(tmp_path / "arguments.npz", **arguments)
+    np.savez(tmp_path / "arguments.npz", scores=SCORES, targets=TARGETS)
     for after in ("3", "2"):
-        command = [sys.executable, "-c", KILLED, name, after]
+        command = [sys.executable, "-c", KILLED, after]
         assert subprocess.run(command, cwd=tmp_path, check=False).returncode < 0
     seen: list[tr.Progress] = []
-    got = getattr(tr, name)(**arguments, checkpoint=tmp_path / "kept", progress=seen.append)
-    assert got == getattr(tr, name)(**arguments)
+    got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept", progress=seen.append)
+    assert got == tr.rank(SCORES, TARGETS)
     assert [p.resumed // 20_000 for p in seen[:1]] == [1]
 
 
@@ -172,17 +164,18 @@ OTHERS: dict[str, Any] = {
     "order": {"order": "ascending"},
     "nan": {"nan": "omit"},
     "audit": {"audit": True},
+    "with other scores": {"scores": SCORES[::-1]},
 }
 
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
-    path = save(tmp_path, "C")
-    kept = tmp_path / "kept"
-    tr.rank(path, TARGETS, checkpoint=kept)
+    arguments: dict[str, Any] = {"scores": SCORES, "targets": TARGETS}
+    arguments["checkpoint"] = kept = tmp_path / "kept"
+    tr.rank(**arguments)
     before = kept.read_bytes()
-    with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
-        tr.rank(path, **{"targets": TARGETS, "checkpoint": kept, **OTHERS[what]})
+    words = rf"^checkpoint: .*kept: .* another count, .*{what}"
+    refusal(ValueError, words, tr.rank, **{**arguments, **OTHERS[what]})
     assert kept.read_bytes() == before
 
 
@@ -232,19 +225,6 @@ def test_a_checkpoint_of_a_file_that_was_replaced(
     kept.unlink()
     is_touched = np.array_equal(np.load(path), SCORES)
     assert (tr.rank(scores, TARGETS, checkpoint=kept) == expected) == is_touched
-
-
-def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
-    path = save(tmp_path, "C")
-    kept = tmp_path / "kept"
-    for scores, changed in ((path, path), (SCORES, SCORES[::-1].copy())):
-        kept.unlink(missing_ok=True)
-        expected = tr.rank(scores, TARGETS)
-        for _ in range(2):
-            assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
-        np.save(path, SCORES[::-1])
-        with pytest.raises(ValueError, match="another count, with other scores"):
-            tr.rank(changed, TARGETS, checkpoint=kept)
 
 
 def test_a_path_that_is_no_checkpoint(tmp_path: Path) -> None:

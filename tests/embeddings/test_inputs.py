@@ -207,9 +207,10 @@ def test_tasks_take_a_layout() -> None:
     assert report.ranks == expected.ranks
     scores = {side: -np.abs(x[:, None] - ENTITIES).sum(-1) for side, x in vectors.items()}
     assert task.evaluate_scores(**scores).ranks.above.tolist() == expected.ranks.above.tolist()
-    mismatched = np.where(np.arange(3)[:, None] == 2, tails + 1, tails)  # rows of one query
+    halves_of_tails = halves(np.where(np.arange(3)[:, None] == 2, tails + 1, tails))
+    in_halves["tail"] = halves_of_tails  # whose rows are of one query, and differ
     with pytest.warns(UserWarning, match="^tail: in 1 of 3 rows a query has other scores"):
-        task.evaluate_embeddings(mismatched, head=heads, entities=ENTITIES, **MODULI)
+        task.evaluate_embeddings(**in_halves, layout="halves", **MODULI)
     documents = retrieval.Task({0: [3], 1: [4, 5]}, entities=40)
     expected = documents.evaluate_embeddings(QUERIES[:2], ENTITIES, **MODULI)
     pair = halves(QUERIES[:2]), halves(ENTITIES)

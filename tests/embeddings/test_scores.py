@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
 import sys
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
@@ -122,25 +120,6 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
         top = tr.topk_embeddings(*vectors, 10, **options)
         np.testing.assert_array_equal(top.ids, order)
         assert same_bits(top.scores, np.take_along_axis(scores, order, axis=1))
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")
-def test_arithmetic_that_others_have_set_is_set_aside() -> None:
-    """Libraries change how a thread rounds and treats subnormal numbers; scores stay the same."""
-    rng = np.random.default_rng(3)
-    queries, entities = (rng.standard_normal((n, 40)).astype(np.float32) for n in (50, 70))
-    expected = tr.score_embeddings(queries, entities, threads=1)
-    library = ctypes.CDLL("libm.so.6")
-    upward = {"x86_64": 0x800, "aarch64": 0x400000}[platform.machine()]
-    before = library.fegetround()
-    assert library.fesetround(upward) == 0
-    try:
-        scores = [tr.score_embeddings(queries, entities, threads=n) for n in (1, 2)]
-        assert library.fegetround() == upward
-    finally:
-        library.fesetround(before)
-    for again in scores:
-        assert same_bits(again, expected)
 
 
 def test_filters_far_longer_than_the_candidates() -> None:
