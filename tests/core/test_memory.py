@@ -151,14 +151,11 @@ def test_repeated_counts_take_no_more_memory(run_python: Run, sanitized: bool) -
         pytest.skip("a sanitizer keeps freed memory")
     script = """
 scores = np.zeros((50, 2_000), np.float32)
-nan = scores.copy()
-nan[3, 3] = np.nan
-filter = [[1, 2]] * 50
 def work():
-    for _ in range(500):
-        tr.rank(scores, 0, filter=filter, audit=True)
+    for place in [0, np.nan] * 500:
+        scores[3, 3] = place
         try:
-            tr.rank(nan, 0, filter=filter)
+            tr.rank(scores, 0, filter=[[1, 2]] * 50, audit=True)
         except ValueError:
             pass
 work()

@@ -1,4 +1,4 @@
-"""Names as codes, places, hashes and types, beside dictionaries and loops of Python."""
+"""Names as codes, and the types of elements, beside dictionaries and loops of Python."""
 
 from __future__ import annotations
 
@@ -41,28 +41,6 @@ def test_many_names_are_told_apart(size: int) -> None:
     assert codes[:size].tolist() == list(range(size))
     assert [shuffled[code] for code in codes[size:].tolist()] == names
     assert len(np.unique(_core.name_hashes(names))) == size
-
-
-@given(st.lists(TEXTS, max_size=40, unique=True), st.data())
-def test_places_are_those_in_a_list(among: list[str], data: Any) -> None:
-    """Whether there are more names or more others; what is no str has none."""
-    some = TEXTS | OTHERS
-    if among:
-        some |= st.sampled_from(among)
-    names = data.draw(st.lists(some, max_size=80))
-    places = {name: place for place, name in enumerate(among)}
-    expected = [places.get(name, -1) if isinstance(name, str) else -1 for name in names]
-    assert _core.codes_among(names, tuple(among)).tolist() == expected
-
-
-@given(NAMES)
-def test_hashes_are_equal_where_names_are(names: list[str]) -> None:
-    hashes = _core.name_hashes(names)
-    assert hashes.dtype == np.uint64
-    assert len(set(hashes.tolist())) == len(set(names))
-    bare = [name.strip(" \t\r\n") for name in names]
-    assert _core.name_hashes(names, bare=True).tolist() == _core.name_hashes(bare).tolist()
-    assert _core.have_blank_ends(names) == (bare != names)
 
 
 @given(st.lists(TEXTS | TEXTS.map(np.str_) | OTHERS))
