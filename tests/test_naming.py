@@ -43,6 +43,9 @@ def test_every_control_character_is_escaped() -> None:
     assert printable(EVIL) == ESCAPED
     assert printable(printable(EVIL)) == ESCAPED
     assert printable("a\n\tb\x1b", keep="\n") == "a\n\\tb\\x1b"
+    others = ["/people/person", "C:\\new\\table", "\u6f22\u5b57", "a\u00a0b", "-0.5"]
+    others += ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469"]
+    assert list(map(printable, others)) == others
 
 
 def test_a_notebook_shows_the_text_of_what_is_no_table() -> None:
@@ -54,14 +57,6 @@ def test_a_notebook_shows_the_text_of_what_is_no_table() -> None:
         text = str(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         assert shown._repr_html_() == f"<pre>{text}</pre>"
     assert tr.report(ranks)._repr_html_().startswith("<p>4 tasks")
-
-
-OTHERS = ["/people/person", "C:\\new\\table", "\u6f22\u5b57", "a\u00a0b", "-0.5"]
-OTHERS += ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469"]
-
-
-def test_other_names_are_unchanged() -> None:
-    assert list(map(printable, OTHERS)) == OTHERS
 
 
 def test_errors_escape_what_they_quote() -> None:

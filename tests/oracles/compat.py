@@ -61,28 +61,13 @@ def ogb(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 def ogb_hits(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """Return the first k for which the true one is above the k-th best negative; NaN is best."""
     others = _others(scores, target, filtered)
-    ordered = sorted(others, key=_key_with_nan_first)
-    for k, bar in enumerate(ordered, 1):
-        if scores[target] > bar:
-            return k, k
-    return len(ordered) + 1, len(ordered) + 1
-
-
-def _key_with_nan_first(score: np.float32) -> tuple[int, float]:
-    if np.isnan(score):
-        return (-1, 0.0)
-    return (0, -float(score))
-
-
-def _key_with_nan_last(score: np.float32) -> tuple[int, float]:
-    if np.isnan(score):
-        return (1, 0.0)
-    return (0, -float(score))
+    rank = 1 + sum(not scores[target] > score for score in others)
+    return rank, rank
 
 
 def _sorted_places(scores: list[np.float32], target: int, nan_first: bool) -> Places:
-    key = _key_with_nan_first if nan_first else _key_with_nan_last
-    keys = [key(score) for score in scores]
+    nan_key = (-1 if nan_first else 1, 0.0)
+    keys = [nan_key if np.isnan(score) else (0, -float(score)) for score in scores]
     return 1 + sum(k < keys[target] for k in keys), sum(k <= keys[target] for k in keys)
 
 

@@ -83,9 +83,12 @@ def late_packages() -> list[ModuleType]:
 
 
 def test_names_that_are_imported_when_used_are_those_that_type_checkers_see() -> None:
+    """None is that of a module: importing it puts it into its package, in the place of the name."""
     for package in late_packages():
         modules = imported_for_types(package)
         assert set(dir(package)) <= modules.keys(), package
+        names = {name for name, module in modules.items() if module != "."}
+        assert not names & {each.name for each in pkgutil.iter_modules(package.__path__)}, package
         for name, module in modules.items():
             here = getattr(package, name)
             if module == ".":  # It is a module of the package.
@@ -94,15 +97,11 @@ def test_names_that_are_imported_when_used_are_those_that_type_checkers_see() ->
                 assert here is getattr(import_module(module, package.__name__), name), name
 
 
-def public_modules() -> list[str]:
-    """Return the packages that have public names, and the adapters."""
-    modules = pkgutil.walk_packages(truerank.__path__, "truerank.")
-    named = [m.name for m in modules if m.ispkg or m.name.startswith("truerank.adapters.")]
-    named.insert(0, "truerank")
-    return named
+MODULES = list(pkgutil.walk_packages(truerank.__path__, "truerank."))
+PUBLIC = [m.name for m in MODULES if m.ispkg or m.name.startswith("truerank.adapters.")]
 
 
-@pytest.mark.parametrize("package", public_modules())
+@pytest.mark.parametrize("package", ["truerank", *PUBLIC])
 def test_the_source_of_all_public_names_is_found_and_they_are_pickled(package: str) -> None:
     """As IPython's `truerank.Report??` finds it: a class by its module, a function by its code."""
     try:
@@ -123,11 +122,3 @@ def test_the_source_of_all_public_names_is_found_and_they_are_pickled(package: s
         lines = inspect.getsource(shown).splitlines()
         assert any(line.startswith(f"{word} {shown.__name__}") for line in lines), name
         assert pickle.loads(pickle.dumps(shown)) is shown
-
-
-def test_no_late_name_is_that_of_a_module() -> None:
-    """Importing a module puts it into its package: in the place of a function of its name."""
-    for package in late_packages():
-        modules = {each.name for each in pkgutil.iter_modules(package.__path__)}
-        names = {name for name, module in imported_for_types(package).items() if module != "."}
-        assert modules & names == set(), package

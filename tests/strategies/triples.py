@@ -91,16 +91,11 @@ class Given:
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `Task`."""
         known = self.known
-        entities: Any = ENTITIES
-        relations: Any = RELATIONS
-        if self.labelled:
-            entities = NAMES
-            relations = WORDS
         return {
             "test": self.form(self.test),
             "known": known and {name: self.form(rows) for name, rows in known.items()},
-            "entities": entities,
-            "relations": relations,
+            "entities": NAMES if self.labelled else ENTITIES,
+            "relations": WORDS if self.labelled else RELATIONS,
             "sides": self.sides,
             "candidates": self.candidates,
             "keys": self.keys,
@@ -125,7 +120,7 @@ class Given:
             return [set(lists[i]) for i in self.chosen]
         if among == "typed":
             return made.typed
-        every = set(range(self.columns(side)))
+        every = set(range(COLUMNS[side]))
         if isinstance(among, list):
             every = set(among)
         elif among in (self.known or {}):

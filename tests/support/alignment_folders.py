@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,11 +56,9 @@ def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
     by_id = "triples_1" in read
     if by_id:
         name_of_triples = "triples"
-        labels_of = labels_by_id
         parts = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
     else:
         name_of_triples = "rel_triples"
-        labels_of = labels_by_name
         parts = {split: f"{fold}/{split}_links" for split in ("train", "valid", "test")}
     splits = {split: read[name] for split, name in parts.items() if read.get(name)}
     pairs = read.get("ent_links", [pair for rows in splits.values() for pair in rows])
@@ -71,14 +69,15 @@ def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
         used = {pair[k - 1] for pair in pairs}
         for head, _, tail in triples:
             used |= {head, tail}
-        entities = labels_of(read.get(f"ent_ids_{k}"), used)
-        relations = labels_of(read.get(f"rel_ids_{k}"), {triple[1] for triple in triples})
+        entities = labels_of(read.get(f"ent_ids_{k}"), used, by_id)
+        relations = labels_of(read.get(f"rel_ids_{k}"), {row[1] for row in triples}, by_id)
         found |= {f"names_{k}": entities.names, f"ids_{k}": entities.ids}
         found[f"relations_{k}"] = relations.names
         order = entities.order
         found[f"triples_{k}"] = positions(triples, order, relations.order, order)
         orders.append(order)
-    found["pairs"] = without_repeats(positions(pairs, *orders))
+    distinct = dict.fromkeys(map(tuple, positions(pairs, *orders)))
+    found["pairs"] = list(map(list, distinct))
     found["splits"] = {name: positions(rows, *orders) for name, rows in splits.items()}
     if by_id and len(splits) == 1:
         found["splits"] = {}
@@ -93,36 +92,18 @@ class Labels(NamedTuple):
     ids: list[int] | None
 
 
-def labels_by_id(listed: list[list[str]] | None, used: set[str]) -> Labels:
-    """Return the labels of rows of an id and a name, or the ids that are used."""
-    if listed:
-        names = tuple(row[1] for row in listed)
-        return Labels([row[0] for row in listed], names, [int(row[0]) for row in listed])
-    order = sorted(used, key=int)
-    return Labels(order, tuple(order), None)
-
-
-def labels_by_name(listed: list[list[str]] | None, used: set[str]) -> Labels:
-    """Return the labels of rows of an id and a name, or the names that are used."""
-    if listed:
-        names = [row[1] for row in listed]
-        return Labels(names, tuple(names), [int(row[0]) for row in listed])
-    order = sorted(used)
+def labels_of(rows: list[list[str]] | None, used: set[str], by_id: bool) -> Labels:
+    """Return the labels of rows of an id and a name, or the ids or names that are used."""
+    if rows:
+        order = [row[not by_id] for row in rows]
+        return Labels(order, tuple(row[1] for row in rows), [int(row[0]) for row in rows])
+    order = sorted(used, key=int if by_id else str)
     return Labels(order, tuple(order), None)
 
 
 def positions(rows: list[list[str]], *orders: list[str]) -> list[list[int]]:
     """Return where the labels of each row are in the order of their column."""
     return [[order.index(x) for x, order in zip(row, orders, strict=True)] for row in rows]
-
-
-def without_repeats(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Return the rows without repeats, in order of first use."""
-    kept: list[list[int]] = []
-    for row in rows:
-        if row not in kept:
-            kept.append(row)
-    return kept
 
 
 def plain_data(data: Any) -> dict[str, Any]:

@@ -59,17 +59,9 @@ def saved(folder: Path, scores: Array, order: Any) -> Path:
 
 
 LEFT = np.array([[1, 0], [0, 1], [1, 1], [-1, 2]], np.float32)
-
-
 RIGHT = np.array([[0, 1], [1, 1], [1, 0], [2, -1], [1, 2]], np.float32)
-
-
 PAIRS = [(0, 2), (1, 0), (2, 1)]
-
-
 KNOWN = {"train": [(3, 4), (0, 3)]}
-
-
 SIMILARITIES = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
 
 
@@ -78,9 +70,5 @@ def task_of(**options: Any) -> Task:
 
 
 def same(a: tr.Report, b: tr.Report) -> bool:
-    ours = a.ranks
-    other = b.ranks
-    return all(
-        np.array_equal(getattr(ours, name), getattr(other, name))
-        for name in ("above", "tied", "candidates")
-    )
+    names = ("above", "tied", "candidates")
+    return all(np.array_equal(getattr(a.ranks, x), getattr(b.ranks, x)) for x in names)

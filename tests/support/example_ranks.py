@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -35,11 +33,6 @@ def sided_ranks() -> Ranks:
         relation=["likes", "likes", "knows", "likes", "a|b & <c>"],
         protocol=Protocol(filter=("train", "valid"), split="test"),
     )
-
-
-def same(a: float, b: float) -> bool:
-    """Whether two numbers are equal or both NaN."""
-    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def everything() -> Ranks:
