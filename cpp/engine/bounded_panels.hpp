@@ -73,41 +73,12 @@ class BoundedPanels {
         if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
             form_ = (form_ + 1) % forms().size();  // for tests
         }
-        if (!forced_ && gauge_.is_trial()) {
-            const auto start = Gauge::Clock::now();
-            if (!promises(width, load)) {
-                gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(width));
-                return false;
-            }
-        }
+        if (!forced_ && gauge_.is_trial() && !passes_trial(width, load)) return false;
         // As a rule once for a cell, and not a cost of this panel.
         if (!queries_.quantise(forms()[form_])) return usable_ = false;
-        queries_.set_thresholds(thresholds, tasks.counts());
         const auto start = Gauge::Clock::now();
-        if (!load_panel(columns, width, lane_tasks)) return false;
-        const RowSide<C> rows{queries_, tasks};
-        for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
-            const std::int64_t n = decide_tile(tile);
-            tasks.take_masks(masks_.data(), tile * kTileRows, n);
-            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, tasks.counters());
-            scored_rows_.record(tile, taken + open);
-            tally.open += taken + open;
-            tally.scored += taken;
-            if (lane_tasks != nullptr) {
-                decide_lanes(tile, n, lane_tasks->counters());
-                tally.open += collect_lanes(tile, n);
-            }
-            // Rows and lanes in turn, so that both find the same queries in the cache.
-            if (open_.count + lane_open_.count < (lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce)) continue;
-            settling_.settle(open_, rows, tally);
-            if (lane_tasks == nullptr) continue;
-            settle_lanes(*lane_tasks, tally);
-            // What lists took made their thresholds higher.
-            if (!lane_tasks->counts()) panel_.set_thresholds(*lane_tasks);
-        }
-        settling_.settle(open_, rows, tally);
-        scored_rows_.score(tasks);
-        if (lane_tasks != nullptr) settle_lanes(*lane_tasks, tally);
+        if (!load()) return false;
+        decide(tasks, lane_tasks, tally);
         tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + panel_.tasks() * queries_.count();
         gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(width));
         return true;
@@ -186,6 +157,34 @@ class BoundedPanels {
                                 queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
     }
 
+    // Decides the pairs of the panel tile by tile, and settles those that stay open.
+    void decide(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks, BoundsTally& tally) {
+        const RowSide<C> rows{queries_, tasks};
+        // Rows and lanes are settled in turn, so that both find the same queries in the cache.
+        const std::size_t open_at_once = lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce;
+        for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
+            const std::int64_t n = decide_tile(tile);
+            tasks.take_masks(masks_.data(), tile * kTileRows, n);
+            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, tasks.counters());
+            scored_rows_.record(tile, taken + open);
+            tally.open += taken + open;
+            tally.scored += taken;
+            if (lane_tasks != nullptr) {
+                decide_lanes(tile, n, lane_tasks->counters());
+                tally.open += collect_lanes(tile, n);
+            }
+            if (open_.count + lane_open_.count < open_at_once) continue;
+            settling_.settle(open_, rows, tally);
+            if (lane_tasks == nullptr) continue;
+            settle_lanes(*lane_tasks, tally);
+            // What lists took made their thresholds higher.
+            if (!lane_tasks->counts()) panel_.set_thresholds(*lane_tasks);
+        }
+        settling_.settle(open_, rows, tally);
+        scored_rows_.score(tasks);
+        if (lane_tasks != nullptr) settle_lanes(*lane_tasks, tally);
+    }
+
     // Takes the pairs of rows that are scored whole out of the masks of a tile.
     std::int64_t take_rows(std::int64_t tile, std::int64_t n) {
         const std::int64_t* const first = queries_.first() + tile * kTileRows;
@@ -210,6 +209,14 @@ class BoundedPanels {
         return static_cast<std::int64_t>(pairs);
     }
 
+    // Whether bounds promise to gain; a trial that they lose is a cost of theirs.
+    template <class Load>
+    bool passes_trial(std::int64_t width, const Load& load) {
+        const auto start = Gauge::Clock::now();
+        if (promises(width, load)) return true;
+        gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(width));
+        return false;
+    }
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
     // quantised are tried as they are.
     template <class Load>
