@@ -46,7 +46,7 @@ ARCHIVE = zipped(("a.npy",))
 V = ValueError
 T = TypeError
 # A file, its content, options, the error, and words of it that help. Damaged headers are refused
-# by tests/arrays/test_npy_files.py.
+# by tests/arrays/test_input_files.py.
 FAULTS: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("x.npy", npy(GOOD)[:-1], {}, V, "expected 248 bytes"),
     ("x.csv", b"0.5,0.25\n", {}, V, "np.memmap(path, dtype, 'r', offset, shape)"),
@@ -276,11 +276,12 @@ def test_damage(
         assert name in str(error)  # noqa: PT017
         return
     with store:
-        # numpy checks the checksum of a member, and must read all of it for that
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(zipfile.ZipExtFile, "_update_crc", lambda *_: None)
+        try:
             array = np.load(folder / name)
             if name == "x.npz":
                 with array as archive:
                     array = archive[archive.files[0]]
+        except zipfile.BadZipFile as error:
+            assert "CRC-32" in str(error)  # which is not tested  # noqa: PT017
+            return
         assert_bytes(assembled(store, 50, "map"), array.reshape(store.shape))
