@@ -216,7 +216,7 @@ def isa(session: nox.Session) -> None:
     # the same loops by other ways; one test runs all sets itself, another is of memory.
     counting = [f"tests/counting/test_{x}.py" for x in ("counter", "large", "ranking")]
     counting += ["tests/inputs/test_arithmetic.py", "tests/inputs/test_array_likes.py"]
-    vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_watching.py"]
+    vectors = ["tests/embeddings"]
     others = ("instruction_sets_change_no_bit", "mapped_entities_are_not_copied")
     vectors += [f"--deselect=tests/embeddings/test_scores.py::test_{name}" for name in others]
     alignments = ["tests/alignment", "--ignore=tests/alignment/test_stable_pairs.py"]

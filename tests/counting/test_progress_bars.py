@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,14 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.environment import Run
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.counting import driver
 from truerank.inputs import progress_listeners
 from truerank.inputs.progress_listeners import as_listener
 
-pytestmark = pytest.mark.python_only
+python_only = pytest.mark.python_only
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.random((300, 50), np.float32)
@@ -105,6 +109,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
 
 
+@python_only
 @pytest.mark.parametrize("name", CALLS)
 def test_reports_rise_to_the_total(name: str) -> None:
     call = CALLS[name]
@@ -133,6 +138,7 @@ def test_reports_rise_to_the_total(name: str) -> None:
             assert between[0] < 0.5 < between[-1]
 
 
+@python_only
 @pytest.mark.parametrize("name", CALLS)
 def test_what_a_listener_raises_ends_the_call(name: str) -> None:
     error = LookupError("enough")
@@ -148,6 +154,7 @@ def test_what_a_listener_raises_ends_the_call(name: str) -> None:
     assert len(heard) == 1
 
 
+@python_only
 @pytest.mark.parametrize("name", CALLS)
 def test_true_draws_a_bar_that_ends(name: str, drawn: Callable[[], str]) -> None:
     plain = CALLS[name](progress=False)
@@ -166,12 +173,14 @@ def content(found: Any) -> Any:
     return vars(found)
 
 
+@python_only
 def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(ImportError, match=r"progress=True needs tqdm: pip install 'truerank\[pro"):
         tr.rank(SCORES, TARGETS, progress=True)
 
 
+@python_only
 def test_a_bar_goes_on_from_a_checkpoint(drawn: Callable[[], str]) -> None:
     bar = as_listener(True)
     assert bar is not None
@@ -180,6 +189,7 @@ def test_a_bar_goes_on_from_a_checkpoint(drawn: Callable[[], str]) -> None:
     assert "9.0" in drawn()
 
 
+@python_only
 def test_progress_is_written_for_people() -> None:
     assert str(tr.Progress(0, 9_000_000, 0.0)) == "0 bytes of 9 MB"
     moving = tr.Progress(3_000_000, 9_000_000, 2.0, resumed=1_000_000)
@@ -187,6 +197,7 @@ def test_progress_is_written_for_people() -> None:
     assert repr(moving).startswith("Progress(done=3000000, total=9000000")
 
 
+@python_only
 def test_a_fault_in_a_later_part_names_its_task() -> None:
     """The tasks are scored in parts while somebody watches; the message is that of one call."""
     wrong = QUERIES.copy()
@@ -196,3 +207,111 @@ def test_a_fault_in_a_later_part_names_its_task() -> None:
         for progress in (None, lambda report: None)
     }
     assert len(words) == 1
+
+
+# --- several threads, signals and the end of the process
+
+
+def test_a_call_in_a_moment_reports_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between reports are a tenth of a second, whatever the work."""
+    monkeypatch.undo()
+    seen: list[tr.Progress] = []
+    tr.rank_embeddings(QUERIES[:2], VECTORS[:50], [3, 4], progress=seen.append)
+    assert 1 <= len(seen) <= 2
+
+
+@pytest.mark.threads
+def test_a_listener_may_count_itself() -> None:
+    expected = tr.rank_embeddings(QUERIES[:9], VECTORS, EACH[:9])
+    inner = []
+
+    def count(progress: tr.Progress) -> None:
+        inner.append(tr.rank_embeddings(QUERIES[:9], VECTORS, EACH[:9], threads=2))
+
+    outer = tr.rank_embeddings(QUERIES, VECTORS, EACH, threads=2, progress=count)
+    assert outer[:9] == expected
+    assert inner
+    assert all(ranks == expected for ranks in inner)
+
+
+@pytest.mark.threads
+def test_each_thread_hears_of_its_own_call() -> None:
+    expected = [tr.rank_embeddings(QUERIES[i:], VECTORS, EACH[i:]) for i in range(4)]
+
+    def work(i: int) -> None:
+        heard: list[tuple[int, int]] = []
+
+        def hear(progress: tr.Progress) -> None:
+            heard.append((progress.total, threading.get_ident()))
+
+        options: dict[str, Any] = {"threads": 2, "progress": hear}
+        assert tr.rank_embeddings(QUERIES[i:], VECTORS, EACH[i:], **options) == expected[i]
+        assert set(heard) == {((500 - i) * 6000 * 4, threading.get_ident())}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+# --- in processes of their own
+
+SCRIPT = """
+import ctypes, os, signal, sys, threading, time, warnings
+import numpy as np
+import truerank as tr
+from truerank.inputs import progress_listeners
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+rng = np.random.default_rng(0)
+entities = rng.standard_normal((20_000, 16)).astype(np.float32)
+queries = entities[:1000].copy()
+def rank(progress, n=1000, **options):
+    return tr.rank_embeddings(queries[:n], entities, np.arange(n), progress=progress, **options)
+"""
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
+
+
+@posix
+@pytest.mark.threads
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupted_while_somebody_listens(run_python: Run, threads: int) -> None:
+    """The exception is that of the signal's handler."""
+    script = f"""
+progress_listeners.SECONDS_BETWEEN_REPORTS = 0.0
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
+def interrupt(progress):
+    if progress.done:
+        os.kill(os.getpid(), signal.SIGINT)
+try:
+    rank(interrupt, threads={threads})
+except KeyboardInterrupt:
+    pass
+else:
+    raise SystemExit("not interrupted")
+ranks = rank(None, 50, threads={threads})
+assert rank(lambda progress: None, 50, threads={threads}) == ranks
+"""
+    run_python(SCRIPT + script, timeout=120)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("heard", ["nobody", "(started.set(), time.sleep(0.001))", "late"])
+def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run, heard: str) -> None:
+    """The process ends, also where the listener is left waiting."""
+    late = heard == "late" and hasattr(os, "fork") and platform.libc_ver()[0] == "glibc"
+    listener = "None"
+    if heard != "nobody":
+        listener = f"lambda progress: {heard.replace('late', 'started.set()')}"
+    script = f"""
+progress_listeners.SECONDS_BETWEEN_REPORTS = {0.3 * late}
+entities = np.resize(entities, (10**6 if {late} else 20_000, 16))
+started = threading.Event()
+def work():
+    while True: rank({listener}, similarity="l1")
+for _ in range(4): threading.Thread(target=work, daemon=True).start()
+started.wait(0.3)
+if {late}:  # when Python has dropped its threads, the process waits for a child
+    os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "2")
+    c = ctypes.CDLL(None)
+    c.on_exit(c.wait, None)
+"""
+    run_python(SCRIPT + script, timeout=120)
