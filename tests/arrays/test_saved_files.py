@@ -150,7 +150,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(run_python: Run, tmp_path: 
 )
 @pytest.mark.parametrize("name", ["target", "new"])
 def test_an_error_leaves_the_old_file_and_no_other(
-    name: str, error: BaseException, target: Path
+    name: str, error: BaseException, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write_half() -> None:
         with saved_files.replace_file(target.with_name(name)) as file:
@@ -161,17 +161,12 @@ def test_an_error_leaves_the_old_file_and_no_other(
         write_half()
     assert caught.value is error
     assert_untouched(target)
-
-
-@pytest.mark.parametrize("name", ["target", "new"])
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_failing_call_of_the_system_leaves_the_old_file_and_no_other(
-    call: str, name: str, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    no_links(monkeypatch, "not permitted")
-    monkeypatch.setattr(os, call, not_permitted)
-    refusal(PermissionError, rf"{name}'$", RANKS.save, target.with_name(name))
-    assert_untouched(target)
+    for call in ("fsync", "replace"):  # of the system may fail, too
+        with monkeypatch.context() as patch:
+            no_links(patch, "not permitted")
+            patch.setattr(os, call, not_permitted)
+            refusal(PermissionError, rf"{name}'$", RANKS.save, target.with_name(name))
+        assert_untouched(target)
 
 
 KILLED = """
