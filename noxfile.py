@@ -214,7 +214,7 @@ def isa(session: nox.Session) -> None:
     # What differs are the kernels, which the C++ tests hold against plain loops, and what the
     # compiler makes of the loops around them. Files, lists, errors, threads and what is saved reach
     # the same loops by other ways; one test runs all sets itself, another is of memory.
-    counting = [f"tests/counting/test_{x}.py" for x in ("counter", "large", "ranking")]
+    counting = [f"tests/counting/test_{x}.py" for x in ("counter", "ranking")]
     counting += ["tests/inputs/test_arithmetic.py", "tests/inputs/test_array_likes.py"]
     vectors = ["tests/embeddings"]
     others = ("instruction_sets_change_no_bit", "mapped_entities_are_not_copied")

@@ -1,4 +1,4 @@
-"""Small problems counted by hand, and any that hypothesis makes, by the definition."""
+"""Small problems counted by hand; any that hypothesis makes, and large ones, by the definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ from oracles.counting import count
 from strategies.count_problems import Problem, problems
 from support.examples import examples
 from support.outcomes import check
-from support.problems import KINDS, LAYOUTS, csr, dtype_keyword, pool, pool_without_nan
+from support.problems import (
+    DTYPES,
+    FLOATS,
+    FORMS,
+    KINDS,
+    LAYOUTS,
+    Array,
+    as_dtype,
+    csr,
+    dtype_keyword,
+    index_lists,
+    pool,
+    pool_without_nan,
+)
 from support.refusals import refusal
 
 INF = np.inf
@@ -132,3 +145,219 @@ def test_every_pair_of_values(kind: str, order: str) -> None:
             targets = list(range(len(values)))
             for rule in ("raise", "worst"):
                 check(scores, targets, rows=[0] * len(targets), nan=rule, **rules)
+
+
+# --- problems larger than the core's blocks, counters and thresholds
+
+
+def few(
+    rng: np.random.Generator, dtype: str, shape: tuple[int, ...], *, nan: bool = False
+) -> Array:
+    """Return a matrix of a few critical values of the dtype."""
+    values = pool(dtype) if nan else pool_without_nan(dtype)
+    picked: Array = rng.choice(values, 6)[rng.integers(0, 6, shape)]
+    return picked
+
+
+def distinct(rng: np.random.Generator, dtype: str, shape: tuple[int, int]) -> Array:
+    """Return a matrix of random values of the dtype, without NaN."""
+    size = as_dtype(dtype).itemsize
+    height, width = shape
+    scores = rng.integers(0, 256, (height, width * size), np.uint8).view(as_dtype(dtype))
+    if dtype in FLOATS:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            scores[np.isnan(scores)] = 1
+    return scores
+
+
+@pytest.mark.parametrize("where", [0, 4096, 65535])
+@pytest.mark.parametrize("dtype", list(FLOATS))
+def test_one_nan_wherever_it_is(where: int, dtype: str) -> None:
+    scores = np.ones((3, 66_000), as_dtype(dtype))
+    scores[1, where] = scores[1, -1] = scores[2, 0] = np.nan
+    nans = [[where, 65_999], [0], []]
+    for rule in ("raise", "omit"):
+        check(scores, [5, 6, 7], rows=[1, 1, 2], nan=rule)
+        check(scores, 5, rows=[1, 2, 0], filter=nans, nan=rule, audit=True)
+        check(scores, 5, rows=[2, 1, 1], filter=[[0], nans[0], [where]], nan=rule)
+
+
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+@pytest.mark.parametrize("nan", ["worst", "omit"])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_more_tasks_than_are_written_at_once(filtered: bool, nan: str, order: str) -> None:
+    rng = np.random.default_rng(7)
+    tasks, columns = 10_000, 7
+    scores = few(rng, "float32", (tasks, columns), nan=True)
+    targets = rng.integers(0, columns, tasks)
+    if nan == "omit":
+        scores[np.arange(tasks), targets] = 1
+    rules: dict[str, Any] = {"order": order, "nan": nan}
+    if filtered:
+        rules["filter"] = rng.integers(0, columns, (tasks, 2)).tolist()
+        rules["filter_form"] = "csr int64"
+    for threads in (1, 2):
+        check(scores, targets.tolist(), threads=threads, **rules)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "bfloat16", "int16", "float32"])
+def test_counters_do_not_overflow(dtype: str) -> None:
+    n = 3_000_000
+    scores = np.ones((1, n), as_dtype(dtype))
+    for order, last in (("descending", 0), ("ascending", 2)):
+        scores[0, -1] = last  # worse than all others: n - 1 above, in every lane of every vector
+        targets = [n - 1, 0, n - 2, 1_000_000]
+        for tasks in (1, 2, 4):
+            rules: dict[str, Any] = {"rows": [0] * tasks, "order": order, "audit": True}
+            check(scores, targets[:tasks], threads=1, **rules)
+
+
+def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
+    scores = np.zeros((3, 100_000), np.int8)
+    scores[:, 5] = -1
+    for layout in ("C", "Fortran", "one row for all"):
+        laid = LAYOUTS[layout](scores)
+        check(laid, [5, 6] * 20, rows=[2] * 40, audit=True)
+        check(laid, 5, audit=True)
+    # Columns are counted side by side where many rows are read, and no audit is asked for.
+    scores = np.zeros((128, 300), np.int8)
+    scores[:, 5] = -1
+    check(LAYOUTS["Fortran"](scores), 5)
+    nans = np.full((1, 1_000_000), np.nan, np.float16)
+    check(nans, 70_000, nan="worst", audit=True)
+    nans[0, 0] = 1
+    check(nans, 0, nan="omit", audit=True)
+    check(nans, 0)
+
+
+def test_counters_do_not_overflow_with_five_low_true_scores() -> None:
+    # So much of a row is counted at once; with the narrowest vectors it is more than 16 bits count.
+    # True scores are not among the first, by which the way to count is chosen.
+    scores = np.random.default_rng(8).random((1, 1_000_000))
+    scores[0, -5:] = np.arange(1, 6) / 1e5
+    check(scores, range(999_995, 1_000_000), rows=[0] * 5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
+    bits = np.random.default_rng(3).permutation(65536).astype(np.uint16)
+    scores = bits.view(as_dtype(dtype))[np.newaxis]
+    targets = list(range(0, 65536, 64))
+    rows = [0] * len(targets)
+    check(scores, targets, rows=rows, order=order, nan="worst", audit=True)
+    check(scores, targets, rows=rows, order=order)
+    # One task per row takes another path through the code than a thousand tasks on one row.
+    for target in targets[::20]:
+        check(scores, target, nan="worst", order=order)
+
+
+WIDTHS = (0, 37, 74, 111, 148, 185, 222, 259, 296, 1000, 4095, 4096, 4097, 16_384, 16_385)
+WIDTHS += (65_535, 65_537, 200_000, 1_200_000)
+TASKS = (1, 2, 3, 4, 7, 8, 10, 15, 16, 17, 33, 64, 100, 700, 5000)
+
+
+def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
+    """The dtype, layout, size, tasks, selections and rules are all drawn."""
+    rng = np.random.default_rng(seed)
+    dtype = str(rng.choice(DTYPES))
+    width = int(rng.choice(WIDTHS)) + int(rng.integers(1, 4))
+    height = min(int(rng.choice([1, 2, 5, 40, 300, 700, 300_000])), max(2, 400_000 // width))
+    nan = bool(rng.integers(0, 2))
+    if rng.integers(0, 2):
+        scores = few(rng, dtype, (height, width), nan=nan)
+    else:
+        scores = distinct(rng, dtype, (height, width))
+        if nan and dtype in FLOATS:
+            scores[rng.integers(0, height, 9), rng.integers(0, width, 9)] = np.nan
+    scores = LAYOUTS[str(rng.choice(list(LAYOUTS)))](scores)
+
+    tasks = int(rng.choice(np.concatenate([[height], TASKS])))
+    tasks = min(tasks, max(20, 4_000_000 // width))
+    targets = rng.integers(0, width, tasks).tolist()
+    keywords: dict[str, Any] = {"rows": rng.integers(0, rng.choice([1, 2, height]), tasks) % height}
+    forms = [form for form in FORMS if form != "csr int16"]  # too narrow for these columns
+    selected = tasks * width < 1_000_000 and rng.integers(0, 3) > 0
+    if selected and rng.integers(0, 2):
+        most = 50
+        if tasks < 100:
+            most = int(rng.choice([0, 3, 50, width, 3 * width]))
+        lists = index_lists(rng, int(rng.integers(1, 9)), width, most)
+        keywords["filter"] = [lists[k] for k in rng.integers(0, len(lists), tasks)]
+        keywords["filter_form"] = str(rng.choice(forms))
+    kind = rng.integers(0, 4) if selected else 2
+    if kind == 0:  # one list for all
+        chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist() + targets
+        keywords["candidates"] = [chosen] * tasks
+        keywords["candidates_form"] = str(rng.choice(["shared int64", "shared list"]))
+    elif kind == 1:  # lists of tasks
+        lists = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
+        used = rng.integers(0, 5, tasks)
+        keywords["candidates"] = [lists[k] + targets[i : i + 1] for i, k in enumerate(used)]
+        keywords["candidates_form"] = str(rng.choice(forms))
+    keywords["order"] = str(rng.choice(["descending", "ascending"]))
+    keywords["nan"] = str(rng.choice(["raise", "worst", "worst", "omit"]))
+    keywords["audit"] = bool(rng.integers(0, 2))
+    keywords["threads"] = [1, 2, 3, None][rng.integers(0, 4)]
+    return scores, targets, keywords
+
+
+@given(st.integers(0, 2**32))
+@examples(240)
+def test_anything(seed: int) -> None:
+    scores, targets, keywords = anything(seed)
+    try:
+        check(scores, targets, **keywords)
+    except AssertionError as error:
+        error.add_note(f"{scores.shape} {scores.strides} {scores.dtype}")
+        raise
+
+
+def test_best_score_in_one_far_segment() -> None:
+    """The candidates at the best score of a row are known only at its end, in every thread."""
+    for best in (0, 2_999_999):
+        scores = np.zeros((1, 3_000_000), np.float32)
+        scores[0, [3, best]] = 1
+        for threads in (1, 3):
+            check(scores, 7, threads=threads, audit=True)
+            check(scores, 7, threads=threads, audit=True, filter=[[best, best]])
+
+
+def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer has no 4 GB to give")
+    n = 2**32 + 5
+    try:
+        scores = np.zeros((1, n), np.int8)  # never written to, so that it takes no memory
+    except MemoryError:
+        pytest.skip("the system does not promise 4 GB")
+    ranks = tr.rank(scores, [n - 1], filter=[[2**32 + 1, 0]])
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([0], [n - 2])
+    assert ranks.candidates.tolist() == [n - 2]
+
+
+@given(
+    kind=st.sampled_from(["even", "neighbours", "ties", "with nan"]),
+    dtype=st.sampled_from(["float16", "float32", "float64", "int32"]),
+    per_row=st.sampled_from([2, 3, 4, 7, 31, 32, 100, 128, 1500]),
+    columns=st.sampled_from([4096, 8195, 9000]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_many_tasks_on_long_rows(
+    kind: str, dtype: str, per_row: int, columns: int, seed: int
+) -> None:
+    """Rows whose scores are spread, nearly equal, mostly tied, or among NaN and infinities."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 1000, (2, columns)).astype(dtype)
+    if kind == "neighbours":
+        bits = scores.view(f"i{scores.itemsize}")
+        bits[...] = bits[0, 0] + rng.integers(0, 40, scores.shape)
+    elif kind == "ties":
+        scores[rng.random(scores.shape) < 0.7] = scores[0, 0]
+    elif kind == "with nan" and dtype != "int32":
+        extremes = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], dtype)
+        some = rng.random(scores.shape) < 0.1
+        scores[some] = rng.choice(extremes, np.count_nonzero(some))
+    rows = np.repeat([0, 1], per_row)
+    targets = rng.integers(0, columns, rows.size)
+    check(scores, targets, rows=rows, nan="worst")
