@@ -13,10 +13,9 @@ from truerank import Protocol
 
 
 def test_frozen_and_hashable() -> None:
-    protocol = Protocol()
     with pytest.raises(FrozenInstanceError):
-        protocol.nan = "omit"
-    assert len({protocol, Protocol()}) == 1
+        Protocol().nan = "omit"
+    assert len({Protocol(), Protocol()}) == 1
 
 
 def test_fingerprint_never_changes() -> None:
@@ -61,10 +60,8 @@ def test_provenance_fields(field: str, value: object) -> None:
 
 def test_filter_is_a_set() -> None:
     one = Protocol(filter=["valid", "train", "valid"])
-    other = Protocol(filter=("train", "valid"))
     assert one.filter == ("valid", "train")
-    assert one.fingerprint == other.fingerprint
-    assert one.differences(other) == []
+    assert one.fingerprint == Protocol(filter=("train", "valid")).fingerprint
     assert Protocol(filter="train").filter == ("train",)
 
 
@@ -76,18 +73,17 @@ def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None
 
 
 @pytest.mark.parametrize(
-    ("fields", "error", "message"),
+    ("error", "fields"),
     [
-        ({"nan": "best"}, ValueError, "nan: .*'best'"),
-        ({"order": "up"}, ValueError, "order: .*'up'"),
-        ({"filter": 3}, TypeError, "filter: .*int"),
-        ({"filter": ["train", 3]}, TypeError, "filter: .*int"),
-        ({"sampled": 1}, TypeError, "sampled: .*int"),
-        ({"split": ""}, TypeError, "split: "),
+        (ValueError, {"nan": "best"}),
+        (ValueError, {"order": "up"}),
+        (TypeError, {"filter": ["train", 3]}),
+        (TypeError, {"sampled": 1}),
+        (TypeError, {"split": ""}),
     ],
 )
-def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> None:
-    refusal(error, message, Protocol, **fields)
+def test_wrong_fields(error: type, fields: dict[str, object]) -> None:
+    refusal(error, f"^{next(iter(fields))}: ", Protocol, **fields)
 
 
 def test_in_words() -> None:
