@@ -108,17 +108,10 @@ def test_equal_scores_without_end() -> None:
 
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
     """A query has more tasks than are counted jointly; all use the columns of the first."""
-    left = np.eye(3, dtype=np.float32)
-    right = np.eye(3, dtype=np.float32)
-    zeros = np.zeros(70_000, np.int64)
-    with_all = np.arange(3)
-    vectors = (_core.Scores(array, "float32", False) for array in (left, right))
-    sides = _core.Grid(_core.Embeddings(*vectors, "dot"), with_all, with_all)
-    for found in _core.rank_grid(sides, _core.Tasks(zeros, zeros), None, "raise", 0, 1):
-        assert found.fault is None
-        assert (found.arrays["above"] == 0).all()
-        assert (found.arrays["tied"] == 1).all()
-        assert (found.arrays["candidates"] == 3).all()
+    task = quietly(tr.alignment.Task, np.zeros((70_000, 2), np.int64), left=3, right=3)
+    ranks = quietly(task.evaluate_embeddings, np.eye(3), np.eye(3), similarity="dot").ranks
+    for name, count in (("above", 0), ("tied", 1), ("candidates", 3)):
+        assert (getattr(ranks, name) == count).all()
 
 
 EYE = np.eye(4)

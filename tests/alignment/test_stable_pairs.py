@@ -25,16 +25,6 @@ def hubby(n: int, m: int) -> tuple[Array, Array]:
     return left, right.astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "k", "threads"), [(300, 300, 1, 1), (200, 350, 16, 2), (350, 200, 1000, None)]
-)
-def test_hubs(n: int, m: int, k: int, threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "PREFERENCES", k)
-    left, right = hubby(n, m)
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    check(infer(left, right, method="stable", threads=threads), "stable", scores)
-
-
 def record(monkeypatch: pytest.MonkeyPatch, kind: type, name: str, size: Any) -> list[int]:
     """Return the list of sizes, by what a method takes and returns, of its calls to come."""
     sizes: list[int] = []

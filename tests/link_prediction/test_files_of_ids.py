@@ -198,14 +198,8 @@ def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
         labels = pd.DataFrame(named(predictions(side)), columns=[*roles, "score"])[roles]
         frames[side] = ids.join(labels.add_suffix("_label"))
     columns = {role: f"{role}_{ending}" for role in roles} | {"score": "score"}
-    task = Task(TEST, {"train": TRAIN}, ids=True, **VOCABULARIES)
-    expected = ranks_of(BY_NAME).optimistic.tolist()
-    assert task.evaluate_lists(**frames, columns=columns).ranks.optimistic.tolist() == expected
-    files = {side: tmp_path / f"{side}.csv" for side in frames}
-    for side, frame in frames.items():
-        frame.to_csv(files[side], index=False)
-    task = task_of_ids(tmp_path) if ending == "id" else BY_NAME
-    assert task.evaluate_lists(**files, columns=columns).ranks.optimistic.tolist() == expected
+    report = task_of_ids(tmp_path).evaluate_lists(**frames, columns=columns)
+    assert report.ranks.optimistic.tolist() == ranks_of(BY_NAME).optimistic.tolist()
 
 
 def test_lists_of_ids_where_names_are_meant_are_refused(tmp_path: Path) -> None:

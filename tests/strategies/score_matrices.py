@@ -28,8 +28,8 @@ def lists_of_ids(elements: st.SearchStrategy[int], size: int, least: int = 0) ->
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> Array:
-    shape = draw(st.integers(0, 8)), draw(st.integers(0, 8))
+def matrices(draw: st.DrawFn, most: int = 8) -> Array:
+    shape = draw(st.integers(0, most)), draw(st.integers(0, most))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     usual = st.sampled_from([0, 0.1, 0.7, -0.0, 2])
     odd = st.sampled_from([np.nan, np.inf, -np.inf])

@@ -1,7 +1,9 @@
-"""Candidates of every kind by their names, what refuses them, and those of retrieval."""
+"""Candidates of every kind: samples, train, lists by their names; what refuses them; retrieval."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,11 @@ from oracles.link_prediction import rank
 from strategies.triples import lists_of
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank import alignment, link_prediction, retrieval
-from truerank.link_prediction import Sampled
+from truerank import alignment, retrieval
+from truerank.link_prediction import Sampled, Task
+
+# of duplicates and leaks
+pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
 
 ENTITIES = 6
 NAMES = tuple(f"entity {i}" for i in range(ENTITIES))
@@ -24,13 +29,99 @@ TEST = [(NAMES[0], WORDS[0], NAMES[1]), (NAMES[2], WORDS[1], NAMES[0])]
 LABELLED: dict[str, Any] = {"entities": NAMES, "relations": WORDS}
 
 
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("negatives", [1, 3, 5])
+def test_samples_are_uniform(negatives: int, typed: bool) -> None:
+    """All sets of negatives are equally likely: chi-squared is within 5 standard deviations."""
+    tails = [0, 1, 2, 4, 5, 7, 8, 9]
+    train = np.array([[0, 0, tail] for tail in (1, 5)] + [[3, 0, tail] for tail in tails])
+    test = np.array([[0, 0, 8]] * 6000)
+    options: dict[str, Any] = {"entities": 10, "relations": 1, "sides": ("tail",)}
+    task = Task(test, {"train": train}, candidates=Sampled(negatives, typed), **options)
+    allowed = {0, 2, 4, 7, 9} if typed else {0, 2, 3, 4, 6, 7, 9}
+    drawn = Counter(tuple(c for c in each if c != 8) for each in lists_of(task.tail.candidates))
+    sets = list(combinations(sorted(allowed), negatives))
+    assert set(drawn) == set(sets)
+    mean = 6000 / len(sets)
+    statistic = sum((drawn[each] - mean) ** 2 / mean for each in sets)
+    freedom = len(sets) - 1
+    assert statistic <= freedom + 5 * (2 * freedom) ** 0.5
+
+
+def test_seeds_differ_and_sides_too() -> None:
+    rows = np.array([[i, 0, 99 - i] for i in range(30)])
+    options: dict[str, Any] = {"entities": 100, "relations": 1}
+    first = Task(rows, candidates=Sampled(20, seed=0), **options)
+    other = Task(rows, candidates=Sampled(20, seed=1), **options)
+    assert lists_of(first.tail.candidates) != lists_of(other.tail.candidates)
+    assert lists_of(first.tail.candidates) != lists_of(first.head.candidates)
+    assert lists_of(first.tail.candidates)[0] != lists_of(first.tail.candidates)[1]
+    assert first.tail.candidates[1].dtype == np.int32
+
+
+def test_samples_are_named() -> None:
+    known = {
+        "train": [(i, 0, i) for i in range(4, 9)],
+        "inference": [(0, 0, 1), (2, 0, 3), (4, 0, 5)],
+    }
+    for sampled, name in (
+        (Sampled(3, seed=5), "uniform-3 seed 5"),
+        (Sampled(3, typed=True), "typed-3 seed 0"),
+        (Sampled(3, among="inference"), "uniform-3 of inference seed 0"),
+    ):
+        task = Task([(0, 0, 1)], known, entities=9, candidates=sampled)
+        assert (task.protocol.candidates, task.protocol.sampled) == (name, True)
+        alone = Task([(0, 0, 1)], known, entities=9, candidates=sampled, sides=["tail"])
+        assert lists_of(alone.tail.candidates) == lists_of(
+            task.tail.candidates
+        )  # for one side, or both
+
+
+def test_train() -> None:
+    test = [("a", "r", "b"), ("c", "r", "a")]
+    train = [("a", "r", "b"), ("b", "q", "d")]
+    words = "1 answers of the side head are not among the candidates, first 'c'"
+    refusal(ValueError, words, Task, test, {"train": train}, candidates="train")
+    task = Task(test, {"train": train}, candidates="train", unseen="drop")
+    assert (task.entities, task.protocol.candidates) == (("a", "b", "c", "d"), "train")
+    assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
+    options: dict[str, Any] = {"candidates": "train", "unseen": "drop", "sides": ["relation"]}
+    assert Task(test, {"train": train}, **options).relation.candidates.tolist() == [0, 1]
+
+
+def test_a_list_for_each_test_triple() -> None:
+    """By ids and by labels they are the same; repeats count once, and a name has their digest."""
+    test = [(0, 0, 1), (1, 0, 2)]
+    names = list("abcde")
+    labelled = [("a", "r", "b"), ("b", "r", "c")]
+    indptr = np.array([0, 4, 6])
+    ids = np.array([3, 4, 3, 1, 0, 2])
+    for candidates, rows, entities in (
+        ({"tail": (indptr, ids)}, test, 5),
+        ((indptr.tolist(), ids.tolist()), test, 5),
+        ({"tail": (indptr, [names[i] for i in ids])}, labelled, names),
+    ):
+        task = Task(rows, entities=entities, sides=("tail",), candidates=candidates)
+        assert lists_of(task.tail.candidates) == [[1, 3, 4], [0, 2]]
+        assert task.protocol.candidates == "selection of 2 lists, 5 in all (3505aafb)"
+        assert not task.protocol.sampled
+    both = Task(test, entities=5, candidates={"tail": (indptr, ids), "head": "all"})
+    assert lists_of(both.tail.candidates) == [[1, 3, 4], [0, 2]]
+    dropped = test[:1] * 2 + test[1:]
+    lists = np.array([0, 1, 5, 7]), np.array([1, *ids])
+    task = Task(dropped, entities=5, sides=("tail",), candidates=lists, duplicates="drop")
+    assert lists_of(task.tail.candidates) == [[1], [0, 2]]
+    alike = Task(test, entities=5, sides=("tail",), candidates=([0, 3, 6], [1, 2, 4] * 2))
+    assert alike.tail.candidates.tolist() == [1, 2, 4]
+
+
 def test_labels_and_ids_name_the_same_candidates() -> None:
     """The same sets have the same name in every form."""
     by_name = {WORDS[1]: [NAMES[3], NAMES[0]] * 2, WORDS[0]: [NAMES[1], NAMES[0]]}
     by_id = {0: {0, 1}, 1: {0, 3}}
     by_side = {"tail": {i: np.array(sorted(each)) for i, each in by_id.items()}}
     tasks = [
-        link_prediction.Task(TEST, {}, candidates=candidates, sides=["tail"], **LABELLED)
+        Task(TEST, {}, candidates=candidates, sides=["tail"], **LABELLED)
         for candidates in (by_name, by_id, by_side)
     ]
     for task in tasks:
@@ -40,38 +131,73 @@ def test_labels_and_ids_name_the_same_candidates() -> None:
         assert list(map(list, task.tail.candidates)) == [[0, 2, 4], [0, 1, 0, 3], [0, 1]]
 
 
-REFUSED: list[tuple[type[Exception], Any]] = [
-    (ValueError, {WORDS[0]: [0, 1]}),
-    (ValueError, {"r": [0, 1]}),
-    (ValueError, {0: [NAMES[0]], 1: [NAMES[1], "x"]}),
-    (TypeError, {0: [0, 1], 1: "abc"}),
-    (ValueError, {0: [0, 1], 1: [0]}),
-    (ValueError, {"tail": [0]}),
-    (TypeError, {"tail": [0], "head": Sampled(3)}),
-    (ValueError, "listed"),
+T = TypeError
+V = ValueError
+FACT = [("a", "r", "b")]
+OF_TRAIN: dict[str, Any] = {"known": {"train": FACT}}
+IDS: dict[str, Any] = {"test": [(0, 0, 1)], "entities": 4, "sides": ("tail",)}
+NAMED: dict[str, Any] = {"test": TEST, **LABELLED}
+# Each by the type of the error, and with further arguments of the task.
+REFUSED: list[tuple[type[Exception], Any, dict[str, Any]]] = [
+    (V, "types", {}),
+    (V, Sampled(among="graph"), OF_TRAIN),
+    (V, Sampled(among=3), {}),  # type: ignore[arg-type]
+    (V, Sampled(9, True, 0, "train"), OF_TRAIN),
+    (T, 40, {}),
+    (T, Sampled(typed="no"), {}),  # type: ignore[arg-type]
+    (T, Sampled(0.5), {}),  # type: ignore[arg-type]
+    (V, Sampled(seed=-1), {}),
+    (V, Sampled(typed=True), {"sides": ("relation", "tail")}),
+    (V, "typed", {"sides": ("relation",)}),
+    (V, [0], {"sides": ("relation", "tail")}),
+    (V, ["b"], {}),
+    (V, [], {}),
+    (V, ["a", "x"], {}),
+    (V, [-1], {}),
+    (T, [[1]], {}),
+    (V, np.array([[0]]), {}),
+    (V, ([0, 1], [1]), {}),
+    (V, ([0, 1, 2], [1, 1]), IDS),
+    (V, ([], [], []), IDS),
+    (V, ([0, 3], [1, 1]), IDS),
+    (V, ([0, 1], [2]), IDS),
+    (V, ([0, 2], [1, 5]), IDS),
+    (V, ([0, 2], [1, -1]), IDS),
+    (T, {"tail": ([0, 1], [0.5])}, IDS),
+    (V, {"tail": ([0, 1], ["x"]), "head": []}, {}),
+    (V, "train", {"known": FACT}),
+    (V, "train", {"known": {"valid": FACT}}),
+    (V, "train", {"known": {}}),
+    (V, {WORDS[0]: [0, 1]}, NAMED),
+    (V, {"r": [0, 1]}, NAMED),
+    (V, {0: [NAMES[0]], 1: [NAMES[1], "x"]}, NAMED),
+    (T, {0: [0, 1], 1: "abc"}, NAMED),
+    (V, {0: [0, 1], 1: [0]}, NAMED),
+    (V, {"tail": [0]}, NAMED),
+    (T, {"tail": [0], "head": Sampled(3)}, NAMED),
+    (V, "listed", NAMED),
 ]
 
 
-@pytest.mark.parametrize(("kind", "candidates"), REFUSED)
-def test_wrong_candidates(kind: type[Exception], candidates: Any) -> None:
-    refusal(
-        kind, "^candidates: ", link_prediction.Task, TEST, {}, candidates=candidates, **LABELLED
-    )
+@pytest.mark.parametrize(("kind", "candidates", "options"), REFUSED)
+def test_wrong_candidates(kind: type[Exception], candidates: Any, options: dict[str, Any]) -> None:
+    arguments = {"test": FACT, "candidates": candidates, **options}
+    refusal(kind, "^candidates: ", Task, **arguments)
 
 
 def test_sides_and_relations_of_one_name() -> None:
     options: Any = {"entities": 2, "relations": ["head", "tail"], "sides": ["tail"]}
     test = [(0, "tail", 1)]
     words = "'tail' may be sides or relations"
-    refusal(ValueError, words, link_prediction.Task, test, {}, candidates={"tail": [1]}, **options)
-    task = link_prediction.Task(test, {}, candidates={"tail": {"tail": [1]}}, **options)
+    refusal(ValueError, words, Task, test, {}, candidates={"tail": [1]}, **options)
+    task = Task(test, {}, candidates={"tail": {"tail": [1]}}, **options)
     assert task.tail.candidates.tolist() == [1]
 
 
 @pytest.mark.parametrize("word", ["all", "listed"])
 def test_no_split_has_the_name_of_candidates(word: str) -> None:
     for kind, options in (
-        (link_prediction.Task, {"test": [(0, 0, 1)], "known": {word: [(0, 0, 0)]}}),
+        (Task, {"test": [(0, 0, 1)], "known": {word: [(0, 0, 0)]}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "known": {word: {0: [2]}}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "split": word}),
         (alignment.Task, {"pairs": [(0, 0)], "left": 2, "right": 2, "known": {word: [(1, 1)]}}),
@@ -130,9 +256,8 @@ def test_listed_candidates_and_what_they_miss() -> None:
     run = {"u": {1: 0.9, 2: 0.8, 3: 0.7, 5: 0.1}}
     keys = ("auc", "chance.mrr", "index.mrr")
     for candidates in ({"u": [1, 2, 3, 5]}, "listed"):
-        report = retrieval.Task({"u": [5]}, entities=1000, candidates=candidates).evaluate_lists(
-            run
-        )
+        task = retrieval.Task({"u": [5]}, entities=1000, candidates=candidates)
+        report = task.evaluate_lists(run)
         mean = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
         assert [report[key] for key in keys] == pytest.approx([0, mean, (0.25 - mean) / (1 - mean)])
         assert len(report.audit()) == 0
@@ -146,10 +271,6 @@ def test_listed_candidates_and_what_they_miss() -> None:
     refusal(ValueError, words, tr.report, alone.ranks, unit="task")
     assert tr.report(alone.ranks) == alone
     refusal(ValueError, "^a: .* 1 that their lists miss", tr.compare, alone.ranks, alone.ranks)
-    for misses in ("bounds", "expected"):
-        refusal(ValueError, "^misses: expected .zero.", missed.evaluate_lists, run, misses=misses)
-        other = report.ranks.with_protocol(misses=misses)
-        refusal(ValueError, "^misses: ", tr.report, other)
     scores = np.zeros((1, 1000))
     for evaluate, arguments in (
         (missed.evaluate_scores, [scores]),
@@ -189,14 +310,12 @@ def test_samples_of_answers_are_all_used() -> None:
     assert len(task.answers.candidates[1]) == 303
     task = retrieval.Task({0: [1, 2], 1: [3]}, entities=9, candidates=Sampled(20))
     assert lists_of(task.answers.candidates)[0] == list(range(9))
-    in_link_prediction = link_prediction.Task(
-        [(0, 0, 1)], {}, entities=9, candidates=Sampled(3, per="answer")
-    )
-    plain = link_prediction.Task([(0, 0, 1)], {}, entities=9, candidates=Sampled(3))
+    in_link_prediction = Task([(0, 0, 1)], {}, entities=9, candidates=Sampled(3, per="answer"))
+    plain = Task([(0, 0, 1)], {}, entities=9, candidates=Sampled(3))
     assert in_link_prediction.protocol == plain.protocol
     words = "candidates: expected per"
     refusal(
         ValueError, words, retrieval.Task, {0: [1]}, entities=9, candidates=Sampled(3, per="user")
     )
     for_query = Sampled(3, per="query")
-    refusal(ValueError, "candidates: ", link_prediction.Task, [(0, 0, 1)], candidates=for_query)
+    refusal(ValueError, "candidates: ", Task, [(0, 0, 1)], candidates=for_query)

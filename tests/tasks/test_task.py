@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -174,61 +175,44 @@ def test_lists_give_the_counts_of_the_definition(
     assert counts_of(report) == expected_counts(given, task, rows)
 
 
-@given(ANSWERED, st.data())
-@examples(40)
-def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.DataObject) -> None:
+@given(ANSWERED, st.sampled_from([">f4", "<f8", "f2"]), st.sampled_from([1, 1 << 22]), st.data())
+@examples(60)
+def test_unlike_rows_of_a_query_are_ranked_as_they_are(
+    given: Given, dtype: str, most: int, data: st.DataObject
+) -> None:
+    """They are compared by their bits, some at a time, in memory and in files."""
     task = Task(**given.arguments)
     rows = by_triple(task, tables_of(data.draw, given, task))
-    for table in rows.values():
+    for name, table in rows.items():
         changed = data.draw(st.lists(st.integers(0, len(table) - 1), max_size=4))
         table[changed] += 1
         table[changed[:1], :1] *= -0.0  # changes no score but the bits
-    ranks = task.evaluate_scores(**rows).ranks
-    assert counts_of(tr.report(ranks)) == expected_counts(given, task, rows)
+        rows[name] = np.array(table, dtype, order=data.draw(st.sampled_from("CF")))
     mismatched = []
     for side, tasks in task.sides.items():
         first: dict[int, bytes] = {}
         for query, i in zip(tasks.rows.tolist(), tasks.units.tolist(), strict=True):
             row = rows[side][i].tobytes()
             mismatched.append(int(first.setdefault(query, row) != row))
-    stored = {side: tr.open_scores(table) for side, table in rows.items()}
-    for found in (
-        task.evaluate_scores(**rows, audit=True),
-        task.evaluate_scores(**stored, audit=True),
-        evaluated(task, rows, audit=True),
-    ):
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(evaluation, "CHUNK_BYTES", most)
+        patch.setattr(evaluation, "TILE_BYTES", most)
+        paths = {}
+        for side, table in rows.items():
+            paths[side] = [Path(folder, f"{side}-{part}.npy") for part in range(2)]
+            for path, part in zip(paths[side], (table[:1], table[1:]), strict=True):
+                np.save(path, part)
+        ways = [
+            task.evaluate_scores(**rows, audit=True),
+            task.evaluate_scores(
+                **paths, audit=True, io=data.draw(st.sampled_from(["map", "read"]))
+            ),
+            evaluated(task, rows, audit=True),
+        ]
+    for found in ways:
+        assert counts_of(found) == expected_counts(given, task, rows)
         assert found.ranks.audit is not None
         assert found.ranks.audit.mismatched.tolist() == mismatched
-        assert np.array_equal(found.ranks.above, ranks.above)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "order"), [("<f4", "C"), (">f4", "F"), ("V2", "C"), ("<f8", "F"), ("i1", "C")]
-)
-def test_rows_are_compared_by_their_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, order: str
-) -> None:
-    rng = np.random.default_rng(0)
-    size = np.dtype(dtype).itemsize
-    patterns = rng.integers(0, 256, (4, 7 * size), dtype=np.uint8)  # NaN and all else
-    table = patterns[rng.integers(0, 4, 40)]
-    rows, others = rng.integers(0, 40, (2, 100))
-    table[3, -1] ^= 1
-    array = table.view(dtype).copy(order)
-    expected = [a.tobytes() != b.tobytes() for a, b in zip(array[rows], array[others], strict=True)]
-    assert 10 < sum(expected) < 99
-    monkeypatch.setattr(evaluation, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(evaluation, "TILE_BYTES", 24 * size)
-    assert evaluation.mismatched_rows(array, rows, others).tolist() == expected
-    assert evaluation.mismatched_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
-    np.save(tmp_path / "part-0.npy", array[:13])
-    np.save(tmp_path / "part-1.npy", array[13:])
-    name = "bfloat16" if dtype == "V2" else None
-    for source in (array, f"{tmp_path}/part-*.npy"):
-        with tr.open_scores(source, dtype=name) as store:
-            for io in ("map", "read"):
-                found = evaluation.mismatched_stored_rows(store, rows, others, io)
-                assert found.tolist() == expected
 
 
 # -- a small task, by hand -------------------------------------------------------------------------
