@@ -236,8 +236,10 @@ def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
     queries = da.from_array(SMALL).map_blocks(
         lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))
     )
-    entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
-    adapter.rank_embeddings(queries, entities, [0, 1])
+    entities = np.random.default_rng(0).random((adapter.FAN_IN + 1, 2))
+    chunks = da.from_array(entities, chunks=(1, 2))  # whose counts are added up in two levels
+    ranks = adapter.rank_embeddings(queries, chunks, [0, 1])
+    assert ranks == tr.rank_embeddings(SMALL, entities, [0, 1])
     assert len(made) == 1
 
 
