@@ -24,7 +24,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
     [
         ("device device_call", {}),
         pytest.param(
-            "counting unchecked vector_score embedding",
+            "counting vector_score embedding",
             {"TRITON_INTERPRET": "1"},
             marks=needs_triton,
         ),
