@@ -1,4 +1,4 @@
-"""What an area consists of: functions, and strategies that draw their arguments."""
+"""What an area consists of: tests that Hypothesis draws for, of `tests` and of `fuzz/areas`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import inspect
 import pkgutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,51 +18,15 @@ import hypothesis
 import pytest
 from hypothesis import Phase, Verbosity
 from hypothesis import strategies as st
+from hypothesis.database import InMemoryExampleDatabase
 
 from fuzz import areas
 
-Strategy = st.SearchStrategy[Any]
 TESTS = Path(__file__).parents[1] / "tests"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A function that raises for a wrong result, the strategies, and the inputs in a round."""
-
-    function: Callable[..., None]
-    strategies: tuple[Strategy, ...]
-    inputs: int = 100
-    named: dict[str, Strategy] = field(default_factory=dict)
-
-    def run_round(self, seed: int, on_input: Callable[[], None], *, verbose: bool = False) -> None:
-        """Give the function the inputs of a seed; of those that fail, raise for the smallest."""
-
-        @functools.wraps(self.function, updated=())  # a test may have settings of its own
-        def counted(*arguments: Any, **keywords: Any) -> None:
-            on_input()
-            try:
-                self.function(*arguments, **keywords)
-            except pytest.skip.Exception:  # for want of a library
-                hypothesis.reject()
-
-        settings = hypothesis.settings(
-            **{"max_examples": self.inputs, "database": None, "deadline": None},
-            **{"derandomize": False, "print_blob": False, "report_multiple_bugs": False},
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(hypothesis.HealthCheck),
-            verbosity=Verbosity.verbose if verbose else Verbosity.normal,
-        )
-        given = hypothesis.given(*self.strategies, **self.named)
-        hypothesis.seed(seed)(settings(given(counted)))()
-
-
-def check(*strategies: Strategy, inputs: int = 100) -> Callable[[Callable[..., None]], Check]:
-    """Make a check of a function, which is given what the strategies draw."""
-    return lambda function: Check(function, strategies, inputs)
-
-
+INPUTS = 25  # of a test in a round
+MOST_BYTES = 8192  # of an input
 # Fixtures that tests may ask for; a round runs in an empty folder.
-FIXTURES = {
+FIXTURES: dict[str, Any] = {
     "folder": st.builds(lambda: Path(tempfile.mkdtemp(dir="."))),
     "tmp_path_factory": st.just(
         SimpleNamespace(mktemp=lambda name: Path(tempfile.mkdtemp(name, dir=".")), getbasetemp=Path)
@@ -69,28 +34,50 @@ FIXTURES = {
 }
 
 
-def checks_in(*paths: str) -> dict[str, Check]:
-    """Return the tests of files and folders below `tests` that Hypothesis draws for, as checks.
+@dataclass(frozen=True)
+class Check:
+    """A function that raises for a wrong result, the strategies, and the inputs in a round."""
 
-    What their parameters may be is drawn, too. Tests that ask for other fixtures are left out, and
-    modules that skip themselves, for want of a library.
-    """
-    checks = {}
-    for path in paths:
-        files = sorted((TESTS / path).rglob("test_*.py")) or [TESTS / path]
-        for file in files:
-            name = ".".join(file.relative_to(TESTS).with_suffix("").parts)
+    function: Callable[..., None]
+    strategies: dict[str, Any]
+    inputs: int = INPUTS
+
+    def run_round(self, seed: int, on_input: Callable[[], None], *, verbose: bool = False) -> None:
+        """Give the function the inputs of a seed; of those that fail, raise for the smallest."""
+
+        @functools.wraps(self.function, updated=())  # a test may have settings of its own
+        def counted(**arguments: Any) -> None:
+            on_input()
             try:
-                tests = vars(importlib.import_module(name))
-            except pytest.skip.Exception:
-                continue
-            for word, test in tests.items():
-                if hasattr(test, "hypothesis") and test.__module__ == name:
-                    checks[f"{name}.{word}"] = _check_of(test)
-    return {name: made for name, made in checks.items() if made is not None}
+                self.function(**arguments)
+            except pytest.skip.Exception:  # for want of a library
+                hypothesis.reject()
+
+        settings = hypothesis.settings(
+            **{"deadline": None, "print_blob": False, "report_multiple_bugs": False},
+            database=InMemoryExampleDatabase(),
+            phases=[Phase.reuse, Phase.shrink],
+            suppress_health_check=list(hypothesis.HealthCheck),
+            verbosity=Verbosity.verbose if verbose else Verbosity.normal,
+        )
+        test: Any = settings(hypothesis.given(**self.strategies)(counted))
+        random = Random(seed)
+        failure: BaseException | None = None
+        try:
+            for _ in range(self.inputs):
+                test.hypothesis.fuzz_one_input(random.randbytes(MOST_BYTES))
+        except (Exception, pytest.fail.Exception) as error:  # the latter is no Exception
+            failure = error
+        if failure is not None:
+            test()  # makes the input that failed small, and raises for it
+            raise failure
 
 
-def _check_of(test: Any) -> Check | None:
+def check_of(test: Any) -> Check | None:
+    """Return a test as a check: what its parameters may be is drawn, too.
+
+    One that asks for other fixtures is left out.
+    """
     function = test.hypothesis.inner_test
     drawn = dict(FIXTURES)
     for mark in getattr(test, "pytestmark", []):
@@ -102,20 +89,38 @@ def _check_of(test: Any) -> Check | None:
     names = inspect.signature(function).parameters
     if not drawn.keys() >= names.keys():
         return None
-    return Check(function, (), 25, {name: drawn[name] for name in names})
+    inputs = INPUTS
+    if "fuzz" in function.__module__:
+        inputs = test._hypothesis_internal_use_settings.max_examples
+    return Check(function, {name: drawn[name] for name in names}, inputs)
+
+
+def checks_in(module_name: str) -> dict[str, Check]:
+    """Return the checks of a module by name; of one that lacks a library, none."""
+    try:
+        members = vars(importlib.import_module(module_name))
+    except pytest.skip.Exception:
+        return {}
+    tests = {
+        f"{module_name}.{name}": check_of(value)
+        for name, value in members.items()
+        if hasattr(value, "hypothesis") and value.__module__ == module_name
+    }
+    return {name: check for name, check in tests.items() if check is not None}
 
 
 def area_names() -> list[str]:
     """Return the names of all areas."""
-    return sorted(
-        [*areas.OF_TESTS, *(module.name for module in pkgutil.iter_modules(areas.__path__))]
-    )
+    own = {module.name for module in pkgutil.iter_modules(areas.__path__)}
+    return sorted(own | areas.TESTS.keys())
 
 
 def checks_of(area: str) -> dict[str, Check]:
-    """Return the checks of an area by the names of their functions, and those of its tests."""
-    if area in areas.OF_TESTS:
-        return checks_in(*areas.OF_TESTS[area])
-    module = vars(importlib.import_module(f"fuzz.areas.{area}"))
-    checks = {name: value for name, value in module.items() if isinstance(value, Check)}
-    return checks | checks_in(*module.get("TESTS", ()))
+    """Return the checks of an area, of its tests and of its own module."""
+    modules = []
+    for path in areas.TESTS.get(area, ()):
+        for file in sorted((TESTS / path).rglob("test_*.py")) or [TESTS / path]:
+            modules.append(".".join(file.relative_to(TESTS).with_suffix("").parts))
+    if area in {module.name for module in pkgutil.iter_modules(areas.__path__)}:
+        modules.append(f"fuzz.areas.{area}")
+    return {name: check for module in modules for name, check in checks_in(module).items()}

@@ -25,23 +25,7 @@ NUMBERS = (0, 1, -1, 2, 3, 8, 127, 128, 255, 65535, 2**31 - 1, 2**31, 2**32 - 1,
 NUMBERS += (2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 10**23)
 WORDS = list(map(str, NUMBERS))
 WORDS += ["1e400", "-1e-400", "nan", "NaN", "Infinity", "-0", "0.5", "1_0", "007", "3L", "0x10"]
-WORDS += [
-    "null",
-    "true",
-    "None",
-    "True",
-    '""',
-    "''",
-    "{}",
-    "[]",
-    "()",
-    "(",
-    ")",
-    "[",
-    ",",
-    ":",
-    "'",
-]
+WORDS += ["null", "true", "None", "True", '""', "''", "{}", "[]", "()", *"()[,:'"]
 WORDS += ["\\ud800", "\ud800", "\x00", "\x1b[2J", "\r", "\n", "\t", "\ufeff", "\u0661", "a" * 300]
 WORDS += ["above", "tied", "best", "truerank.ranks", "truerank.counter", "worst", "descending"]
 DTYPES = ("<i8", ">i8", "<i4", "<u8", "<u2", "|u1", "|b1", "<f8", "<f4", "<f2", "<f16", "<c16")

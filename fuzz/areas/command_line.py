@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.check import check
 from support import cli_files
 from truerank.cli.commands import COMMANDS, commands
 
@@ -28,18 +28,8 @@ NUMBERS += ["1" * 5000]
 WORDS = ["", " ", "-", "--", "--x", "-h", "all", "none", "head", "tail", "mrr", "hits@1", "hits@0"]
 WORDS += ["power_mean:-4", "macro.mrr", "tail.mrr", "mrr,mrr", ",", "mrr,", "hits@" + "9" * 30]
 WORDS += ["a=b", "=", "train=absent", "sampled:3", "sampled:99999999999999999999", "2x3", "0x0"]
-WORDS += [
-    "9" * 400 + "x2",
-    "8kB",
-    "1e99GB",
-    "\x1b[2J",
-    "\x1b]0;x\x07",
-    "\udcff",
-    "é\n",
-    "\u202e",
-    "*",
-]
-WORDS += ["[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"]
+WORDS += ["9" * 400 + "x2", "8kB", "1e99GB", "\x1b[2J", "\x1b]0;x\x07", "\udcff", "é\n", "\u202e"]
+WORDS += ["*", "[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"]
 WORDS += ["head=0,tail=1", "head=0,relation=2,tail=1", "head=0,head=1", "tail=-1", "nobody=0"]
 WORDS += ["query=0,item=1,score=2", "head=" + "9" * 30, "head=,tail=1", "head=0;tail=1"]
 TEXTS = {
@@ -124,7 +114,7 @@ def lines(draw: st.DrawFn) -> list[str]:
     return words
 
 
-@check(lines())
+@given(lines())
 def hostile(arguments: list[str]) -> None:
     """Any line ends with a stated code; an error is one line, and nothing obeys escapes in it."""
     with inside_copy() as folder:

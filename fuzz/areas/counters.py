@@ -9,27 +9,25 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from fuzz.check import check
 from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined, outcome
 from truerank.counting import driver
-
-TESTS = ("counting",)
 
 
 class Stop(Exception):
     """What stops a count; no error of the package."""
 
 
-@check(
+@settings(max_examples=50)
+@given(
     problems(nan=True, errors=False),
     st.lists(st.integers(1, 9), min_size=1, max_size=3),
     st.sampled_from([1, 40, 1000]),
     st.sampled_from(["array", "map", "read"]),
-    inputs=50,
 )
 def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, source: str) -> None:
     """A count that is stopped, perhaps several times, and goes on counts what one call does."""

@@ -5,42 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from fuzz.check import check
 from fuzz.oracles.vectors import score
 from oracles.embeddings import SIMILARITIES, scored_by
-from strategies.embeddings import Tasks, Vectors, tasks, vectors
-from strategies.embeddings import check as compare
-
-TESTS = ("embeddings",)
+from strategies.embeddings import Tasks, Vectors, check, tasks, vectors
 
 
 @st.composite
 def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
     """Draw large vectors with tasks, which there are only among entities."""
-    given = draw(vectors(nan=True, oracle=score, large=True))
-    size = len(given.entities)
-    is_single = given.queries.ndim == 1
+    problem = draw(vectors(nan=True, oracle=score, large=True))
+    size = len(problem.entities)
     if size == 0:
-        return given, None
-    return given, draw(tasks(given.height, size, is_single, errors=False))
+        return problem, None
+    is_single = problem.queries.ndim == 1
+    return problem, draw(tasks(problem.height, size, is_single, errors=False))
 
 
-@check(calls(), inputs=10)
+@settings(max_examples=10)
+@given(calls())
 def beyond_a_tile(call: tuple[Vectors, Tasks | None]) -> None:
-    given, asked = call
-    given.scores()
+    problem, asked = call
+    problem.scores()
     if asked is not None:
-        compare(given, asked)
+        check(problem, asked)
 
 
 LENGTHS = st.sampled_from([0, 1, 2, 3, 8])
 SHAPES = st.tuples(LENGTHS, LENGTHS)
 
 
-@check(SHAPES, SHAPES, st.none() | LENGTHS, st.sampled_from(SIMILARITIES), inputs=50)
+@settings(max_examples=50)
+@given(SHAPES, SHAPES, st.none() | LENGTHS, st.sampled_from(SIMILARITIES))
 def shapes(
     queries: tuple[int, int], entities: tuple[int, int], bias: int | None, similarity: str
 ) -> None:

@@ -7,25 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from fuzz.check import check
 from oracles.counting import count
 from strategies.stored import IO
 from support.outcomes import assert_outcome
 
-TESTS = ("stores",)
 
-
-@check(
+@settings(max_examples=3)
+@given(
     st.sampled_from(["i1", "<f4", ">f8"]),
     st.sampled_from([(1, 1_200_000), (3, 500_000), (700_000, 3), (40_000, 30), (40, 30_000)]),
     st.sampled_from("CF"),
     st.integers(0, 2**32),
     IO,
     st.sampled_from([1, 3]),
-    inputs=3,
 )
 def files_beyond_a_chunk(
     dtype: str, shape: tuple[int, int], order: Any, seed: int, io: str | None, threads: int

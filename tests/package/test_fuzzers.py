@@ -43,7 +43,7 @@ def numbers(fuzz: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def below_a_thousand(number: int) -> None:
         assert number < 1000
 
-    made = fuzz("check").check(st.integers(0))(below_a_thousand)
+    made = fuzz("check").Check(below_a_thousand, {"number": st.integers(0, 10**6)})
     monkeypatch.setattr(fuzz("worker"), "checks_of", lambda _: {"numbers": made})
 
 
