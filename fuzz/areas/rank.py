@@ -1,13 +1,15 @@
-"""`rank`: scores that lie anywhere in memory, against the definition."""
+"""`rank`: scores that lie anywhere in memory, and arguments that are odd."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doors.asking import ask
+from doors.odd_values import ODD_ARGUMENTS, Maker
 from support.outcomes import check
 
 
@@ -31,3 +33,9 @@ def strides(
     scores: Any = np.ndarray(shape, dtype, memory.data, before, steps)
     targets = rng.integers(0, shape[1], shape[0]).tolist()
     check(scores, targets, nan=nan, audit=True)
+
+
+@settings(max_examples=200)
+@given(ODD_ARGUMENTS)
+def hostile(odd: list[tuple[int, Maker]]) -> None:
+    ask("rank", odd)
