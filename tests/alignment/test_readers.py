@@ -34,19 +34,15 @@ DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
     ({"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"}, "ent_ids_1: '7' occurs twice"),
     ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: expected ids, got '9b'"),
-    ({"ent_ids_1": "-7\ta\n"}, "ent_ids_1: expected ids, got '-7'"),
     ({"ent_ids_1": f"{2**64}\ta\n"}, "ent_ids_1: expected ids, got '18446744073709551616'"),
     ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in column . of line 3"),
-    ({"triples_2": "8\tr\t5\n"}, "triples_2: expected ids, got 'r'"),
     ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in column . of line 2"),
     ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in column . of line 2"),
-    ({"sup_ent_ids": "4\t5\n"}, "expected .* got '4' in column . of line 1"),
     ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
     (BOTH_NAMES | {"sup_pairs": "3\t6\n"}, "sup_ent_ids: expected the lines of .*sup_pairs"),
     (BOTH_NAMES | {"ref_pairs": "9\t5\n"}, "ref_ent_ids: expected the lines of .*ref_pairs"),
     ({"ref_ent_ids.gz": "9\t5\n"}, "ref_ent_ids.gz: expected the lines of .*ref_ent_ids;"),
-    ({"triples_1.gz": ""}, "triples_1.gz: expected the lines of"),
     ({"rel_ids_1": "30\ta\n2\tb\n", "rel_ids_1.gz": "2\tb\n30\ta\n"}, "rel_ids_1.gz: expected the"),
 ]
 
@@ -128,12 +124,10 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
     ({"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"}, "got 'Austria' in .* of line 3"),
     ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in column . of line 2"),
-    ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
     ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
     ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
     ({"ent_links": "Vienna\tWien\nLinz\tLinz\n"}, "got 'Vienna' and 'Wien', which only the other"),
     ({"721_5fold/1/test_links": "Graz\tGraz\nStyria\tSteiermark\n"}, "test_links: .* 'Styria'"),
-    ({"ent_links.gz": "Wien\tVienna\n"}, "ent_links.gz: expected the lines of .*ent_links;"),
 ]
 OF_BOTH = [(DBP15K, read_dbp15k, *row) for row in DAMAGE]
 OF_BOTH += [(OPENEA, partial(read_openea, fold=1), *row) for row in OPENEA_DAMAGE]

@@ -36,49 +36,39 @@ def counted(rows: Any, end: str = "\r\n") -> str:
     return f"{len(rows)}{end}" + lines(rows, "\t" if len(rows[0]) == 2 else " ", end)
 
 
-def numbered(names: list[str]) -> list[tuple[Any, ...]]:
-    return list(enumerate(names))
+def behind(names: list[str]) -> list[tuple[str, int]]:
+    """Return labels with their ids behind them, the last one first."""
+    return [(name, i) for i, name in reversed(list(enumerate(names)))]
+
+
+def quoted(names: list[str]) -> str:
+    return lines([(i, f'"{name}"') for i, name in enumerate(names)], ",")
 
 
 # By toolkit: the names of the files of entities, relations, test and train; how they write labels,
 # and triples; and what is said of them.
+OPENKE = "entity2id.txt relation2id.txt test2id.txt train2id.txt"
+FREEBASE = "entity2id.txt relation2id.txt test.txt train.txt"
+PYKEEN = "entity_to_id.tsv.gz relation_to_id.tsv.gz test.tsv.gz numeric_triples.tsv.gz"
+MOVED = {"columns": {"head": 0, "tail": 1, "relation": 2}}
+ROLES = ("head", "relation", "tail")
 TOOLKITS: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
-    "LibKGE": (
-        "entity_ids.del relation_ids.del test.del train.del",
-        lambda names: lines(numbered(names)),
-        lines,
-        {},
-    ),
-    "OpenKE": (
-        "entity2id.txt relation2id.txt test2id.txt train2id.txt",
-        lambda names: counted([(name, i) for i, name in reversed(numbered(names))]),
-        lambda rows: counted(moved(rows)),
-        {},
-    ),
-    "DGL-KE, udd_hrt with commas": (
-        "entities.csv relations.csv test.csv train.csv",
-        lambda names: lines((i, f'"{name}"') for i, name in numbered(names)).replace("\t", ","),
-        lambda rows: lines(rows, ","),
-        {},
-    ),
+    "LibKGE": ("e.del r.del test.del train.del", lambda names: lines(enumerate(names)), lines, {}),
+    "OpenKE": (OPENKE, lambda names: counted(behind(names)), lambda rows: counted(moved(rows)), {}),
+    "DGL-KE": ("e.csv r.csv test.csv train.csv", quoted, lambda rows: lines(rows, ","), {}),
     "DGL-KE, Freebase": (
-        "entity2id.txt relation2id.txt test.txt train.txt",
-        lambda names: counted([(name, i) for i, name in numbered(names)], "\n"),
+        FREEBASE,
+        lambda names: counted(behind(names)[::-1], "\n"),
         lambda rows: lines(moved(rows)),
-        {"columns": {"head": 0, "tail": 1, "relation": 2}},
+        MOVED,
     ),
     "PyKEEN": (
-        "entity_to_id.tsv.gz relation_to_id.tsv.gz test.tsv.gz numeric_triples.tsv.gz",
-        lambda names: lines([("id", "label"), *numbered(names)]),
-        lambda rows: lines([("head", "relation", "tail"), *rows]),
+        PYKEEN,
+        lambda names: lines([("id", "label"), *enumerate(names)]),
+        lambda rows: lines([ROLES, *rows]),
         {"header": True},
     ),
-    "a line for each label": (
-        "ent_labels.tsv rel_labels.tsv test.tsv train.tsv",
-        lambda names: lines((name,) for name in names),
-        lines,
-        {},
-    ),
+    "a line for each label": ("e.tsv r.tsv test.tsv train.tsv", "\n".join, lines, {}),
 }
 
 
@@ -166,7 +156,8 @@ def predictions(side: str) -> list[tuple[Any, ...]]:
 
 
 def named(rows: Any) -> list[tuple[Any, ...]]:
-    return [(NAMES[h], RELATIONS[r], NAMES[t], score) for h, r, t, score in rows]
+    names = by_name(row[:3] for row in rows)
+    return [(*labels, row[3]) for labels, row in zip(names, rows, strict=True)]
 
 
 def task_of_ids(tmp_path: Path) -> Task:
@@ -191,13 +182,12 @@ def test_predictions_of_dgl_ke(tmp_path: Path, ids: bool) -> None:
 def test_predictions_of_pykeen(tmp_path: Path, ending: str) -> None:
     """The frame of `predict_all(...).process(factory=...)` has ids and labels of each role."""
     pd = pytest.importorskip("pandas")
-    roles = ["head", "relation", "tail"]
     frames = {}
     for side in ("tail", "head"):
-        ids = pd.DataFrame(predictions(side), columns=[*(f"{role}_id" for role in roles), "score"])
-        labels = pd.DataFrame(named(predictions(side)), columns=[*roles, "score"])[roles]
+        ids = pd.DataFrame(predictions(side), columns=[*(f"{role}_id" for role in ROLES), "score"])
+        labels = pd.DataFrame(named(predictions(side)), columns=[*ROLES, "score"])[[*ROLES]]
         frames[side] = ids.join(labels.add_suffix("_label"))
-    columns = {role: f"{role}_{ending}" for role in roles} | {"score": "score"}
+    columns = {role: f"{role}_{ending}" for role in ROLES} | {"score": "score"}
     report = task_of_ids(tmp_path).evaluate_lists(**frames, columns=columns)
     assert report.ranks.optimistic.tolist() == ranks_of(BY_NAME).optimistic.tolist()
 

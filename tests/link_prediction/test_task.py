@@ -164,21 +164,20 @@ def test_names() -> None:
     assert lists_of(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
 
 
-KNOWN_FORMS = {
-    "mapping": ({"train": TRAIN}, ["train"]),
-    "one split": (TRAIN, ["known_0"]),
-    "an empty split": ({"train": TRAIN, "valid": []}, ["train", "valid"]),
-    "a frame": (pd.DataFrame(TRAIN, columns=["h", "r", "t"]), ["known_0"]),
-    "columns": (tuple(map(list, zip(*TRAIN, strict=True))), ["known_0"]),
-    "none": ([], []),
-}
-
-
-@pytest.mark.parametrize(("known", "names"), KNOWN_FORMS.values(), ids=KNOWN_FORMS)
+@pytest.mark.parametrize(
+    ("known", "names"),
+    [
+        (TRAIN, ["known_0"]),
+        ({"train": TRAIN, "valid": []}, ["train", "valid"]),
+        (pd.DataFrame(TRAIN, columns=["h", "r", "t"]), ["known_0"]),
+        (tuple(map(list, zip(*TRAIN, strict=True))), ["known_0"]),
+        ([], []),
+    ],
+)
 def test_known_forms(known: Any, names: list[str]) -> None:
     task = Task(TEST, known, split="final")
-    sizes = task.audit[0].message.partition("known: ")[2]
-    assert [size.rpartition(" ")[0] or "none" for size in sizes.split(", ")] == (names or ["none"])
+    sizes = [f"{name} {4 if name != 'valid' else 0}" for name in names]
+    assert task.audit[0].message.endswith(f"known: {', '.join(sizes) or 'none'}")
     assert task.protocol.filter == (*names, "final")
     assert task.protocol.split == "final"
 
@@ -218,38 +217,33 @@ def test_audit_in_words() -> None:
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]
 
 
-@pytest.mark.parametrize(
-    ("known", "options", "expected"),
-    [
-        (
-            {"train": [*FAR[:4], FAR[2]]},
-            {"leaks": "drop"},
-            {
-                "duplicates": "1 (0 0 1), kept",
-                "leaks": "in train 4 (0 0 1, 5 0 5, 6 0 6, ...), dropped",
-                "unseen in train": "2 (7 0 7, 8 0 8), kept",
-            },
-        ),
-        (
-            {"a": [(0, 2, 1)], "b": [(5, 0, 1)]},
-            {"duplicates": "drop"},
-            {
-                "duplicates": "1 (0 0 1), dropped",
-                "leaks": "none",
-                "found": "6 entities, 2 relations, 5 heads, 5 tails",
-                "unseen": "3 (6 0 6, 7 0 7, 8 0 8), kept",
-                "unseen entities": "3 (6, 7, 8)",
-                "unseen relations": "none",
-            },
-        ),
-        ({"train": FAR}, {"duplicates": "drop"}, {"unseen in train": "none"}),
-    ],
-)
-def test_findings_show_three_examples(
-    known: Any, options: dict[str, str], expected: dict[str, str]
-) -> None:
-    messages = {finding.name: finding.message for finding in Task(FAR, known, **options).audit}
-    assert {name: messages[name] for name in expected} == expected
+SHOWN: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {"known": {"train": [*FAR[:4], FAR[2]]}, "leaks": "drop"},
+        [
+            "duplicates: 1 (0 0 1), kept",
+            "leaks: in train 4 (0 0 1, 5 0 5, 6 0 6, ...), dropped",
+            "unseen in train: 2 (7 0 7, 8 0 8), kept",
+        ],
+    ),
+    (
+        {"known": {"a": [(0, 2, 1)], "b": [(5, 0, 1)]}, "duplicates": "drop"},
+        [
+            "duplicates: 1 (0 0 1), dropped",
+            "leaks: none",
+            "found: 6 entities, 2 relations, 5 heads, 5 tails",
+            "unseen: 3 (6 0 6, 7 0 7, 8 0 8), kept",
+            "unseen entities: 3 (6, 7, 8)",
+            "unseen relations: none",
+        ],
+    ),
+    ({"known": {"train": FAR}, "duplicates": "drop"}, ["unseen in train: none"]),
+]
+
+
+@pytest.mark.parametrize(("options", "lines"), SHOWN)
+def test_findings_show_three_examples(options: dict[str, Any], lines: list[str]) -> None:
+    assert set(lines) <= set(map(str, Task(FAR, **options).audit))
 
 
 def test_the_audit_shows_columns_in_another_order_and_nobody_is_warned() -> None:

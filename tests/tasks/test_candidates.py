@@ -50,31 +50,31 @@ def test_samples_are_uniform(negatives: int, typed: bool) -> None:
 
 def test_seeds_differ_and_sides_too() -> None:
     rows = np.array([[i, 0, 99 - i] for i in range(30)])
-    options: dict[str, Any] = {"entities": 100, "relations": 1}
-    first = Task(rows, candidates=Sampled(20, seed=0), **options)
-    other = Task(rows, candidates=Sampled(20, seed=1), **options)
-    assert lists_of(first.tail.candidates) != lists_of(other.tail.candidates)
-    assert lists_of(first.tail.candidates) != lists_of(first.head.candidates)
-    assert lists_of(first.tail.candidates)[0] != lists_of(first.tail.candidates)[1]
-    assert first.tail.candidates[1].dtype == np.int32
+    one, other = (Task(rows, candidates=Sampled(20, seed=i), entities=100) for i in (0, 1))
+    lists = lists_of(one.tail.candidates)
+    assert lists[0] != lists[1]
+    assert lists != lists_of(one.head.candidates)
+    assert lists != lists_of(other.tail.candidates)
+    assert one.tail.candidates[1].dtype == np.int32
 
 
-def test_samples_are_named() -> None:
-    known = {
-        "train": [(i, 0, i) for i in range(4, 9)],
-        "inference": [(0, 0, 1), (2, 0, 3), (4, 0, 5)],
-    }
-    for sampled, name in (
+@pytest.mark.parametrize(
+    ("sampled", "name"),
+    [
         (Sampled(3, seed=5), "uniform-3 seed 5"),
         (Sampled(3, typed=True), "typed-3 seed 0"),
         (Sampled(3, among="inference"), "uniform-3 of inference seed 0"),
-    ):
-        task = Task([(0, 0, 1)], known, entities=9, candidates=sampled)
-        assert (task.protocol.candidates, task.protocol.sampled) == (name, True)
-        alone = Task([(0, 0, 1)], known, entities=9, candidates=sampled, sides=["tail"])
-        assert lists_of(alone.tail.candidates) == lists_of(
-            task.tail.candidates
-        )  # for one side, or both
+    ],
+)
+def test_samples_are_named_and_those_of_one_side_are_its_own(sampled: Sampled, name: str) -> None:
+    inference = [(0, 0, 1), (2, 0, 3), (4, 0, 5)]
+    known = {"train": [(i, 0, i) for i in range(4, 9)], "inference": inference}
+    task, alone = (
+        Task([(0, 0, 1)], known, entities=9, candidates=sampled, sides=sides)
+        for sides in (["head", "tail"], ["tail"])
+    )
+    assert (task.protocol.candidates, task.protocol.sampled) == (name, True)
+    assert lists_of(alone.tail.candidates) == lists_of(task.tail.candidates)
 
 
 def test_train() -> None:

@@ -136,57 +136,47 @@ def test_a_part_takes_lists_of_other_parts() -> None:
     assert not report.audit("unused lists")
 
 
-def lists_of_tails(lists: Any, **options: Any) -> Any:
+def tails(lists: Any, **options: Any) -> Any:
     return named().evaluate_lists(lists, **options)
 
 
-def rows_of(queries: Any, height: int = 2) -> Any:
-    return two().evaluate_scores(np.eye(2)[:height], row_queries=queries)
+def pairs(right: Any, left: Any) -> Any:
+    return alignment().evaluate_lists(right, left)
+
+
+def rows_of(queries: Any, height: int = 2, task: Task | None = None) -> Any:
+    return (task or two()).evaluate_scores(np.eye(2)[:height], row_queries={"tail": queries})
 
 
 BOTH = {("a", "r"): ["b"], ("b", "r"): ["a"]}
 KEYED = {"row_queries": {"tail": list(BOTH)}}
-WHOLE = {"x": ["b"], "y": ["a"]}
+OTHERS = {"x": ["b"], "y": ["a"]}
+FORMS = r"tail: expected \{\(head, relation\): \{tail: score\}\}, or "
+POSITIONS = PERMUTED.tail.queries
 T = TypeError
 V = ValueError
 REFUSED: list[tuple[type[Exception], str, Any]] = [
-    (
-        T,
-        r"tail: expected \{\(head, relation\): \{tail: score\}\}, or ",
-        lambda: lists_of_tails([["b"]]),
-    ),
-    (T, "tail: ", lambda: lists_of_tails({"a": ["b"]})),
-    (T, "tail: ", lambda: lists_of_tails({("a", "r", "b"): ["b"]})),
-    (
-        V,
-        r"tail: .*the list of \('a', 'r'\) has 'b' twice",
-        lambda: lists_of_tails({("a", "r"): ["b", "b"]}),
-    ),
-    (V, "tail: no query in common", lambda: lists_of_tails({("c", "r"): ["b"]})),
-    (V, "tail: .*'d'", lambda: lists_of_tails(BOTH | {("a", "r"): ["d"]})),
-    (V, "tail: ", lambda: lists_of_tails(pd.DataFrame({"head": ["a"], "tail": ["b"]}))),
-    (T, "row_queries: ", lambda: lists_of_tails(BOTH, **KEYED)),
-    (
-        T,
-        r"left_to_right: expected \{left: \{right: score\}\}, or ",
-        lambda: alignment().evaluate_lists([["x"]], WHOLE),
-    ),
-    (T, "right_to_left: ", lambda: alignment().evaluate_lists({"a": ["y"], "b": ["x"]}, None)),
-    (V, "left_to_right: no query in common", lambda: alignment().evaluate_lists(WHOLE, WHOLE)),
-    (V, "left_to_right: ", lambda: alignment().evaluate_lists(tr.TopK([[1]], None), WHOLE)),
-    (V, "row_queries: tail: ", lambda: rows_of({"tail": FIRST[:1]}, 1)),
-    (V, "row_queries: tail: ", lambda: rows_of({"tail": [*FIRST, (0, 0)]})),
-    (T, "row_queries: tail: ", lambda: rows_of({"tail": [[0, 0], [1, 0]]})),
-    (V, "row_queries: tail: ", lambda: rows_of({"tail": [(0, 0, 1)] * 2})),
-    (T, "row_queries: tail: ", lambda: rows_of({"tail": [("a", 0), ("b", 0)]})),
-    (T, "row_queries: ", lambda: rows_of({"head": FIRST})),
-    (T, "row_queries: ", lambda: rows_of(FIRST)),
-    (V, "tail: ", lambda: rows_of({"tail": [*FIRST, (7, 0)]})),
-    (
-        V,
-        "row_queries: tail: .*these are positions",
-        lambda: PERMUTED.evaluate_scores(np.eye(2), row_queries={"tail": PERMUTED.tail.queries}),
-    ),
+    (T, FORMS, lambda: tails([["b"]])),
+    (T, "tail: ", lambda: tails({"a": ["b"]})),
+    (T, "tail: ", lambda: tails({("a", "r", "b"): ["b"]})),
+    (V, r"tail: .*the list of \('a', 'r'\) has 'b' twice", lambda: tails({("a", "r"): ["b", "b"]})),
+    (V, "tail: no query in common", lambda: tails({("c", "r"): ["b"]})),
+    (V, "tail: .*'d'", lambda: tails(BOTH | {("a", "r"): ["d"]})),
+    (V, "tail: ", lambda: tails(pd.DataFrame({"head": ["a"], "tail": ["b"]}))),
+    (T, "row_queries: ", lambda: tails(BOTH, **KEYED)),
+    (T, r"left_to_right: expected \{left: \{right: score\}\}", lambda: pairs([["x"]], OTHERS)),
+    (T, "right_to_left: ", lambda: pairs({"a": ["y"], "b": ["x"]}, None)),
+    (V, "left_to_right: no query in common", lambda: pairs(OTHERS, OTHERS)),
+    (V, "left_to_right: ", lambda: pairs(tr.TopK([[1]], None), OTHERS)),
+    (V, "row_queries: tail: ", lambda: rows_of(FIRST[:1], 1)),
+    (V, "row_queries: tail: ", lambda: rows_of([*FIRST, (0, 0)])),
+    (T, "row_queries: tail: ", lambda: rows_of([[0, 0], [1, 0]])),
+    (V, "row_queries: tail: ", lambda: rows_of([(0, 0, 1)] * 2)),
+    (T, "row_queries: tail: ", lambda: rows_of([("a", 0), ("b", 0)])),
+    (V, "row_queries: tail: .*these are positions", lambda: rows_of(POSITIONS, task=PERMUTED)),
+    (V, "tail: ", lambda: rows_of([*FIRST, (7, 0)])),
+    (T, "row_queries: ", lambda: two().evaluate_scores(np.eye(2), row_queries={"head": FIRST})),
+    (T, "row_queries: ", lambda: two().evaluate_scores(np.eye(2), row_queries=FIRST)),
 ]
 
 
@@ -198,8 +188,8 @@ def test_what_does_not_say_whose_it_is_is_refused(
 
 
 def test_keys_are_labels_where_ints_are() -> None:
-    of_labels = {"tail": [(0, 0), (1, 0)]}
-    assert PERMUTED.evaluate_scores([[9, 1], [1, 9]], row_queries=of_labels)["mrr"] == 1
+    assert rows_of([(1, 0), (0, 0)], task=PERMUTED)["mrr"] == 0.5
+    assert rows_of([(0, 0), (1, 0)], task=PERMUTED)["mrr"] == 1
 
 
 INF = np.inf
@@ -207,13 +197,13 @@ ANSWERS = [(0, 0, 1), (0, 0, 2)]
 
 
 @pytest.mark.parametrize("mask", [-INF, -1e9, np.nan])
-@pytest.mark.parametrize("as_store", [np.array, tr.open_scores])
-def test_known_answers_may_be_masked_in_each_row(mask: float, as_store: Any) -> None:
+def test_known_answers_may_be_masked_in_each_row(mask: float) -> None:
     task = Task(ANSWERS, {}, entities=3, sides=["tail"])
+    scores = np.array([[0, 2, mask], [0, mask, 2]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        scores = as_store(np.array([[0, 2, mask], [0, mask, 2]]))
-        assert task.evaluate_scores(scores)["mrr"] == 1
+        for table in (scores, tr.open_scores(scores)):
+            assert task.evaluate_scores(table)["mrr"] == 1
 
 
 @pytest.mark.parametrize("candidates", [None, [0, 1, 2, 3], {0: [0, 1, 2, 3]}])
