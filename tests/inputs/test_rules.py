@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from truerank import alignment
 from truerank.inputs import rules
 from truerank.link_prediction import Task as LinkTask
@@ -53,15 +53,12 @@ def test_the_options_are_those_of_the_rules() -> None:
     assert rules.read_rules({"order": "descending"}).is_order_named
 
 
-V = tr.InputValueError
-T = tr.InputTypeError
-BAD: list[tuple[type[Exception], str, Any]] = []
+BAD: list[tuple[type[Exception], str, Any]] = [(TypeError, "audit", np.zeros(2))]
 for name in ("order", "nan"):
-    BAD += [(V, name, word) for word in ("", "Omit ")]
-    BAD += [(T, name, value) for value in (None, 1, True, np.nan)]
-BAD += [(V, "threads", value) for value in (0, -1, -(2**40))]
-BAD += [(T, "threads", value) for value in (1.5, 1.0, True, False, "2", [2], np.float32(2))]
-BAD.append((T, "audit", np.zeros(2)))
+    BAD += [(ValueError, name, word) for word in ("", "Omit ")]
+    BAD += [(TypeError, name, value) for value in (None, 1, True, np.nan)]
+BAD += [(ValueError, "threads", value) for value in (0, -1, -(2**40))]
+BAD += [(TypeError, "threads", value) for value in (1.5, 1.0, True, False, "2", [2], np.float32(2))]
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), BAD)
@@ -69,25 +66,16 @@ def test_options_are_checked(kind: type[Exception], name: str, value: Any) -> No
     task = LinkTask([(0, 0, 1)], entities=2)
     options = {name: value}
     for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
-        refusal(kind, f"^{name}: ", call)
+        refused(kind, name, call)
 
 
-MEANT: list[tuple[str, Any, list[Any], dict[str, Any]]] = [
-    ("did you mean audit", tr.rank, [[[0.1, 0.2]], [0]], {"adit": True}),
-    ("did you mean filter", tr.rank, [[[0.1, 0.2]], [0]], {"filters": None}),
-    ("got 'qqq'$", tr.rank, [[[0.1, 0.2]], [0]], {"order": "qqq"}),
-    (
-        "known are left, right, similarity",
-        alignment.Task([(0, 0)], left=1, right=1).evaluate_embeddings,
-        [[[1.0]], [[1.0]]],
-        {"rows": 1},
-    ),
-    ("order: unexpected keyw", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"order": "ascending"}),
-]
-
-
-@pytest.mark.parametrize(("words", "call", "arguments", "options"), MEANT)
-def test_the_option_that_was_meant_is_named(
-    words: str, call: Any, arguments: list[Any], options: dict[str, Any]
-) -> None:
-    refusal(tr.InputError, words, call, *arguments, **options)
+def test_the_option_that_was_meant_is_named() -> None:
+    task = alignment.Task([(0, 0)], left=1, right=1)
+    one = [[1.0]]
+    for words, call, options in (
+        ("did you mean audit", lambda **x: tr.rank(one, [0], **x), {"adit": True}),
+        ("did you mean filter", lambda **x: tr.rank(one, [0], **x), {"filters": None}),
+        ("known are left, right", lambda **x: task.evaluate_embeddings(one, one, **x), {"rows": 1}),
+        ("order: unexp", lambda **x: tr.rank_embeddings(one, one, [0], **x), {"order": "asc"}),
+    ):
+        refusal(tr.InputError, words, call, **options)

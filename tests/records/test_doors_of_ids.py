@@ -96,16 +96,12 @@ def first(order: Any) -> Any:
     return 0
 
 
-def same(places: list[int]) -> Any:
-    return places
-
-
 def distinct(places: list[int]) -> Any:
     return sorted(set(places))
 
 
 def with_first(places: list[int]) -> Any:
-    return sorted({0}.union(places))
+    return distinct([0, *places])
 
 
 def candidates(places: list[int]) -> Any:
@@ -135,11 +131,6 @@ def task_of(order: Any, known: Any = None, **options: Any) -> Task:
     return Task(test, known, entities=order, relations=["r"], sides=["tail"], **options)
 
 
-def relation_task(order: Any, **options: Any) -> Task:
-    test = [("a", first(order), "a")]
-    return Task(test, {}, entities=["a"], relations=order, sides=["relation"], **options)
-
-
 def pairs_of(order: Any, known: Any = None, **options: Any) -> alignment.Task:
     test = [(first(order), first(order))]
     return alignment.Task(test, known={"seed": known or []}, left=order, right=order, **options)
@@ -163,18 +154,9 @@ def known_answers(side: Any) -> Any:
     return side.filter[1].tolist()
 
 
-def candidates_by_side(order: Any, side: str, ids: Any) -> Any:
-    sides = {"left_to_right": [first(order)], "right_to_left": [first(order)], side: ids}
-    return pairs_of(order, candidates=sides).sides[side].candidates.tolist()
-
-
 def once(places: list[int]) -> Any:
     """Expect each in the order in which it comes first."""
     return list(dict.fromkeys(places))
-
-
-def heads(order: Any, x: Any) -> Any:
-    return [(e, "r", first(order)) for e in x]
 
 
 def tails(order: Any, x: Any) -> Any:
@@ -185,25 +167,14 @@ def lists_of_tails(order: Any, x: Any) -> Any:
     return task_of(order, []).evaluate_lists({(first(order), "r"): list(x)})
 
 
-def lists_of_relations(order: Any, x: Any) -> Any:
-    return relation_task(order).evaluate_lists(relation={("a", "a"): list(x)})
-
-
 PYTHON_DOORS: dict[str, Door] = {
-    "facts: heads": Door(lambda o, x: facts_in(heads(o, x), 0, entities=o), same),
-    "facts: relations": Door(
-        lambda o, x: facts_in([("a", e, "a") for e in x], 1, relations=o), same
-    ),
+    "facts": Door(lambda o, x: facts_in(tails(o, x), 2, entities=o), list),
     "test": Door(lambda o, x: ranked(tails(o, x), 2, o), once),
     "known facts": Door(
         lambda o, x: known_answers(task_of(o, tails(o, x), leaks="keep").tail), with_first
     ),
     "candidates": Door(lambda o, x: task_of(o, candidates=x).tail.candidates.tolist(), candidates),
-    "candidates: relations": Door(
-        lambda o, x: relation_task(o, candidates=x).relation.candidates.tolist(), candidates
-    ),
     "lists": Door(lambda o, x: counted(lists_of_tails(o, x).ranks), listed),
-    "lists of relations": Door(lambda o, x: counted(lists_of_relations(o, x).ranks), listed),
     "aligned pairs: left": Door(lambda o, x: paired([(e, first(o)) for e in x], 0, o), once),
     "known pairs": Door(
         lambda o, x: known_answers(
@@ -211,19 +182,15 @@ PYTHON_DOORS: dict[str, Door] = {
         ),
         with_first,
     ),
-    "candidates: left": Door(lambda o, x: candidates_by_side(o, "right_to_left", x), candidates),
-    "candidates: right": Door(lambda o, x: candidates_by_side(o, "left_to_right", x), candidates),
 }
 
 VECTORS = np.eye(3)
 
 
-def taking_part(side: int, ids: Any) -> list[int]:
-    """Return the entities of one side that have a mean."""
-    candidates: list[Any] = [None, None]
-    candidates[side] = ids
-    means = alignment.csls_means(VECTORS, VECTORS, 1, candidates=candidates)
-    return np.flatnonzero(~np.isnan(means[side])).tolist()
+def taking_part(ids: Any) -> list[int]:
+    """Return the entities of the right that have a mean."""
+    means = alignment.csls_means(VECTORS, VECTORS, 1, candidates=(None, ids))
+    return np.flatnonzero(~np.isnan(means[1])).tolist()
 
 
 def not_empty(places: list[int]) -> Any:
@@ -233,10 +200,7 @@ def not_empty(places: list[int]) -> Any:
 
 
 # functions of vectors, whose vocabulary is how many there are
-COUNT_DOORS: dict[str, Door] = {
-    "means: left candidates": Door(lambda _, x: taking_part(0, x), not_empty),
-    "means: right candidates": Door(lambda _, x: taking_part(1, x), not_empty),
-}
+COUNT_DOORS = {"means of candidates": Door(lambda _, x: taking_part(x), not_empty)}
 
 
 def in_file(folder: Path, text: str) -> Path:
@@ -245,12 +209,8 @@ def in_file(folder: Path, text: str) -> Path:
     return path
 
 
-def lines(fields: list[str], form: str, first_field: str) -> str:
-    return "".join(form.format(field, first_field) + "\n" for field in fields)
-
-
 TEXT_DOORS: dict[str, tuple[str, Door]] = {
-    "text: relations": ("a\t{0}\ta", Door(lambda o, x: facts_in(x, 1, relations=o), same)),
+    "text: relations": ("a\t{0}\ta", Door(lambda o, x: facts_in(x, 1, relations=o), list)),
     "text: test": ("{0}\tr\t{0}", Door(lambda o, x: ranked(x, 0, o), once)),
     "text: known facts": (
         "{1}\tr\t{0}",
@@ -345,7 +305,8 @@ def test_fields_of_text(
 ) -> None:
     order = VOCABULARIES[kind]
     form, (read, expect) = TEXT_DOORS[door]
-    path = in_file(tmp_path_factory.mktemp("text"), lines(fields, form, str(first(order))))
+    text = "".join(form.format(field, first(order)) + "\n" for field in fields)
+    path = in_file(tmp_path_factory.mktemp("text"), text)
     right = expected(lambda: places_in_text(order, fields), expect)
     assert outcome(lambda: read(order, path)) == right
 

@@ -95,9 +95,7 @@ def test_ranks_alone_are_an_order(tmp_path: Path, text: str, columns: Any) -> No
 
 BEAMS = [
     {"u": ["a", "b", "a", "c", "b"], "v": ["b", "b"]},
-    {"query": list("uuvuvuu"), "document": list("abbabcb")},
     pd.DataFrame({"rank": [3, 1, 2, 9, 8], "item": list("aabcb"), "user": list("uuuuu")}),
-    {"query": list("uvuvuu"), "document": list("abbbca"), "score": [9.0, 1, 8, 2, 7, 1]},
     "u 0 a 1 9 t\nu 0 b 1 8 t\nu 0 c 1 7 t\nu 0 b 1 9.5 t\n",
     "query document\nu a\nu b\nu a\nu c\n",
 ]
@@ -111,8 +109,6 @@ def test_generated_lists_count_each_name_where_it_stands_first(tmp_path: Path, b
         run = tr.read_run(beams, duplicates="first")
         assert list(run["u"]) == ["a", "b", "c"]
         assert run.source.endswith("left out: 1 repeated line)")
-    elif "query" in beams:
-        beams = pd.DataFrame(beams)
     task = tr.retrieval.Task({"u": ["c"]}, entities=list("abcde"))
     with pytest.raises(tr.InputValueError, match=r'twice.*; duplicates="first" counts each'):
         task.evaluate_lists(beams)

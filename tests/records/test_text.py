@@ -212,15 +212,16 @@ def test_csv_has_quotes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "line"),
     [
-        ('a,r,b\nb,r,"c\nd",r,e\n', "facts.csv: line 2: expected csv, whose quotes are closed"),
-        ('a,r,b\nb,r,"c"d\n', "facts.csv: line 2: expected csv"),
-        ("a,r,b\nb,r\n", "facts.csv: line 2: expected at least 3 columns .* with commas between"),
-        ("a,r,b\nb,r,\n", "facts.csv: line 2: expected .* and none empty, got 'b,r,'"),
-        ("a\tr\tb\n", "facts.csv: line 1: expected at least 3 columns"),
+        ('a,r,b\nb,r,"c\nd",r,e\n', 2),
+        ('a,r,b\nb,r,"c"d\n', 2),
+        ("a,r,b\nb,r\n", 2),
+        ("a,r,b\nb,r,\n", 2),
+        ("a\tr\tb\n", 1),
     ],
 )
-def test_csv_that_is_none(tmp_path: Path, text: str, words: str) -> None:
+def test_csv_that_is_none(tmp_path: Path, text: str, line: int) -> None:
     (tmp_path / "facts.csv").write_text(text)
+    words = f"facts.csv: line {line}: expected"
     refusal(ValueError, words, link_prediction.read_triples, tmp_path / "facts.csv")

@@ -22,9 +22,6 @@ from truerank.retrieval import Task
 RIGHT = {0: [1], 1: [2]}
 LISTS = {0: [3, 1, 4], 1: [2, 5, 6]}
 COMPLETE = {q: [*listed, *sorted(set(range(9)) - set(listed))] for q, listed in LISTS.items()}
-THREE = {0: [0], 1: [0, 1, 2], 2: [0]}
-SHOWN = {0: range(2), 1: range(4), 2: range(8)}
-ORDERS = {0: [1, 0], 1: [0, 3, 1, 2], 2: [1, 2, 0, 3, 4, 5, 6, 7]}
 WITHOUT_CANDIDATES = ("auc", "gauc", "optimum.auc", "chance.mrr", "index.map", "ratio.ndcg@10")
 WITHOUT_CANDIDATES += ("sampled_hits@10:99",)
 ALL_RIGHT = Task({0: [1, 2], 1: [2]}, entities=9, candidates={0: [1, 2], 1: [2, 5, 6]})
@@ -183,10 +180,11 @@ def test_impressions_are_those_of_plain_numpy(problem: Any) -> None:
 
 
 def test_hits_are_successes() -> None:
-    found = Task(THREE, entities=8, candidates=SHOWN).evaluate_lists(ORDERS)
+    found = Task({0: [0], 1: [0, 1, 2], 2: [0]}, entities=8).evaluate_lists(
+        {0: [1, 0], 1: [0, 3], 2: [1, 2, 0]}
+    )
     for k in (1, 2, 3):
         assert found[f"hits@{k}"] == found[f"success@{k}"]
-    assert found["index.hits@1"] == found["index.success@1"]
     assert str(found.interval("hits@1")).startswith("hits@1 0.333 ")
     assert found.table("hits@1").columns[-1].heading.startswith("Success@1")
 
@@ -218,30 +216,23 @@ def test_image_text_retrieval() -> None:
     captions = {image: list(range(5 * image, 5 * image + 5)) for image in range(40)}
     order = np.argsort(-scores, axis=1)
     firsts = np.array([np.flatnonzero(order[i] // 5 == i)[0] for i in range(40)])
+    medians = {"a": np.median(firsts[::2]) + 1, "b": np.median(firsts[1::2]) + 1}
     task = Task(captions, entities=200, groups=["a", "b"] * 20)
     found = task.evaluate_scores(scores)
     assert found["median"] == np.median(firsts) + 1
-    assert found["mr"] == pytest.approx(firsts.mean() + 1)
     assert found["hits@10"] == (firsts < 10).mean()
-    assert found.group_values("median") == {
-        "a": np.median(firsts[::2]) + 1,
-        "b": np.median(firsts[1::2]) + 1,
-    }
-    assert found["macro.median"] == np.mean(list(found.group_values("median").values()))
+    assert found.group_values("median") == medians
+    assert found["macro.median"] == np.mean(list(medians.values()))
     assert found["chance.mr"] == pytest.approx(201 / 6)
     assert found["index.mr"] == pytest.approx((201 / 6 - found["mr"]) / (201 / 6 - 1))
-    of_first = tr.Ranks(firsts, np.ones(40, int), 200)  # a task for each image
+    of_first = tr.report(tr.Ranks(firsts, np.ones(40, int), 200))  # a task for each image
     for key in ("mr", "median"):
-        ours, theirs = found.interval(key), tr.report(of_first).interval(key)
-        assert (ours.low, ours.high, ours.method) == (
-            pytest.approx(theirs.low),
-            pytest.approx(theirs.high),
-            theirs.method,
-        )
+        ours, theirs = found.interval(key), of_first.interval(key)
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
+        assert ours.method == theirs.method
     assert "MR \u2193  Median \u2193" in found.to_text(["mr", "median"])
-    other = task.evaluate_scores(rng.normal(size=(40, 200)))
-    pair = tr.compare(found, other, metric="mr")
-    assert pair.estimate == pytest.approx(found["mr"] - other["mr"])
+    pair = tr.compare(found, task.evaluate_scores(rng.normal(size=(40, 200))), metric="mr")
+    assert pair.estimate == pytest.approx(pair.value_a - pair.value_b)
     assert pair.wins + pair.ties + pair.losses == 40
 
 
