@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
-from support.outcomes import quietly
 from support.refusals import refusal, refused
 from truerank.records.lists import read_judgements, read_lists
 
@@ -77,35 +76,6 @@ TABLES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "pyarrow": of_library("pyarrow", "table"),
     "structured": structured,
 }
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_long_forms_of_runs_and_qrels(table: str) -> None:
-    """Columns are found by their names, in any order."""
-    names = ("query-id", "corpus-id", "score")
-    entries = columns_of(ENTRIES, names)
-    mixed = {name: entries[name] for name in reversed(names)}
-    lists = lists_of(TABLES[table](mixed))
-    assert {query: dict(listed) for query, listed in lists.items()} == RUN
-    qrels = qrels_of(TABLES[table](columns_of(JUDGED, names)))
-    rows = zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True)
-    assert list(rows) == JUDGED
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_columns_are_said_or_asked_for(table: str) -> None:
-    frame = TABLES[table](columns_of(ENTRIES, ["a", "b", "c"]))
-    said = {"query": "a", "document": "b"}
-    assert lists_of(frame, columns={**said, "score": "c"})["q1"] == RUN["q1"]
-    assert lists_of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"]["d7"]
-    in_order = lists_of(frame, columns=said)
-    assert list(in_order["q1"]) == ["d7", "d3"]
-    assert in_order.scores is None
-    judged = TABLES[table](columns_of(JUDGED, ["a", "b", "c"]))
-    of_grades = {**said, "relevance": "c"}
-    facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": of_grades}
-    task = quietly(tr.retrieval.Task, judged, **facts)
-    assert task.leaked == len(task.answers) == 2
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -171,13 +141,6 @@ def test_a_level_may_be_a_fraction() -> None:
         report = task.evaluate_lists(lists)
         assert report["mrr"] == pytest.approx(mrr)
         assert report["ndcg"] == pytest.approx(0.5366, abs=1e-4)
-
-
-@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.float32, np.bool_, object])
-def test_grades_of_any_dtype(kind: Any) -> None:
-    columns = ["q", "q"], ["a", "b"], np.array([1, 0], kind)
-    grades = qrels_of(columns).relevance
-    assert (grades.dtype, grades.tolist()) == (np.int64, [1, 0])
 
 
 # -- refusals --------------------------------------------------------------------------------------

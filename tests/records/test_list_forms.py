@@ -117,20 +117,6 @@ def test_generated_lists_count_each_name_where_it_stands_first(tmp_path: Path, b
     assert report.ranks.lengths.tolist() == [3]
 
 
-@pytest.mark.parametrize(
-    "text", ["q a 25\nq b 19\n", "q a 1\nq b 2\n", "q a 1 0.5\nq b 2 0.7\n", "q a 0.5\n"]
-)
-def test_three_and_four_columns_are_read_as_the_user_says(tmp_path: Path, text: str) -> None:
-    """As MS MARCO and ColBERT have them; whole numbers may be ranks or scores."""
-    path = written(tmp_path, text)
-    with pytest.raises(tr.InputValueError, match=r'columns={"query": 0, "document": ...}'):
-        tr.read_run(path)
-    for role, is_scored in (("rank", False), ("score", True)):
-        if is_scored or "0.5" not in text.split("\n")[0].split()[2]:
-            run = tr.read_run(path, columns={"query": 0, "document": 1, role: 2})
-            assert (run.scores is not None) == is_scored
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(1, 5)), min_size=2),
     st.sampled_from(["0", "Q0", "round", None]),
@@ -293,6 +279,8 @@ WRONG_RUNS = [
     ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
     ("q1 d7\n", "line 1: expected lines of TREC .*header.*columns=.*, got 'q1 d7'"),
+    ("q a 25\nq b 19\n", 'columns={"query": 0, "document": ...}'),
+    ("q a 1 0.5\nq b 2 0.7\n", 'columns={"query": 0, "document": ...}'),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
     ('{"q1": {"d7": 1}}', "line 1: this is JSON, which json.load reads: hand over the mapping"),
     ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),

@@ -92,25 +92,17 @@ def as_numbers(door: Door) -> dict[int, dict[int, float]]:
     return {q: {e: 9.0 - i for i, e in enumerate(es)} for q, es in door.by_query.items()}
 
 
-def as_top(door: Door) -> tr.TopK:
-    """Return positions, a row for each query."""
-    return tr.TopK(np.array([[2, 1], [0, -1]]), None)  # type: ignore[arg-type]
-
-
 def as_named_tuples(door: Door) -> Any:
-    """Return rows whose fields have names, the last one first."""
     row = namedtuple("row", door.names[::-1])  # type: ignore[misc]
     return [row(*fields[::-1]) for fields in door.rows]
 
 
 def as_records(door: Door) -> Any:
-    """Return an array of entries with names."""
     fields = [(name, np.int64) for name in door.names[::-1]]
     return np.array([row[::-1] for row in door.rows], dtype=fields)
 
 
 def as_sparse(door: Door) -> Any:
-    """Return a sparse matrix with an entry for each row."""
     sparse = pytest.importorskip("scipy.sparse")
     rows = [row[0] for row in door.rows]
     places = [row[-1] for row in door.rows]
@@ -118,7 +110,6 @@ def as_sparse(door: Door) -> Any:
 
 
 def as_file(door: Door) -> str:
-    """Return the path of a file of text."""
     rows = [list(map(str, row)) for row in door.rows]
     if door.row == QRELS:
         rows = [[query, "0", item, "1"] for query, item in rows]
@@ -155,7 +146,7 @@ FORMS: dict[str, dict[str, Callable[[Door], Any]]] = {
     "`{query: {": {"": as_numbers},
     "`{query: [": {"": lambda door: door.by_query},
     "a sparse matrix": {"": as_sparse},
-    "`TopK(ids, scores)`": {"": as_top},
+    "`TopK(ids, scores)`": {"": lambda door: tr.TopK(np.array([[2, 1], [0, -1]]), None)},
     "a list of lists": {"": lambda door: [list(row) for row in door.rows]},
     "a list of arrays": {"": lambda door: [np.array(row) for row in door.rows]},
     "named tuples": {"": as_named_tuples},
@@ -173,9 +164,8 @@ def page_table() -> dict[str, str]:
 CELLS = [(form, kind, door) for form, kinds in FORMS.items() for kind in kinds for door in DOORS]
 
 
-def test_the_page_has_these_doors_and_at_most_five_forms_for_each() -> None:
+def test_the_page_has_these_doors() -> None:
     assert list(page_table()) == [FACTS, QRELS, LISTS]
-    assert all(cell.count(";") < 5 for cell in page_table().values())
 
 
 @pytest.mark.parametrize(("form", "kind", "name"), CELLS)

@@ -46,12 +46,10 @@ TASKS: list[tuple[Call, type[Exception], str]] = [
     (make((np.array([0, 1]), np.array([1]))), ValueError, "qrels"),
     (make({0: [2]}, entities=2), ValueError, "qrels"),
     (make({0: [1, -1]}, entities=3), ValueError, "qrels"),
-    (make({1: [2]}, entities=["1", "2"]), TypeError, "qrels"),
     (make({1: [0]}, queries=1), ValueError, "qrels"),
     (make({"w": ["a"]}, queries=["u"]), ValueError, "qrels"),
     (make(U, known=AMONG["known"], leaks="raise"), ValueError, "qrels"),
     (make({"u": ["c"]}, **AMONG, leaks="drop"), ValueError, "qrels"),
-    (make(MATRIX, entities=2, queries=2), ValueError, "qrels"),
     (make(sparse.csr_array(MATRIX.T), entities=2), ValueError, "qrels"),
     # what they are among
     (make({0: [1]}, entities=None), TypeError, "entities"),
@@ -64,18 +62,15 @@ TASKS: list[tuple[Call, type[Exception], str]] = [
     (make(BD, candidates=Sampled(3, typed=True)), ValueError, "candidates"),
     (make(U, entities=3, candidates=["a"]), ValueError, "candidates"),
     (make(U, entities=3, candidates=Sampled(1)), ValueError, "candidates"),
-    (make(U, candidates={"u": ["a", "b"], "17": ["b"]}), ValueError, "candidates"),
     # known splits, and groups
     (make({0: [0]}, known=(np.array([-1]), np.array([0]))), ValueError, "known"),
     (make(U, known={0: [1]}), ValueError, "known"),
     (make(U, known={"u": [3]}, entities=9), TypeError, "known"),
-    (make(U, known={"u": ["b"], "t": {"u": ["c"]}}, entities=9), TypeError, "known"),
     (make(U, known=MATRIX[:1], entities=2, queries=["u"]), TypeError, "known"),
     (make(U, known={"self": {"u": ["b"]}}, exclude="self"), ValueError, "known"),
     (make(U, groups={}), ValueError, "groups"),
     (make({"u": ["a"], "v": ["b"]}, groups=["x", "y"]), ValueError, "groups"),
     # what is left out, and levels
-    (make({0: [1]}, exclude="self"), ValueError, "exclude"),
     (make({0: ["a"]}, exclude="self"), ValueError, "exclude"),
     (make({"z": ["b"]}, exclude="self"), ValueError, "exclude"),
     (make(U, exclude="others"), ValueError, "exclude"),
@@ -116,14 +111,11 @@ EVALUATIONS: list[tuple[Call, type[Exception], str]] = [
     (lists(NAMED, {"u": [7]}), TypeError, "ids"),
     (lists(NAMED, {"u": ["1", "2", "3"]}), ValueError, "entities"),
     (lists(INTS, {7: ["7"]}), TypeError, "ids"),
-    (lists(Task({"1": ["2"]}, entities=["1", "2"]), {1: ["2"]}), TypeError, "ids"),
     (lists(Task({"1": ["2"]}, entities=["1", "2"]), {"1": [2]}), TypeError, "ids"),
     (lists(SHOWN, {"u": [0, 2, 1]}), ValueError, "ids"),
     # whose a row is
     (partial(UV.evaluate_scores, [[1, 2]]), ValueError, "scores"),
     (partial(UV.evaluate_scores, np.zeros((5, 5))), ValueError, "scores"),
-    (rows(UNORDERED, None), ValueError, "scores"),
-    (rows(SHOWN, None), ValueError, "scores"),
     (rows(INTS, None, 3), ValueError, "scores"),
     (rows(Task({1: [2], 2: [1]}, entities=3), None, 3), ValueError, "scores"),
     (lists(UNORDERED, tr.TopK([[1], [2]], None)), ValueError, "ids"),
@@ -132,7 +124,6 @@ EVALUATIONS: list[tuple[Call, type[Exception], str]] = [
     (rows(UNORDERED, ["u", "u"]), ValueError, "row_queries"),
     (rows(INTS, [3, 3, 7], 3), ValueError, "row_queries"),
     (rows(UNORDERED, [0, 1]), TypeError, "row_queries"),
-    (rows(INTS, ["3", "7"], 3), TypeError, "row_queries"),
     (rows(INTS, {3: 0, 7: 1}, 3), TypeError, "row_queries"),
     (rows(INTS, {3, 7}, 3), TypeError, "row_queries"),
     (rows(INTS, iter([3, 7]), 3), TypeError, "row_queries"),
@@ -188,9 +179,7 @@ REPORTS: list[tuple[Call, type[Exception], str]] = [
     (keyed("rbp:inf"), KeyError, "'rbp:inf'"),
     (keyed("index.median"), KeyError, "'index.median'"),
     # comparisons
-    (partial(tr.compare, GROUPED, GROUPED, metric="median"), ValueError, "metric"),
     (partial(tr.compare, GROUPED, GROUPED, metric="successes@3"), KeyError, "'successes@3'"),
-    (partial(tr.compare, GRADED, report(THREE), metric="map"), ValueError, "b"),
     (partial(tr.compare, GRADED, report(THREE[:3], [1, 2, 1]), metric="map"), ValueError, "b"),
     (partial(tr.compare, GRADED, THREE), TypeError, "b"),
     (partial(tr.compare, THREE, GRADED), TypeError, "b"),
@@ -234,27 +223,28 @@ def test_refusals(call: Call, error: type[Exception], argument: str) -> None:
 
 # -- ways out --------------------------------------------------------------------------------------
 
-WAYS_OUT: list[tuple[Call, str]] = [
-    (make(U, known={"u": ["b"], "t": {"u": ["c"]}}), r'known=\{"train": \{query: \[items\]\}'),
-    (make({1: [2]}, entities=["1", "2"]), r"give str\(\.\.\.\) for labels, or entities=2 "),
-    (make(U, candidates={"u": ["a"], "17": []}), r"\(qrels with \{'17': \[\]\}, or queries=, have"),
-    (make(MATRIX, entities=2, queries=2), r"got 3 rows \(queries=3"),
-    (make({0: [1]}, exclude="self"), "queries= and entities= give them names"),
-    (
-        rows(UNORDERED, None),
-        r"\('u', 'v'\): give row_queries= .* or Task\(\.\.\., queries=\.\.\.\)",
-    ),
-    (rows(SHOWN, None), "give row_queries= the query of each row, as frame.index, or"),
-    (rows(INTS, ["3", "7"], 3), r"int\(\.\.\.\) makes"),
-    (lists(Task({"1": ["2"]}, entities=["1", "2"]), {1: ["2"]}), r"str\(\.\.\.\)"),
-    (partial(tr.compare, GRADED, report(THREE), metric="map"), "allow_unlike=True compares"),
-    (partial(tr.compare, GROUPED, GROUPED, metric="median"), "compare mrr, mr or hits@k"),
+KNOWN = {"u": ["b"], "t": {"u": ["c"]}}
+DIGITS = Task({"1": ["2"]}, entities=["1", "2"])
+STR = r"str\(\.\.\.\)"
+QUERIES = r"\('u', 'v'\): give row_queries= .* or Task\(\.\.\., queries=\.\.\.\)"
+WAYS_OUT: list[tuple[Call, type[Exception], str]] = [
+    (make(U, known=KNOWN), TypeError, r'^known: .*known=\{"train": \{query: \[items\]\}'),
+    (make({1: [2]}, entities=["1", "2"]), TypeError, f"^qrels: .*give {STR} for labels, or entit"),
+    (make(U, candidates={"u": ["a"], "17": []}), ValueError, r"^candidates: .*\(qrels with \{'17'"),
+    (make(MATRIX, entities=2, queries=2), ValueError, r"^qrels: .*got 3 rows \(queries=3"),
+    (make({0: [1]}, exclude="self"), ValueError, "^exclude: .*queries= and entities= give them na"),
+    (rows(UNORDERED, None), ValueError, f"^scores: .*{QUERIES}"),
+    (rows(SHOWN, None), ValueError, "^scores: .*give row_queries= the query of each row, as frame"),
+    (rows(INTS, ["3", "7"], 3), TypeError, r"^row_queries: .*int\(\.\.\.\) makes"),
+    (lists(DIGITS, {1: ["2"]}), TypeError, f"^ids: .*{STR}"),
+    (partial(tr.compare, GRADED, report(THREE), metric="map"), ValueError, "^b: .*allow_unlike=Tr"),
+    (partial(tr.compare, GROUPED, GROUPED, metric="median"), ValueError, "^metric: .*mr or hits@k"),
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), WAYS_OUT)
-def test_messages_name_the_ways_out(call: Call, words: str) -> None:
-    refusal((ValueError, TypeError), words, call)
+@pytest.mark.parametrize(("call", "error", "words"), WAYS_OUT)
+def test_messages_name_the_ways_out(call: Call, error: type[Exception], words: str) -> None:
+    refusal(error, words, call)
 
 
 @pytest.mark.parametrize(

@@ -153,17 +153,3 @@ def test_relevance_levels_of_trec_eval(
     for key, name in names.items():
         values = [each[name.replace(".", "_")] for each in theirs.values()]
         assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key
-
-
-def test_parts_of_a_task_join_with_their_level() -> None:
-    rng = np.random.default_rng(1)
-    qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1, "d3": 0} for i in range(9)}
-    run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
-    task = Task(qrels, entities=DOCUMENTS, relevance_level=2)
-    whole = task.evaluate_lists(run, order="descending")
-    parts = [task[i::3].evaluate_lists(run, order="descending") for i in range(3)]
-    joined = tr.concatenate([part.ranks for part in parts])
-    assert joined == whole.ranks
-    for key in ("map", "ndcg"):
-        assert report(joined)[key] == whole[key]
-    assert np.isnan(parts[0]["map"])  # whose queries have gains of 1 alone

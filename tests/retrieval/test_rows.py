@@ -89,15 +89,15 @@ def test_names_of_queries_and_documents_go_with_a_matrix_of_all() -> None:
 def test_int_keys_are_labels_and_take_memory_by_their_number() -> None:
     large = 10**8
     tracemalloc.start()
-    known = {large: [0], 4: [1], large + 7: [2]}
-    task = Task({large: [1], large + 1: [2]}, entities=WIDE, known={"train": known})
-    lists = {large: [2, 0, 1], large + 1: [2, 1], 5: [0]}
-    report = task.evaluate_lists(lists)
+    known = {"train": {large: [0], 4: [1], large + 7: [2]}}
+    qrels = {large: [1], large + 1: [2]}
+    task = Task(qrels, entities=WIDE, known=known)
+    report = task.evaluate_lists({large: [2, 0, 1], large + 1: [2, 1], 5: [0]})
     asked = []
 
     def model(queries: Any) -> Any:
         asked.extend(queries[:, 0].tolist())
-        return BOB_AND_ANN
+        return BOB_AND_ANN[: len(queries)]
 
     assert report["mrr"] == 0.75
     assert task.evaluate(model)["mrr"] == 1
@@ -106,10 +106,10 @@ def test_int_keys_are_labels_and_take_memory_by_their_number() -> None:
     assert asked == list(report.queries) == [large, large + 1]
     assert report.audit("unused lists")[0].count == 1
     candidates = {large: [0, 1], large + 1: [1, 2]}
-    among = Task({large: [1], large + 1: [2]}, entities=WIDE, candidates=candidates)
+    among = Task(qrels, entities=WIDE, candidates=candidates)
     assert among.evaluate(model).candidates.tolist() == [2, 2]
     themselves = Task({2: [1], 1: [0]}, entities=WIDE, exclude="self")
     assert themselves.answers.filter[1].tolist() == [1, 2]
-    shared = [Task({key: [1], key + 1: [2]}, entities=WIDE)[:1] for key in (-7, 2**62)]
-    ranks = [each.evaluate(lambda q: BOB_AND_ANN[: len(q)]).ranks for each in shared]
+    parts = [Task({key: [1], key + 1: [2]}, entities=WIDE)[:1] for key in (-7, 2**62)]
+    ranks = [part.evaluate(model).ranks for part in parts]
     assert tr.concatenate(ranks, repeats="refuse").queries.values.tolist() == [-7, 2**62]
