@@ -76,19 +76,6 @@ def test_further_columns_are_kept_in_their_order_where_there_may_be_such():
     assert in_order.places == {"head": 0, "relation": 1, "tail": 2, "3": 3, "4": 4}
 
 
-def test_the_user_may_say_which_columns_are_meant():
-    columns = check_columns({"head": "u", "relation": "r", "tail": 1}, FACTS)
-    names = ["u", "v", "r", "w"]
-    form = find_columns("x", names, 4, FACTS, columns)
-    assert form.places == {"head": 0, "relation": 2, "tail": 1}
-    assert form.left_out == ("w",)
-    form = find_columns("x", names, 4, FACTS, columns, has_further=True)
-    assert form.places == {"head": 0, "relation": 2, "tail": 1, "3": 3}
-    assert form.left_out == ()
-    numbers = check_columns({"left": 1, "right": 0}, PAIRS)
-    assert find_columns("x", None, 2, PAIRS, numbers).places == {"left": 1, "right": 0}
-
-
 @pytest.mark.parametrize(
     ("columns", "error"),
     [

@@ -93,15 +93,6 @@ def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
     assert len(tr.concatenate(both, repeats="keep")) == 6
 
 
-def test_gains_are_those_of_the_ranks() -> None:
-    task = Task({"u": {"a": 1, "b": 3}}, entities=9)
-    ranks = task.evaluate_lists({"u": {"a": 0.5, "b": 0.1}}).ranks
-    assert tr.report(ranks)["ndcg"] < 1
-    ungraded = Task({"u": ["a", "b"]}, entities=9).evaluate_lists({"u": {"a": 0.5, "b": 0.1}})
-    assert report(ungraded.ranks, [1, 3])["ndcg"] == tr.report(ranks)["ndcg"]
-    assert ungraded["ndcg"] == 1
-
-
 def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     """Gains are 1, and no query was left out, where ranks do not say otherwise."""
     run = {"u": {"a": 0.5, "b": 0.1}, "x": {"a": 1.0}}
