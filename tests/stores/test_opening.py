@@ -214,7 +214,6 @@ def test_ranks_in_files_are_refused(tmp_path: Path) -> None:
 
 
 TAKEN: dict[str, Any] = {
-    "few columns": np.argsort(POINTS[:, :9], axis=1),
     "another row": np.vstack([POINTS, np.zeros(12, int)]),
     "the first row": np.vstack([np.zeros(12, int), POINTS]),
     "repeats": np.vstack([POINTS, [0, 0, *range(1, 10), 11]]),
@@ -224,7 +223,6 @@ TAKEN: dict[str, Any] = {
     "no rows": POINTS[:0],
     "some columns": POINTS[:, :11],
     "shards of columns": open_scores([POINTS, POINTS], axis=1),
-    "float": POINTS / 1,
 }
 
 
