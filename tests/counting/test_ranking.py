@@ -123,6 +123,18 @@ def test_case_7_rows_without_columns_cost_no_memory() -> None:
         refusal(tr.InputValueError, r"targets: ", tr.rank, kept, 0)
 
 
+def test_protocol() -> None:
+    scores = np.array([[1.0, 2.0, 3.0]], np.float32)
+    plain = tr.rank(scores, [0]).protocol
+    assert (plain.filter, plain.candidates, plain.sampled) == ((), "all", False)
+    assert (plain.nan, plain.order, plain.dtype) == ("raise", "descending", "float32")
+    rules: dict[str, Any] = {"nan": "omit", "order": "ascending"}
+    other = tr.rank(scores, [0], filter=csr([[1]]), candidates=[0, 1], **rules).protocol
+    assert (other.filter, other.candidates) == (("unnamed",), "selection")
+    assert (other.nan, other.order) == ("omit", "ascending")
+    assert tr.rank(scores, [0], order="ascending").protocol.fingerprint == plain.fingerprint
+
+
 # --- any problem
 
 
