@@ -71,24 +71,21 @@ def through_pickles(store: Store, jobs: Sequence[TileJob]) -> Iterator[Counts]:
 @given(problems(nan=True, errors=False), st.data())
 @examples(100)
 def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -> None:
-    """In the core, for whole rows; and in Python, for the parts of rows, here or by workers."""
+    """In the core, for whole rows; and in Python, for the parts of rows."""
     scores, job = job_of(problem)
     whole = count_scores(scores, job)
     places = st.lists(st.integers(0, 50), max_size=3)
     cuts = data.draw(st.tuples(places, places))
     store = CutStore(scores, cuts)
-    tile_map = None
-    if data.draw(st.booleans()):
-        tile_map = partial(through_pickles, store)
     # The true scores are read first, also where tiles have whole rows.
     with mock.patch.object(driver, "has_whole_rows", return_value=False):
         if whole.fault is not None:
             event(f"void: {whole.fault.kind}")
             with pytest.raises(tr.InputValueError, match="is NaN"):
-                count_scores(store, job, tile_map=tile_map).checked(job)
+                count_scores(store, job).checked(job)
             return
         event(job.rules.nan)
-        counts = count_scores(store, job, tile_map=tile_map).checked(job)
+        counts = count_scores(store, job).checked(job)
     assert counts.place is None
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(counts.arrays[name], array, err_msg=name, strict=True)
@@ -96,6 +93,28 @@ def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -
 
 SCORES = np.random.default_rng(4).integers(0, 40, (30, 200)).astype(np.float32)
 TARGETS = np.random.default_rng(5).integers(0, 200, 30)
+FILTER = np.random.default_rng(6).integers(0, 200, (30, 5)).tolist()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("nan", [False, True])
+def test_tiles_may_be_counted_by_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, nan: bool
+) -> None:
+    """What is counted of a tile, and where, can be sent; the first NaN ends the count."""
+    monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 7)
+    scores = SCORES.copy(order=order)
+    if nan:
+        scores[20, 150] = scores[21, 170] = np.nan
+    np.save(tmp_path / "scores.npy", scores)
+    with tr.open_scores(tmp_path / "scores.npy") as store:
+        job = prepare_job(store.shape, TARGETS, None, FILTER, None, read_rules({}))
+        counts = count_scores(store, job, tile_map=partial(through_pickles, store))
+    if nan:
+        assert counts.fault is not None
+        assert (counts.fault.row, counts.fault.column) == (20, 150)
+        return
+    assert job.ranks(counts.arrays, "float32") == tr.rank(SCORES, TARGETS, filter=FILTER)
 
 
 def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +136,6 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
 
 
 # --- blocks of rows, as batches of a task hand them over
-
-FILTER = np.random.default_rng(6).integers(0, 200, (30, 5)).tolist()
 
 
 @pytest.mark.threads
