@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
