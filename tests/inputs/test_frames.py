@@ -293,18 +293,20 @@ def test_lists_of_ids_have_no_names() -> None:
 def test_frames_of_polars_have_columns_alone() -> None:
     polars = pytest.importorskip("polars", reason="frames of polars")
     named = polars.DataFrame(SCORES, schema=NAMES)
-    refusal(tr.InputValueError, r"^scores: expected columns numbered 0, 1", tr.rank, named, IDS)
-    expected = tr.rank(SCORES, IDS, filter=FILTER)
-    for frame in (named.to_numpy(), polars.DataFrame(SCORES)):  # column_0, column_1, ...
-        assert tr.rank(frame, polars.Series(IDS), filter=polars.Series(FILTER)) == expected
-    unnamed = polars.DataFrame(SCORES)
-    refusal(tr.InputValueError, "'column_4' at position 0", tr.rank, unnamed[:, ::-1], IDS)
+    refused(ValueError, "scores", tr.rank, named, IDS)
+    unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ...
+    filter = polars.Series(FILTER)
+    assert tr.rank(unnamed, polars.Series(IDS), filter=filter) == tr.rank(
+        SCORES, IDS, filter=FILTER
+    )
+    refused(ValueError, "scores", tr.rank, unnamed[:, ::-1], IDS)
     task = tr.retrieval.Task({0: ["Oslo"], 1: ["Rome"], 2: ["Lima"]}, entities=NAMES)
     expected = task.evaluate_scores(SCORES).ranks
-    assert task.evaluate_scores(named).ranks == expected
-    message = refusal(ValueError, "^scores: ", task.evaluate_scores, named[:, ::-1])
+    turned = named[:, ::-1]
+    message = refusal(ValueError, "^scores: ", task.evaluate_scores, turned)
     assert "; give frame[list(task.entities)], or" in message
-    assert task.evaluate_scores(named[:, ::-1][list(task.entities)]).ranks == expected
+    for frame in (named, turned[list(task.entities)]):
+        assert task.evaluate_scores(frame).ranks == expected
 
 
 def test_columns_of_vectors_are_compared_with_those_of_the_other_frame() -> None:

@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
+from support.outcomes import quietly
 from support.refusals import refusal, refused
 from truerank.records.lists import read_judgements, read_lists
 
@@ -66,26 +68,22 @@ def structured(columns: dict[str, list[Any]]) -> Any:
     return table
 
 
-def of_library(library: str, kind: str) -> Callable[[dict[str, list[Any]]], Any]:
-    return lambda columns: getattr(pytest.importorskip(library), kind)(columns)
-
-
-TABLES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
-    "pandas": of_library("pandas", "DataFrame"),
-    "polars": of_library("polars", "DataFrame"),
-    "pyarrow": of_library("pyarrow", "table"),
-    "structured": structured,
-}
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_other_columns_are_left_out_where_the_user_says_which_are_meant(table: str) -> None:
-    mixed = columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
-    said: dict[str, Any] = {"query": "qid", "document": "docno"}
-    grades = said | {"relevance": "label"}
-    task = tr.retrieval.Task(TABLES[table](mixed), entities=DOCUMENTS, columns=grades)
-    listed = columns_of([(*row, 7) for row in ENTRIES], ["qid", "docno", "score", "iteration"])
-    report = task.evaluate_lists(TABLES[table](listed), columns=said | {"score": "score"})
+def test_columns_are_said_and_others_are_left_out() -> None:
+    names = {"query": "qid", "document": "docno"}
+    entries = columns_of([(*row, 7) for row in ENTRIES], ["qid", "docno", "score", "iteration"])
+    frame = pd.DataFrame(entries)
+    assert lists_of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"] == RUN["q1"]
+    in_order = lists_of(frame, columns=names)
+    assert list(in_order["q1"]) == ["d7", "d3"]
+    assert in_order.scores is None
+    judged = pd.DataFrame(
+        columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
+    )
+    grades = names | {"relevance": "label"}
+    facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": grades}
+    task = quietly(tr.retrieval.Task, judged, **facts)
+    assert task.leaked == len(task.answers) == 2
+    report = task.evaluate_lists(frame, columns=names | {"score": "score"})
     assert "qrels (left out: columns title)" in str(report.audit())
     assert "ids (left out: columns iteration)" in str(report.audit())
     assert report["mrr"] == 0.75

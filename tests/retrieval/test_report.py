@@ -190,7 +190,10 @@ def test_tables() -> None:
         expected = [part[f"{prefixes[average]}{kind}.{key}"] for key in keys]
         np.testing.assert_allclose(values, expected, rtol=1e-12)
     tied = report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
-    assert tied.table("map")["kind"] == ["expected", "optimistic", "pessimistic"]
+    made = tied.table("map", interval=True)
+    assert made["kind"] == ["expected", "optimistic", "pessimistic"]
+    assert made["map low"] == [tied.interval(f"{kind}.map").low for kind in made["kind"]]
+    assert "1 of them tied" in tied.to_text()
     assert found.to_csv("map").split("\n")[0] == "average,group,kind,queries,map"
     usual = tr.table({"a": found, "b": found}).to_dict()
     assert list(usual) == ["model", "mrr", "map", "ndcg@10", "recall@10"]
@@ -242,26 +245,6 @@ def test_ties_that_move_a_number_are_told() -> None:
         over = " where misses count as 0" if misses == "bounds" else ""
         words = task.evaluate_lists(lists).audit("ties")[0].message
         assert finding.message == words.replace("value:", f"value{over}:")
-
-
-def test_tables_have_intervals_of_queries() -> None:
-    rng = np.random.default_rng(0)
-    tied = np.where(np.arange(60) == 7, 2, 1)
-    group = {"half": np.arange(60) // 30}
-    ranks = tr.Ranks(rng.integers(0, 30, 60), tied, 90, queries=range(60), labels=group)
-    found = report(ranks, by="half")
-    made = found.table(["mrr", "map"], interval=True)
-    assert made["kind"][:3] == ["expected", "optimistic", "pessimistic"]
-    for i, kind in enumerate(made["kind"][:3]):
-        whole = found.interval(f"{kind}.map")
-        assert (made["map low"][i], made["map high"][i]) == (whole.low, whole.high)
-    for i, name in enumerate(made["group"][-2:], len(made) - 2):
-        part = {str(label): one for label, one in found.groups.items()}[name].interval("mrr")
-        assert (made["mrr low"][i], made["mrr high"][i]) == pytest.approx((part.low, part.high))
-    assert "Brackets hold 95 % intervals over 60 queries." in made.notes
-    assert "pessimistic" not in found.to_text(["success@100"]).partition("ies move")[0]
-    assert "pessimistic" in found.to_text(["success@100"], kinds="all")
-    assert "1 of them tied" in found.to_text()
 
 
 # -- inference -------------------------------------------------------------------------------------
@@ -324,21 +307,16 @@ def test_reports_over_the_same_answers_are_compared() -> None:
     assert (interval.method, interval.unit) == ("t of runs and units", "query")
 
 
-def test_plots_and_pages(tmp_path: Path) -> None:
+def test_the_curve_of_hits_is_that_of_successes() -> None:
     pytest.importorskip("matplotlib")
     a = answered(0)
     b = answered(1)
-    drawn = tr.plot.groups(a, "ndcg@5")
-    assert [bar.get_width() for bar in drawn.patches] == list(a.group_values("ndcg@5").values())
     ax = tr.plot.hits_curve({"a": a, "b": b}, kind="optimistic")
     lines = ax.get_lines()
     for drawn, order in ((lines[0], "optimistic"), (lines[-1], "chance")):
         values = [a[f"{order}.success@{k}"] for k in drawn.get_xdata()]
         assert drawn.get_ydata() == pytest.approx(values, rel=1e-12)
     assert ax.get_ylabel() == "Success@k"
-    tr.page.save(tmp_path / "two.html", {"a": a, "b": b}, metrics=["ndcg@5", "dcg"])
-    page = (tmp_path / "two.html").read_text("utf-8")
-    assert f"{tr.compare(a, b, metric='ndcg@5').estimate:.3f}".lstrip("-") in page
 
 
 # -- ends ------------------------------------------------------------------------------------------
