@@ -181,7 +181,7 @@ def test_any_order_of_named_columns_gives_the_same(
     numbers = {role: order.index(name) for role, name in said.items()}
     qrels = tr.read_qrels(bare, columns=numbers)
     assert judged_in(qrels) == QRELS
-    assert "; left out: columns " in qrels.source
+    assert "; left out: column " in qrels.source
     more = file_of(order, order, "more.txt")
     for read in (tr.read_run, tr.read_qrels):
         with pytest.raises(tr.InputValueError, match="expected columns query, document, "):
