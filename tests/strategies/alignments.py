@@ -67,9 +67,9 @@ class Alignment:
 
 
 @st.composite
-def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
+def alignments(draw: st.DrawFn, *, most: int = 7) -> Alignment:
     """Draw small graphs, so that duplicates, leaks and several counterparts are frequent."""
-    sizes = draw(st.integers(least, most)), draw(st.integers(least, most))
+    sizes = draw(st.integers(1, most)), draw(st.integers(1, most))
     pair = st.tuples(st.integers(0, sizes[0] - 1), st.integers(0, sizes[1] - 1))
     test = draw(st.lists(pair, min_size=1, max_size=8))
     splits = draw(st.lists(st.lists(pair, max_size=8), max_size=2))

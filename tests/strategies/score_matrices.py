@@ -21,12 +21,6 @@ def no_mask(ids: list[int], size: int) -> list[int]:
     return ids
 
 
-def lists_of_ids(elements: st.SearchStrategy[int], size: int, least: int = 0) -> Any:
-    """Lists of ids below a size; none that looks like a mask of integers, which is refused."""
-    lists = st.lists(elements, min_size=least)
-    return lists.filter(lambda ids: not (2 < len(ids) == size and max(ids) <= 1))
-
-
 @st.composite
 def matrices(draw: st.DrawFn, most: int = 8) -> Array:
     shape = draw(st.integers(0, most)), draw(st.integers(0, most))
