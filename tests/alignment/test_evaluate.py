@@ -217,8 +217,10 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
     task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)
-    task.evaluate_scores(Watched(as_scores(scores)))
+    told: list[tr.Progress] = []
+    task.evaluate_scores(Watched(as_scores(scores)), progress=told.append)
     assert (times_read == 1).all()
+    assert told[-1].done == told[-1].total == scores.nbytes
 
 
 def test_memory_does_not_grow_with_the_matrix(tmp_path: Path) -> None:
@@ -236,6 +238,7 @@ def test_memory_does_not_grow_with_the_matrix(tmp_path: Path) -> None:
         with allocating_at_most(6e6):
             report = task.evaluate_scores(path)
     assert report["mr"] < 300
+    assert report.protocol.files == (str(path),)
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:

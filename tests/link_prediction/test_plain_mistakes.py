@@ -33,6 +33,9 @@ def test_a_header_is_left_out_where_that_is_said(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"head\trelation\ttail\ttime\n0\t1\t2\t7\n"))
     found = read_triples(path, entities=3, relations=2, header=True)
     assert found.ids.tolist() == [[0, 1, 2, 7]]
+    path.write_bytes(gzip.compress(b"head\trelation\ttail\n\n0\t1\t7\n"))
+    words = "got '7' in column 2 of line 3"
+    refusal(ValueError, words, read_triples, path, entities=3, relations=2, header=True)
     path.write_bytes(gzip.compress(b"head\trelation\ttail\n"))
     refusal(ValueError, r"^test: expected at least one triple", Task, path, header=True)
 
