@@ -202,12 +202,6 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
 def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "absent")
-    (tmp_path / "latin").write_bytes(b"q Q0 d\xe9 1 1 t\n")
-    with pytest.raises(tr.InputValueError, match="line 1 is not in UTF-8"):
-        read(tmp_path / "latin")
-    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q Q0 d 1 1 t\n")[:-9])
-    with pytest.raises(OSError, match="damaged gzip file"):
-        read(tmp_path / "broken.gz")
     for name, text in (("empty", ""), ("blank", "\n \n")):
         (tmp_path / name).write_text(text)
         assert len(read(tmp_path / name)) == 0
