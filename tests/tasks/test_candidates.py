@@ -271,8 +271,6 @@ def test_listed_candidates_and_what_they_miss() -> None:
     refusal(ValueError, words, tr.report, alone.ranks, unit="task")
     assert tr.report(alone.ranks) == alone
     refusal(ValueError, "^a: .* 1 that their lists miss", tr.compare, alone.ranks, alone.ranks)
-    for misses in ("bounds", "expected"):
-        refusal(ValueError, "^misses: expected .zero.", missed.evaluate_lists, run, misses=misses)
     scores = np.zeros((1, 1000))
     for evaluate, arguments in (
         (missed.evaluate_scores, [scores]),
