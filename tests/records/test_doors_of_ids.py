@@ -357,13 +357,6 @@ def test_a_mapping_of_int_labels_has_an_order() -> None:
     assert (triples.entities, triples.ids.tolist()) == ((7, 9), [[1, 0, 0]])
 
 
-@pytest.mark.parametrize("kind", VOCABULARIES)
-def test_the_best_hold_positions(kind: str) -> None:
-    task = task_of(VOCABULARIES[kind], [])
-    best = tr.TopK(np.array([[2, 0, -1]]), np.array([[3.0, 2.0, np.nan]]))
-    assert counted(task.evaluate_lists(best).ranks) == [1, 1]
-
-
 def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
     """In ranks, groups, files and comparisons, whatever the order of columns."""
     test = [(7, 30, 2), (2, 20, 7)]
