@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.environment import Run
+from support.environment import ROOT, Run
 from truerank import _core
 
 ARRAY = np.ones((3, 4), np.float32)
@@ -305,3 +305,21 @@ ids, best, fault = _core.topk_embeddings(pairs, _core.Tasks(None, None), 2, "rai
 assert (ids.tolist(), best.tolist()[0][0], fault) == ([[0, -1]], 14.0, None)
 """
     run_python(script)
+
+
+LOCK = re.compile(
+    r"\b(?:gil_scoped_\w+|gil_safe_\w+|call_guard|release_gil_\w+|PyGILState_\w+|"
+    r"PyEval_\w*Thread|Py_(?:BEGIN|END|UN)?_?(?:ALLOW|BLOCK)_THREADS)\b"
+)
+
+
+def test_the_lock_is_given_up_in_one_place_and_taken_by_no_destructor() -> None:
+    """What pybind11 has for it takes the lock in destructors, where Python must end no thread."""
+    files = sorted((ROOT / "cpp").rglob("*.[ch]pp"))
+    if not files:
+        pytest.skip("no sources beside these tests")
+    places = []
+    for path in files:
+        code = re.sub("//.*", "", path.read_text(encoding="utf-8"))
+        places += [(path.name, word) for word in sorted(set(re.findall(LOCK, code)))]
+    assert places == [("calls.cpp", "PyEval_RestoreThread"), ("calls.cpp", "PyEval_SaveThread")]

@@ -363,6 +363,21 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
 # --- what bounds spare, and what a call is told of it
 
 
+def test_bounds_spare_most_scores_of_both_directions() -> None:
+    """Not all entities are targets, and some queries have no tasks; means are of all."""
+    left = np.random.default_rng(6).standard_normal((700, 32)).astype(np.float32)
+    right = near(left, 700)
+    pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
+    task = tr.alignment.Task(pairs, left=700, right=700)
+    options: dict[str, Any] = {"similarity": "l2", "threads": 1}
+    ranks = tally("int16!", partial(task.evaluate_embeddings, left, right, **options))
+    assert ranks[0] == ranks[1] == 2 * 350 * 700
+    assert ranks[2] < ranks[1] * 0.09
+    means = tally("int16!", partial(csls_means, left, right, 2, **options))
+    assert means[0] == means[1] == 2 * 700 * 700
+    assert means[2] < means[1] * 0.25
+
+
 @pytest.mark.parametrize("similarity", COVERED)
 def test_bounds_spare_most_scores(similarity: str) -> None:
     entities = np.random.default_rng(5).standard_normal((2000, 32)).astype(np.float32)
