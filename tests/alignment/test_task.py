@@ -196,6 +196,7 @@ def test_errors_of_candidates_speak_of_labels() -> None:
     refusal(ValueError, words, Task, [("a", "x")], candidates=by_side(["b"], ["x"]), **named)
     task = Task([("a", "x")], candidates=by_side(["b", "a"], ["x"]), **named)
     assert listed(task) == [[0, 1], [0]]
+    assert listed(Task(ASKED, **UNALIGNED)) == [[0, 1, 4, 5], [0, 2, 4]]
     # splits without pairs count as known splits
     everyone = [list(range(6)), list(range(5))]
     assert listed(Task(ASKED, **UNALIGNED | {"known": {"train": []}})) == everyone
