@@ -1,7 +1,7 @@
 // How many scores are above each of several true scores, and how many equal it. These are bodies of kernels, which only
 // count.cpp includes; count_several_body chooses among five ways, by the number k of true scores:
 //
-// - directly (k = 2 or 3; several_registers.hpp): each score is loaded once and compared with all of them.
+// - directly (k = 1, 2 or 3; several_registers.hpp): each score is loaded once and compared with all of them.
 // - in registers: scores become keys, integers in the order of the scores, a chunk of which stays in the nearest cache
 //   while the true scores pass over it, up to five at a time with their counters in registers.
 // - by codes (doubles, k < 32; several_codes.hpp): 16 bits of a key-like code decide nearly all comparisons, four times
@@ -22,6 +22,7 @@ namespace truerank {
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* true_scores,
                                                 std::size_t k, PartialCounts* counts, std::int64_t* scratch) {
+    if (k == 1) return count_directly<T, Bytes, 1>(scores, n, true_scores, counts);
     if (k == 2) return count_directly<T, Bytes, 2>(scores, n, true_scores, counts);
     if (k == 3) return count_directly<T, Bytes, 3>(scores, n, true_scores, counts);
     constexpr std::size_t chunk = measured::kCachedKeys<T>;
@@ -38,8 +39,10 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         constexpr bool codes_gain = sizeof(T) == 8;
         if (binned) {
             first = count_by_bins<T, Bytes>(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
-        } else if (codes_gain && k > 3 && k < measured::kLeastBinned && n * sizeof(T) >= measured::kLeastCodedBytes) {
-            first = count_by_codes<T, Bytes>(scores, n, true_scores, k, counts, &nan);
+        } else if constexpr (codes_gain) {
+            if (k > 3 && k < measured::kLeastBinned && n * sizeof(T) >= measured::kLeastCodedBytes) {
+                first = count_by_codes<T, Bytes>(scores, n, true_scores, k, counts, &nan);
+            }
         }
     }
     for (std::size_t i = first; i < n; i += chunk) {

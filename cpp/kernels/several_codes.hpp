@@ -198,10 +198,6 @@ TRUERANK_INLINE std::size_t count_codes(std::size_t k, const std::int16_t* codes
                                         const std::int16_t* true_codes, const Key<T>* true_scores, std::uint16_t* above,
                                         PartialCounts* counts) {
     switch (k) {
-        case 1:
-            return count_codes<T, Bytes, 1>(codes, scores, n, true_codes, true_scores, above, counts);
-        case 2:
-            return count_codes<T, Bytes, 2>(codes, scores, n, true_codes, true_scores, above, counts);
         case 3:
             return count_codes<T, Bytes, 3>(codes, scores, n, true_codes, true_scores, above, counts);
         case 4:

@@ -1,4 +1,4 @@
-// Several true scores are counted in registers: the scores themselves where there are two or three, else their keys.
+// Several true scores are counted in registers: the scores themselves where there are up to three, else their keys.
 // And many are searched for.
 #pragma once
 
@@ -108,14 +108,11 @@ TRUERANK_INLINE void count_in_registers(const Key<T>* keys, std::size_t n, const
     }
 }
 
+// Four true scores or more are divided into groups of three to five.
 template <class T, int Bytes>
 TRUERANK_INLINE void count_in_registers(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* true_scores,
                                         PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
     switch (k) {
-        case 1:
-            return count_in_registers<T, Bytes, 1>(keys, n, true_scores, counts, ahead, lines);
-        case 2:
-            return count_in_registers<T, Bytes, 2>(keys, n, true_scores, counts, ahead, lines);
         case 3:
             return count_in_registers<T, Bytes, 3>(keys, n, true_scores, counts, ahead, lines);
         case 4:
