@@ -102,7 +102,8 @@ class NearTies:
         added = [] if self.bias is None else [self.bias]
         if self.csls is not None:
             added += [self.csls.queries, self.csls.entities]
-        largest = max(np.abs(x, dtype=np.float64).max() for x in (self.queries, self.entities))
+        # NaN where one of them has a NaN
+        largest = np.max([np.abs(x, dtype=float).max() for x in (self.queries, self.entities)])
         return (
             self.similarity in (LINEAR if added else COVERED[:-1])
             and (self.bias is None or self.csls is None)
