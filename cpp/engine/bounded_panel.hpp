@@ -104,6 +104,7 @@ class BoundedPanel {
         tasks_.layers = tasks.layers();
         tasks_.tasks = tasks.tasks();
         tasks_.scores = tasks.thresholds();
+        const bool counts = tasks.counts();
         const std::size_t n = tasks_.layers * q_.kernels.lanes;
         for (auto* thresholds : {&tasks_.above, &tasks_.below}) thresholds->assign(n, kNoCandidate);
         for (std::size_t i = 0; i < n; ++i) {
@@ -111,7 +112,7 @@ class BoundedPanel {
             if (score != score) continue;  // no task, or one that nothing is above
             BoundedQueries<C>::set_floats(q_.scale.thresholds(static_cast<double>(score), 0), tasks_.above[i],
                                           tasks_.below[i]);
-            if (!tasks.counts()) tasks_.above[i] = Quantiser<C>::kInfinity;
+            if (!counts) tasks_.above[i] = Quantiser<C>::kInfinity;
         }
     }
 

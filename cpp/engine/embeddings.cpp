@@ -70,7 +70,7 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
     for (std::int64_t i = 0; i < group->candidates.size; ++i) {
         const std::int64_t column = group->candidates(i), number = column + tasks.first_column;
         const Key<C> key = Order<C>::key(scores[static_cast<std::size_t>(column)]);
-        if (number == tasks.targets[task] || Order<C>::is_nan(key) || key < best) continue;
+        if (number == tasks.targets[task] || Order<C>::is_key_of_nan(key) || key < best) continue;
         if (key > best) at_best = 0;
         best = key;
         at_best += !filter || !filter.has(filter.list(task), number);

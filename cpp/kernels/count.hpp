@@ -110,7 +110,7 @@ struct Order {
             return std::numeric_limits<Key<T>>::min();
         }
     }
-    static constexpr bool is_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
+    static constexpr bool is_key_of_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
 };
 
 // The same for all types of one size, by the bits of their scores: what differs are numbers.

@@ -70,7 +70,7 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
     std::int64_t nans = has_nan<T> ? L::sum(nan) : 0;
     for (; i < n; ++i) {
         keys[i] = Order<T>::key(scores[i]);
-        nans += Order<T>::is_nan(keys[i]) ? 1 : 0;
+        nans += Order<T>::is_key_of_nan(keys[i]) ? 1 : 0;
     }
     constexpr std::size_t whole = kLine / sizeof(T);
     for (; i % whole != 0; ++i) keys[i] = std::numeric_limits<Key<T>>::min();
