@@ -166,9 +166,8 @@ class Job:
             arrays["masked"] = counts["masked"]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
-        rules = self.rules
         fields |= {"dtype": dtype, "files": files, "device": device}
-        protocol = _protocol(has_filter, has_candidates, rules.nan, rules.order, **fields)
+        protocol = _protocol(has_filter, has_candidates, self.rules.nan, self.rules.order, **fields)
         return Ranks._of(arrays, {}, protocol)
 
     def mark_masked(self, ranks: Ranks, scores: _core.Scores | Store) -> Ranks:
@@ -177,8 +176,9 @@ class Job:
         Only the true scores are read that no candidate is below; none where a device has counted,
         or where they were known before. Few tasks are not asked.
         """
-        is_known = ranks.protocol.device not in (None, getattr(scores, "host_place", None))
-        if len(self.targets) <= FEW_TASKS or is_known or ranks.masked is not None:
+        if len(self.targets) <= FEW_TASKS or ranks.masked is not None:
+            return ranks
+        if ranks.protocol.device not in (None, getattr(scores, "host_place", None)):
             return ranks
         is_last = ranks.above + ranks.tied == ranks.candidates
         (tasks,) = np.nonzero(is_last)
