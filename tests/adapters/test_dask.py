@@ -125,35 +125,25 @@ class Source:
         chunks = ((3, 3), (1000,) * 4)
         return da.map_blocks(self.make, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
 
-    def computed(self) -> Any:
-        return self.mapped() * 2 - self.mapped()
-
-    def transposed(self) -> Any:
-        return self.mapped().T.rechunk((700, 4)).T
-
-    def persisted(self) -> Any:
-        return self.mapped().persist()
-
 
 TARGETS = [0, 1500, 1600, 10, 20, 3999]
 FILTER = [list(range(task, 4000, 7)) for task in range(ROWS)]
 
 
-@pytest.mark.parametrize("form", ["mapped", "computed", "transposed", "persisted"])
-def test_chunks_from_any_source(form: str) -> None:
+def test_chunks_that_dask_computes_from_others() -> None:
     source = Source()
     expected = tr.rank(source.local, TARGETS, filter=FILTER, audit=True)
-    got = adapter.rank(getattr(source, form)(), TARGETS, filter=FILTER, audit=True)
-    assert_same(got, expected)
+    scores = (source.mapped() * 2 - source.mapped()).T.rechunk((700, 4)).T
+    assert_same(adapter.rank(scores, TARGETS, filter=FILTER, audit=True), expected)
 
 
 def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     source = Source()
-    adapter.rank(source.mapped(), TARGETS)
+    assert_same(adapter.rank(source.mapped(), TARGETS), tr.rank(source.local, TARGETS))
     first = [(0, 0), (0, 1), (1, 0), (1, 3)]  # those that hold a target
     everything = [(i, j) for i in range(2) for j in range(4)]
     assert sorted(source.made) == sorted(first + everything)
-    scores = source.persisted()
+    scores = source.mapped().persist()
     source.made.clear()
     adapter.rank(scores, TARGETS)
     assert source.made == []
@@ -194,18 +184,15 @@ def test_what_is_no_array_of_known_chunks() -> None:
 
 
 def test_arguments_are_checked_as_those_of_rank() -> None:
-    refused = [(SMALL.astype(dtype), {}) for dtype in ("complex64", "bool", "O")]
-    refused += [(np.zeros(()), {}), (np.zeros((2, 2, 2)), {}), (SMALL, {"nan": -1})]
-    for array, keywords in refused:
+    for array, keywords in ((SMALL > 0, {}), (SMALL[None], {}), (SMALL, {"nan": -1})):
         expected = attempt(tr.rank, array, 0, **keywords)
         assert isinstance(expected, Exception)
         chunked = da.from_array(array, chunks=1)
         assert_same(attempt(adapter.rank, chunked, 0, **keywords), expected)
     question = SMALL, da.from_array(SMALL, chunks=(1, 2)), [0, 1]
-    for bias in (np.zeros(3), np.zeros((2, 1)), np.zeros(2, int)):
-        expected = attempt(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
-        for form in (bias, da.from_array(bias)):
-            assert_same(attempt(adapter.rank_embeddings, *question, bias=form), expected)
+    expected = attempt(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=np.zeros(3))
+    for bias in (np.zeros(3), da.zeros(3)):
+        assert_same(attempt(adapter.rank_embeddings, *question, bias=bias), expected)
     ranks = adapter.rank(da.from_array(SMALL, chunks=1), da.from_array(np.array([1, 0])))
     assert_same(ranks, tr.rank(SMALL, [1, 0]))
 
