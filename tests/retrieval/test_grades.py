@@ -1,9 +1,12 @@
-"""Grades and queries without answers stay with ranks."""
+"""Grades, relevance levels, and queries without right answers: ranks have all that reports need."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,41 +14,45 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.outcomes import quietly
 from support.query_reports import query_report as report
+from support.refusals import refusal
 from truerank.metrics.answers import GAINS, MISSES
 from truerank.retrieval import Task
 
 KEYS = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "index.map", "dcg"]
+BINARY = ("map", "mrr@5", "recall@3", "precision@4", "success@2", "r_precision", "rbp:0.7", "auc")
 DOCUMENTS = [f"d{i}" for i in range(5)]
-QUERIES = [f"q{i}" for i in range(4)]
+AMONG: dict[str, Any] = {"entities": [*DOCUMENTS, "d5", "d6"], "candidates": "all"}
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, dict[str, float]]
 
 
 @st.composite
-def judged_runs(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Draw judgements with grades from -1 to 3, and lists with ties of some of the documents."""
+def judged_runs(draw: st.DrawFn) -> tuple[Qrels, Run]:
+    """Draw judgements with grades from -1 to 3, one of which is 3, and lists with ties."""
     grades = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), max_size=5)
-    qrels = draw(st.dictionaries(st.sampled_from(QUERIES), grades, min_size=1))
-    has_right = any(grade > 0 for judged in qrels.values() for grade in judged.values())
-    if not has_right:
-        qrels["q0"] = {"d0": 2, "d1": 0}
+    qrels = draw(st.dictionaries(st.sampled_from(["q0", "q1", "q2", "q3"]), grades))
+    qrels.setdefault("q0", {})["d0"] = 3
     lists = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 1.0, 2.0]))
-    run = draw(st.fixed_dictionaries({query: lists for query in qrels}))
-    return qrels, run
+    return qrels, draw(st.fixed_dictionaries({query: lists for query in qrels}))
 
 
-@given(judged_runs(), st.sampled_from(MISSES), st.data())
+def evaluated(qrels: Any, run: Run, misses: Any = "zero", **options: Any) -> tr.Report:
+    task = Task(qrels, **AMONG | options)
+    return quietly(task.evaluate_lists, run, misses=misses, order="descending")
+
+
+@given(judged_runs(), st.data())
 def test_ranks_of_judgements_have_all_that_metrics_need(
-    tmp_path_factory: pytest.TempPathFactory,
-    judged_run: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]],
-    misses: str,
-    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory, judged_run: tuple[Qrels, Run], data: st.DataObject
 ) -> None:
-    """As a task has them, saved and read, sliced and joined in any order, and by another rule."""
+    """As a task has them, saved and read, sliced and joined in any order, and by other rules."""
+    misses, other_misses = data.draw(st.tuples(*[st.sampled_from(MISSES)] * 2))
+    gain, other_gain = data.draw(st.tuples(*[st.sampled_from(GAINS)] * 2))
     qrels, run = judged_run
-    task = Task(qrels, entities=[*DOCUMENTS, "d5", "d6"], candidates="all")
-    found = quietly(task.evaluate_lists, run, misses=misses, order="descending")
+    found = evaluated(qrels, run, misses, gain=gain)
     ranks = found.ranks
-    asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
-    assert found.without_answers == len(qrels) - len(asked)
+    right = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
+    assert found.without_answers == len(qrels) - len(right)
 
     path = tmp_path_factory.getbasetemp() / "ranks.npz"
     ranks.save(path)
@@ -53,7 +60,7 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
     cut = data.draw(st.integers(0, len(ranks)))
     joined = report(tr.concatenate([ranks[cut:], ranks[:cut]]))
     assert joined.without_answers == found.without_answers
-    assert sorted(joined.queries) == sorted(asked)
+    assert sorted(joined.queries) == sorted(right)
     for key in KEYS:
         values = dict(zip(found.queries, found.per_query(key).tolist(), strict=True))
         again = dict(zip(joined.queries, joined.per_query(key).tolist(), strict=True))
@@ -61,11 +68,10 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 
     assert (report(ranks).protocol.misses or "zero") == misses
     assert report(ranks).to_dict(KEYS) == found.to_dict(KEYS)
-    for other in MISSES:
-        again = report(ranks, misses=other)
-        direct = quietly(task.evaluate_lists, run, misses=other, order="descending")
-        assert again.to_dict(KEYS) == direct.to_dict(KEYS)
-        assert again.ranks == direct.ranks
+    again = report(ranks, misses=other_misses, gain=other_gain)
+    direct = evaluated(qrels, run, other_misses, gain=other_gain)
+    assert again.to_dict(KEYS) == direct.to_dict(KEYS)
+    assert again.ranks == direct.ranks
 
 
 def test_gains_are_not_rounded(tmp_path: Path) -> None:
@@ -74,23 +80,6 @@ def test_gains_are_not_rounded(tmp_path: Path) -> None:
     found.ranks.save(tmp_path / "ranks.npz")
     parts = [tr.load(tmp_path / "ranks.npz")[i] for i in range(3)]
     assert tr.concatenate(parts).gains.tolist() == list(grades.values())
-
-
-def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
-    qrels = {"u": {"a": 3, "b": 1}, "v": {"c": 2}, "w": {}}
-    run = {"u": ["b", "c", "a"], "v": ["a", "c"]}
-    tasks = {gain: Task(qrels, entities=["a", "b", "c"], gain=gain) for gain in GAINS}
-    found = {gain: task.evaluate_lists(run) for gain, task in tasks.items()}
-    for gain, of_task in found.items():
-        of_task.ranks.save(tmp_path / gain)
-        again = report(tr.load(tmp_path / gain))
-        assert again["ndcg"] == of_task["ndcg"]
-        assert again.without_answers == tasks[gain].without_answers == 1
-        other = report(found["linear"].ranks, gain=gain)
-        assert report(other.ranks)["ndcg"] == other["ndcg"] == of_task["ndcg"]
-    assert found["exponential"]["ndcg"] != found["linear"]["ndcg"]
-    both = [report(found[gain].ranks, gain="linear").ranks for gain in GAINS[1:]]
-    assert len(tr.concatenate(both, repeats="keep")) == 6
 
 
 def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
@@ -103,3 +92,94 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     joined = tr.concatenate([part.ranks for part in parts], repeats="refuse")
     assert joined.gains.tolist() == [1, 1, 3]
     assert report(joined).without_answers == 1
+
+
+# -- levels, and queries without right answers -----------------------------------------------------
+
+
+def by_query(found: tr.Report, values: Any) -> dict[Any, float]:
+    return dict(zip(found.queries, values.tolist(), strict=True))
+
+
+@given(judged_runs(), st.sampled_from(MISSES))
+def test_binary_metrics_count_from_a_level_on_and_gains_keep_all(
+    judged_run: tuple[Qrels, Run], misses: str
+) -> None:
+    qrels, run = judged_run
+    groups = dict(zip(qrels, "xyxy", strict=False))
+    found = evaluated(qrels, run, misses, relevance_level=2, groups=groups)
+    all_gains = evaluated(qrels, run, misses)
+    right = {name: {d: g for d, g in each.items() if g >= 2} for name, each in qrels.items()}
+    alone = evaluated(right, run, misses)
+    for kind in ("", "optimistic.", "pessimistic.", "chance.", "optimum.", "index."):
+        for key in [f"{kind}{metric}" for metric in BINARY]:
+            assert found[key] == pytest.approx(alone[key], rel=1e-13, nan_ok=True), key
+            values = by_query(found, found.per_query(key))
+            expected = dict.fromkeys(values, np.nan) | by_query(alone, alone.per_query(key))
+            assert values == pytest.approx(expected, rel=1e-13, nan_ok=True), key
+        for key in [f"{kind}{metric}" for metric in ("ndcg", "ndcg@3", "dcg")]:
+            assert found[key] == pytest.approx(all_gains[key], rel=1e-13, nan_ok=True), key
+    counts = by_query(found, found.answers)
+    assert {query: n for query, n in counts.items() if n} == by_query(alone, alone.answers)
+    assert found.tasks() == alone.tasks()
+    assert found.without_answers == alone.without_answers
+    # what a query without a right answer would add to an interval is nothing
+    assert found.interval("map").units == len(alone.queries)
+    assert found.interval("ndcg").units == len(all_gains.queries)
+    for bound in ("value", "low", "high"):
+        expected = getattr(alone.interval("map"), bound)
+        assert getattr(found.interval("map"), bound) == pytest.approx(expected, nan_ok=True)
+    assert sum(part.tasks() for part in found.groups.values()) == alone.tasks()
+    macro = np.nanmean([part["map"] for part in found.groups.values()])
+    assert found["macro.map"] == pytest.approx(macro)
+    # the level travels with saved ranks, and may be given where ranks have none
+    assert report(found.ranks, misses=misses)["map"] == found["map"]
+    assert report(all_gains.ranks, misses=misses, relevance_level=2)["map"] == found["map"]
+
+
+@given(judged_runs())
+def test_queries_without_right_answers_count_as_0(judged_run: tuple[Qrels, Run]) -> None:
+    qrels, run = judged_run
+    qrels["q4"] = {"d3": 0}
+    left_out = evaluated(qrels, run, relevance_level=2)
+    found = report(left_out.ranks, answerless="zero")
+    assert found.tasks() == len(qrels)
+    for metric in ("auc", "gauc", "mr", "median"):  # which they do not have
+        assert found[metric] == pytest.approx(left_out[metric], nan_ok=True)
+    for metric in BINARY[:-1]:
+        total = np.nansum(left_out.per_query(metric))
+        assert found[metric] == pytest.approx(total / len(qrels), rel=1e-13)
+        assert not np.isnan(found.per_query(metric)).any()
+        index = f"index.{metric}"
+        assert found[index] == pytest.approx(left_out[index], rel=1e-12, nan_ok=True)
+        interval = found.interval(metric)
+        assert interval.value == pytest.approx(found[metric])
+        assert interval.units == len(qrels)
+    total = left_out.per_query("ndcg").sum()
+    assert found["ndcg"] == pytest.approx(total / len(qrels), rel=1e-13)
+    assert "counted as 0" in str(found)
+    assert found.success_at([1, 3]) == pytest.approx([found["success@1"], found["success@3"]])
+    assert (found.protocol.answerless, found.protocol.relevance_level) == ("zero", 2.0)
+    content = json.loads(found.to_json())
+    assert (content["answerless"], content["relevance_level"]) == ("zero", 2.0)
+    same = tr.compare(found, report(found.ranks), metric="map")
+    assert (same.estimate, same.units) == (0, len(qrels))
+    refusal(ValueError, "answerless: zero against none", tr.compare, found, left_out, metric="map")
+
+
+@given(judged_runs(), st.sampled_from([1, 2, 3]))
+def test_relevance_levels_of_trec_eval(judged_run: tuple[Qrels, Run], level: int) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels = {query: judged for query, judged in judged_run[0].items() if judged}
+    run = {}
+    for query in qrels:  # without ties
+        names = {"d6": 1.0} | judged_run[1][query]
+        run[query] = {name: float(-i) for i, name in enumerate(names)}
+    names = {"map": "map", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3"}
+    names |= {"mrr": "recip_rank", "precision@3": "P.3", "recall@3": "recall.3"}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()), relevance_level=level)
+    theirs = evaluator.evaluate(run)
+    found = report(evaluated(qrels, run, relevance_level=level).ranks, answerless="zero")
+    for key, name in names.items():
+        values = [each[name.replace(".", "_")] for each in theirs.values()]
+        assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import truerank as tr
@@ -25,26 +25,14 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     top = tr.topk_embeddings(vectors, others, 5)
     expected = task.evaluate_lists(top)
     path = tmp_path / "run.txt"
-    copy = tmp_path / "copy.txt.gz"
     tr.write_run(path, top, queries=queries, entities=entities)
     run = tr.read_run(path)
-    as_dicts = {query: run[query] for query in queries}
-    for form in (path, run, as_dicts):
-        assert task.evaluate_lists(form).to_dict() == expected.to_dict()
-        tr.write_run(copy, form)
-        assert gzip.decompress(copy.read_bytes()) == path.read_bytes()
-    in_order = {query: list(listed) for query, listed in as_dicts.items()}
-    alone = task.evaluate_lists(in_order)
-    assert alone.protocol.lists == "order alone"
-    assert alone.to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
-    tr.write_run(copy, in_order)
-    assert list(tr.read_run(copy)["q0"].values()) == [5, 4, 3, 2, 1]
-
-
-def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
-    run = {"q": {"a": 2**60 + 1, "b": 2**60}}
-    report = Task({"q": ["a"]}, entities=["a", "b"]).evaluate_lists(run)
-    assert report["pessimistic.mrr"] == 1
+    in_order = {query: list(run[query]) for query in queries}
+    for form in (path, run, in_order):
+        assert task.evaluate_lists(form).to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
+    assert task.evaluate_lists(in_order).protocol.lists == "order alone"
+    tr.write_run(tmp_path / "copy.txt.gz", in_order)
+    assert list(tr.read_run(tmp_path / "copy.txt.gz")["q0"].values()) == [5, 4, 3, 2, 1]
 
 
 # -- orders ----------------------------------------------------------------------------------------
@@ -52,31 +40,24 @@ def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
 # In each list the best, of the lowest distance, comes first; ranks say so, too.
 ROWS = [(f"q{i}", f"d{i + j}", j + 1, (j + 1) / 8) for i in range(4) for j in range(3)]
 QUERY, DOCUMENT, RANK, SCORE = map(list, zip(*ROWS, strict=True))
-DISTANCES = {"query": QUERY, "document": DOCUMENT, "rank": RANK, "score": SCORE}
 FALLING = [-score for score in SCORE]
 
 
 def lists_of(form: str, folder: Path, columns: dict[str, Any]) -> Any:
-    """Return lists in a form; columns take the place of theirs, None: there is none."""
-    columns = {name: column for name, column in (DISTANCES | columns).items() if column is not None}
+    """Return lists in a form, with some columns in the place of theirs."""
+    columns = {"query": QUERY, "document": DOCUMENT, "rank": RANK, "score": SCORE} | columns
+    if form == "pandas":
+        return pd.DataFrame(columns)
     rows = list(zip(*columns.values(), strict=True))
     path = folder / "run"
-    if form == "mapping":
-        lists: dict[str, dict[str, float]] = {}
-        for query, document, score in rows:
-            lists.setdefault(query, {})[document] = score
-        return lists
     if form == "run":
         path.write_text("".join(f"{q} Q0 {d} {rank} {score} tag\n" for q, d, rank, score in rows))
-        return path
-    if form == "header":
-        lines = ["\t".join(map(str, row)) for row in (tuple(columns), *rows)]
-        path.write_text("\n".join(lines))
-        return path
-    return pytest.importorskip(form).DataFrame(columns)
+    else:
+        path.write_text("\n".join("\t".join(map(str, row)) for row in (tuple(columns), *rows)))
+    return path
 
 
-SCORES_RISE = "scores rise in 4 lists"
+SCORES_RISE = "scores rise in 4 lists, 12 entries"
 RANKS_RISE = "ranks rise with the scores in 4 of 4 queries"
 
 
@@ -84,16 +65,10 @@ RANKS_RISE = "ranks rise with the scores in 4 of 4 queries"
 @pytest.mark.parametrize(
     ("form", "columns", "words"),
     [
-        ("mapping", {"rank": None}, "scores rise in 4 lists, 12 entries"),
-        ("pandas", {"rank": None}, SCORES_RISE),
-        ("header", {"rank": None}, SCORES_RISE),
         ("run", {"rank": [1] * 12}, SCORES_RISE),
         ("run", {}, RANKS_RISE),
         ("header", {}, RANKS_RISE),
         ("pandas", {"rank": np.array(RANK, object)}, RANKS_RISE),
-        ("mapping", {"rank": None, "score": FALLING}, ""),
-        ("mapping", {"rank": None, "score": [*SCORE[:-1], 0]}, ""),
-        ("pandas", {"score": FALLING}, ""),
         ("pandas", {"rank": [1] * 12, "score": FALLING}, ""),
         ("pandas", {"rank": ["x"] * 12, "score": FALLING}, ""),
         ("header", {"score": FALLING}, ""),
@@ -107,24 +82,21 @@ def test_two_orders_that_contradict_each_other(
     """Distances are no scores, unless the order is named; each order is taken in silence."""
     task = Task({f"q{i}": [f"d{i}"] for i in range(4)}, entities=9)
     lists = lists_of(form, tmp_path, columns)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        if not words:
-            assert task.evaluate_lists(lists)["mrr"] > 1 / 3
-            return
-        both = "order='ascending' says that lower .* order='descending' that the best is last"
-        refusal(ValueError, f"^ids: .*{words}.*: {both}", task.evaluate_lists, lists)
-        assert task.evaluate_lists(lists, order="ascending")["mrr"] == 1
-        assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
+    if not words:
+        assert task.evaluate_lists(lists)["mrr"] > 1 / 3
+        return
+    both = "order='ascending' says that lower .* order='descending' that the best is last"
+    refusal(ValueError, f"^ids: .*{words}.*: {both}", task.evaluate_lists, lists)
+    assert task.evaluate_lists(lists, order="ascending")["mrr"] == 1
+    assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.python_only
-@pytest.mark.parametrize("size", [1, 2])
-def test_ranks_that_rise_with_scores_are_refused_at_any_size(tmp_path: Path, size: int) -> None:
-    few = {name: column[: size * 3 : 2] for name, column in DISTANCES.items()}
-    task = Task({f"q{i}": [f"d{i}"] for i in range(size)}, entities=9)
+def test_ranks_that_rise_with_scores_are_refused_at_any_size() -> None:
+    few = pd.DataFrame({"query": ["q", "q"], "document": ["d", "e"], "rank": [1, 2]})
+    task = Task({"q": ["d"]}, entities=9)
     words = "ranks rise with the scores"
-    refusal(ValueError, words, task.evaluate_lists, lists_of("pandas", tmp_path, few))
+    refusal(ValueError, words, task.evaluate_lists, few.assign(score=[0.1, 0.3]))
 
 
 def test_vectors_of_the_best_that_is_last() -> None:
@@ -151,10 +123,8 @@ def test_vectors_of_the_best_that_is_last() -> None:
     ("asked", "listed", "words"),
     [
         ("abcdef", "agh", r"5 of 6 queries with right answers have no list \('b', 'c', 'd'"),
-        ("ab", "b", r"1 of 2 queries with right answers have no list \('a'\)"),
         ("a", "", r"1 of 1 queries with right answers have no list \('a'\)"),
         ("ab", "abc", ""),
-        ("ab", "ba", ""),
     ],
 )
 def test_queries_without_lists_warn_and_unused_lists_are_found(
@@ -190,31 +160,24 @@ def test_names_of_documents_that_are_written_otherwise_warn() -> None:
     words = "ids: no right answer is in any list: right answers are 'D7', .* lists have 'd7'"
     with pytest.warns(UserWarning, match=words):
         assert task.evaluate_lists({"u": ["d7"], "v": ["d8"]})["mrr"] == 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        task.evaluate_lists({"u": ["D8"], "v": []})
-        task.evaluate_lists({"u": [], "v": []})
-        Task({"u": ["a"]}, entities=["a", "b"]).evaluate_lists({"u": ["b"]})
+    task.evaluate_lists({"u": ["D8"], "v": []})
+    task.evaluate_lists({"u": [], "v": []})
+    Task({"u": ["a"]}, entities=["a", "b"]).evaluate_lists({"u": ["b"]})
 
 
 def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
     """Their places close up, and too few are left: recall@10 is that of the rest of the list."""
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(20, 200))
-    known = np.argsort(-scores, axis=1)[:, :6]
-    test = np.argsort(-scores, axis=1)[:, 6:18:2]
+    scores = np.random.default_rng(0).normal(size=(20, 200))
+    best = np.argsort(-scores, axis=1)
     users = np.arange(20).repeat(6)
-    train = {"train": (users, known.ravel())}
-    task = Task((users, test.ravel()), entities=200, queries=20, known=train)
-    right = tr.topk_embeddings(scores, np.eye(200), 10, filter=task.answers.filter[:2])
-    wrong = tr.topk_embeddings(scores, np.eye(200), 10)
-    of_right = task.evaluate_lists(right)
-    of_wrong = task.evaluate_lists(wrong)
-    (finding,) = of_wrong.audit("known in lists")
+    train = {"train": (users, best[:, :6].ravel())}
+    task = Task((users, best[:, 6:18:2].ravel()), entities=200, queries=20, known=train)
+    right = task.evaluate_lists(tr.TopK(best[:, 6:16], None))
+    wrong = task.evaluate_lists(tr.TopK(best[:, :10], None))
+    (finding,) = wrong.audit("known in lists")
     assert finding.message == "60 % of what lists name is known, and not counted"
-    assert of_right.audit("known in lists") == []
-    assert of_wrong["recall@10"] < of_right["recall@10"]
-    whole = tr.topk_embeddings(scores, np.eye(200), 200)
-    assert task.evaluate_lists(whole)["recall@10"] == of_right["recall@10"]
-    assert "; the longest has 10 candidates\n" in str(of_right)
-    assert "; the longest has 4 candidates\n" in str(of_wrong)
+    assert right.audit("known in lists") == []
+    assert wrong["recall@10"] < right["recall@10"]
+    assert task.evaluate_lists(tr.TopK(best, None))["recall@10"] == right["recall@10"]
+    assert "; the longest has 10 candidates\n" in str(right)
+    assert "; the longest has 4 candidates\n" in str(wrong)

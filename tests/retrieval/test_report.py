@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
-from support.examples import examples
 from support.query_reports import query_report as report
 from truerank import Report
 from truerank.metrics.metric_table import ANSWER_METRICS
@@ -30,7 +29,7 @@ FORMS["@k:n"] = ["@1:1", "@2:3", "@1:9"]
 METRICS = [
     name + form
     for name, row in ANSWER_METRICS.items()
-    if name not in ("err", "median")  # which have tests of their own
+    if name not in ("err", "median")  # err is below, and median beside mr
     for form in FORMS[row.parameter]
 ]
 
@@ -102,6 +101,9 @@ def test_every_metric_over_every_order(
             if is_counted.any():
                 means[order] = np.average(values[is_counted], weights=sizes[is_counted])
             assert found[key] == pytest.approx(means[order], rel=1e-12, abs=1e-15, nan_ok=True)
+            if metric == "mr" and order not in ("chance", "optimum"):
+                assert found.per_query(f"{order}.median").tolist() == pytest.approx(values)
+                assert found[f"{order}.median"] == pytest.approx(np.median(values))
         mean, low, high = (means[order] for order in ("expected", "chance", "optimum"))
         if low > 0:
             assert found[f"ratio.{metric}"] == pytest.approx(mean / low, rel=1e-11)
@@ -155,8 +157,6 @@ def test_groups() -> None:
     found = grouped()
     assert found.group_values("mrr") == {"x": 1.0, "y": 0.3}
     assert found["macro.mrr"] == 0.65
-    assert found["mrr"] == pytest.approx((1 + 0.5 + 0.1) / 3)
-    assert found.group_values("index.mrr")["x"] == 1
     rows = found.by_query(["map", "index.mrr"])
     for key in ("map", "index.mrr"):
         assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
@@ -194,9 +194,6 @@ def test_tables() -> None:
     assert made["kind"] == ["expected", "optimistic", "pessimistic"]
     assert made["map low"] == [tied.interval(f"{kind}.map").low for kind in made["kind"]]
     assert "1 of them tied" in tied.to_text()
-    assert found.to_csv("map").split("\n")[0] == "average,group,kind,queries,map"
-    usual = tr.table({"a": found, "b": found}).to_dict()
-    assert list(usual) == ["model", "mrr", "map", "ndcg@10", "recall@10"]
 
 
 def test_json_of_queries() -> None:
@@ -216,9 +213,7 @@ def test_json_of_queries() -> None:
     assert [finding["name"] for finding in content["findings"]] == ["missing lists"]
     assert (content["misses"], content["missed"], content["longest"]) == ("bounds", 0.5, 2)
     assert content["without_answers"] == 1
-    words = (
-        "50 % of the right answers are missed by their lists and have bounds; the longest has 2 "
-    )
+    words = "50 % of the right answers are missed by their lists and have bounds; the longest has"
     assert words in str(listed)
     empty = task[:0].evaluate_lists({})
     assert (empty.tasks(), list(empty.audit())) == (0, [])
@@ -250,11 +245,11 @@ def test_ties_that_move_a_number_are_told() -> None:
 # -- inference -------------------------------------------------------------------------------------
 
 
-def answered(seed: int, queries: int = 40, **labels: Any) -> Report:
+def answered(seed: int, queries: int = 40) -> Report:
     """Three right answers of each query; the labels of one seed are those of all."""
     places = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (queries, 1)), axis=1)
     names = np.arange(queries).repeat(3)
-    ranks = tr.Ranks(places[:, :3].ravel(), np.ones(3 * queries, int), 30, queries=names, **labels)
+    ranks = tr.Ranks(places[:, :3].ravel(), np.ones(3 * queries, int), 30, queries=names)
     return report(ranks, gains=names % 3 + 1, by=names % 4)
 
 
@@ -263,19 +258,20 @@ def test_a_query_of_one_answer_is_a_task() -> None:
     above = rng.integers(0, 20, 60)
     tied = rng.integers(1, 4, 60)
     ranks = tr.Ranks(above, tied, rng.integers(30, 90, 60), queries=range(60))
-    found = report(ranks, by=[0, 1, 2] * 20)
-    tasks = tr.report(ranks, by=[0, 1, 2] * 20)
-    for key in ("mrr", "success@3", "index.mrr", "ratio.mrr"):
-        bounds = found.interval(key)
+    found = report(ranks)
+    tasks = tr.report(ranks)
+    keys = ["mrr", "success@3", "index.mrr", "ratio.mrr"]
+    for key, bounds in found.interval(keys).items():
         own = tasks.interval(f"expected.{key.replace('success', 'hits')}")
         ends = bounds.value, bounds.low, bounds.high
         assert ends == pytest.approx((own.value, own.low, own.high), rel=1e-12), key
         assert (bounds.method, bounds.units, bounds.unit) == (own.method, 60, "query")
-    assert list(found.interval(["mrr", "map"])) == ["mrr", "map"]
+    key = "expected.sampled_hits@10:50"
+    assert found[key] == pytest.approx(tasks[key], rel=1e-9)
 
 
-@pytest.mark.parametrize("key", ["map", "ndcg@5", "index.ndcg", "success@1"])
-def test_p_is_that_of_all_permutations(key: str) -> None:
+@pytest.mark.parametrize("key", ["map", "index.ndcg", "success@1"])
+def test_queries_are_compared_by_all_permutations(key: str) -> None:
     a = answered(0, queries=9)
     b = answered(1, queries=9)
     found = tr.compare(a, b, metric=key)
@@ -286,20 +282,15 @@ def test_p_is_that_of_all_permutations(key: str) -> None:
     )
     assert found.p_value == pytest.approx(exact.pvalue)
     assert found.estimate == pytest.approx(a[key] - b[key])
-    own = a.interval(key)
-    assert (own.value, own.units) == (pytest.approx(a[key], rel=1e-12), 9)
     assert (found.wins, found.losses) == ((one > two + 1e-9).sum(), (two > one + 1e-9).sum())
     assert (found.units, found.unit, found.pairing) == (9, "query", "query ids")
-    assert tr.compare({"A": a, "B": b}, metric=[key])[0].p_value == found.p_value
 
 
-def test_reports_over_the_same_answers_are_compared() -> None:
+def test_runs_over_the_same_answers() -> None:
     a = answered(0)
-    same = report(a.ranks.with_labels(targets=np.arange(120)))
-    assert tr.compare(a, same, metric="map").p_value == 1
-    found = tr.compare([a, answered(2)], [answered(3), answered(4)], metric="ndcg")
-    assert (found.runs_a, found.units, found.method) == (2, 40, "t of runs and units")
     runs = [answered(1), answered(2)]
+    found = tr.compare([a, runs[1]], [answered(3), answered(4)], metric="ndcg")
+    assert (found.runs_a, found.units, found.method) == (2, 40, "t of runs and units")
     table = tr.table({"a": a, "b": runs}, ["map", "ndcg@5", "index.map", "macro.map"])
     assert table["map"] == [a["map"], np.mean([run["map"] for run in runs])]
     interval = tr.inference.interval(runs, "map")
@@ -310,8 +301,7 @@ def test_reports_over_the_same_answers_are_compared() -> None:
 def test_the_curve_of_hits_is_that_of_successes() -> None:
     pytest.importorskip("matplotlib")
     a = answered(0)
-    b = answered(1)
-    ax = tr.plot.hits_curve({"a": a, "b": b}, kind="optimistic")
+    ax = tr.plot.hits_curve({"a": a}, kind="optimistic")
     lines = ax.get_lines()
     for drawn, order in ((lines[0], "optimistic"), (lines[-1], "chance")):
         values = [a[f"{order}.success@{k}"] for k in drawn.get_xdata()]
@@ -336,19 +326,6 @@ def test_the_ends_of_parameters() -> None:
     assert task.evaluate_lists({"q": ["b", "a"]})["auc"] == 3 / 8  # nothing for what is missed
     found = report(tr.Ranks([0], [1], 2, queries=[0]), [1000], gain="exponential")
     assert found["index.dcg"] == 1
-
-
-@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=1, max_size=4))
-@examples(20)
-def test_sampled_hits_of_one_right_answer_are_those_of_ranks(counts: list[tuple[int, int]]) -> None:
-    above, tied = np.array(counts).T
-    ranks = tr.Ranks(above, tied, 200, queries=range(len(counts)))
-    for cutoff in ("1:3", "10:50", "5:1000", "3:199"):
-        for kind in ("expected", "optimistic", "pessimistic"):
-            key = f"{kind}.sampled_hits@{cutoff}"
-            assert report(ranks)[key] == pytest.approx(tr.report(ranks)[key], rel=1e-9)
-        chance = tr.chance(f"sampled_hits@{cutoff}", ranks.candidates)[0]
-        assert report(ranks)[f"chance.sampled_hits@{cutoff}"] == pytest.approx(chance, rel=1e-9)
 
 
 def test_a_list_without_a_right_answer_has_no_sampled_hit() -> None:
