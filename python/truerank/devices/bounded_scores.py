@@ -1,7 +1,7 @@
 """Counting vectors on a device by bounds: most pairs are decided by products of half precision.
 
 What these leave open is scored by the chain of multiply-adds that defines its score, so that counts
-are the same. The bounds, and their proof, are in `docs/contributing/bounds.md`.
+are the same. The bounds, and their proof, are in `docs/contributing/device-bounds.md`.
 """
 
 from __future__ import annotations

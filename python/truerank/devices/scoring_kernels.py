@@ -12,9 +12,9 @@ Vectors are packed: component k of vector i of n is at k * n + i, and fits 32 bi
 small. A lane beyond the last vector takes the last one, and its result is not stored.
 
 The second half decides by products of half precision on which side of a threshold scores are. Its
-proof is in `docs/contributing/bounds.md`, under "On a device": whoever changes a term here changes
-it there. A vector is a step, which all vectors of its side have, times levels, which are float16,
-and a residue. Pairs that the product of the levels leaves open have a bit in a word of 32
+proof is in `docs/contributing/device-bounds.md`: whoever changes a term here changes it there. A
+vector is a step, which all vectors of its side have, times levels, which are float16, and a
+residue. Pairs that the product of the levels leaves open have a bit in a word of 32
 candidates, and are scored by the chain that defines their score. Panels of levels and of their
 components have a vector in each row, padded with zeros; a zero changes no chain but for the sign of
 a zero, which compares equal.
