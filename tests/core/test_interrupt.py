@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from core.test_parallel import FORKING
 from support.environment import Run
 
 pytestmark = pytest.mark.threads
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.threads
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
 
 INTERRUPT = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 import numpy as np
 import truerank as tr
 
@@ -105,52 +106,28 @@ for name, problem in problems.items():
 @pytest.mark.parametrize("forker", ["main", "other"])
 def test_interrupt_of_a_child(run_python: Run, sanitized: bool, forker: str) -> None:
     """The thread that forks becomes the child's main thread, which notices signals."""
-    script = f"""
-import warnings
-warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-def of_child():
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        signal.alarm(30 * {1 + 9 * sanitized})  # ends a child that notices no signal
-        try:
-            print(interrupt(rows, None), flush=True)
-            small()
-            code = 0
-        finally:
-            os._exit(code)
-    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-codes = []
+    script = """
+def in_child():
+    print(interrupt(rows, None), flush=True)
+    small()
+    return True
+results = []
+forking = threading.Thread(target=lambda: results.append(fork(in_child)))
 if sys.argv[1] == "main":
-    of_child()
+    forking.run()
 else:
-    thread = threading.Thread(target=of_child)
-    thread.start()
-    thread.join()
-assert codes == [0], codes
+    forking.start()
+    forking.join()
+assert results == [True]
 # The parent's main thread still notices them.
 interrupt(rows, None, 0.1)
 small()
 """
-    delay = float(run_python("import sys\n" + INTERRUPT + script, forker))
+    delay = float(run_python(FORKING + INTERRUPT + script, forker))
     assert sanitized or delay < 1.5
 
 
 HANDLERS = {
-    "any exception surfaces": """
-class Enough(Exception): pass
-def handler(number, frame):
-    raise Enough
-signal.signal(signal.SIGALRM, handler)
-args, keywords = rows()
-try:
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
-    tr.rank(*args, **keywords)
-except Enough:
-    small()
-else:
-    raise SystemExit("not interrupted")
-""",
     "one that returns does not stop the count": """
 calls = []
 signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
