@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doors.asking import ask
+from doors.good_calls import good_calls
 from doors.odd_values import ODD_ARGUMENTS, Maker
 from support.outcomes import check
 
@@ -38,4 +39,4 @@ def strides(
 @settings(max_examples=200)
 @given(ODD_ARGUMENTS)
 def hostile(odd: list[tuple[int, Maker]]) -> None:
-    ask("rank", odd)
+    ask(good_calls()["rank"], odd)

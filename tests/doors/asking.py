@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import resource
-import signal
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from doors.calls import Call
-from doors.counting_calls import counting_calls, ranks_calls, vector_calls
+import truerank as tr
 from doors.odd_values import Maker, OddValue
-from doors.report_calls import compat_calls, metric_calls, report_calls, shown_calls
-from doors.task_calls import alignment_calls, link_prediction_calls, retrieval_calls
 from support.examples import ONE_OF
+from support.interruptions import refusing_to_wait
 from truerank.errors import InputError, UnknownKeyError
 
-ROOMS: tuple[Callable[[Path], list[Call]], ...] = (
-    counting_calls,
-    vector_calls,
-    ranks_calls,
-    report_calls,
-    shown_calls,
-    metric_calls,
-    compat_calls,
-    link_prediction_calls,
-    retrieval_calls,
-    alignment_calls,
-)
+# Results, which the package makes and users only read, and records of plain fields: only their
+# methods are asked.
+RESULTS = """AlignmentData CSLS Comparison Interval Intervals Triples Adjusted Metric Step
+InputError InputTypeError InputValueError UnknownKeyError Progress TopK Preset Comparisons
+CompatReport CompatTable"""
+# What rooms of the package ask each other for, and nobody else.
+WITHIN = ("in_order", "units", "add_runs")
 # What messages call an argument: the split, as in files, and scores wherever they come from.
 CALLED = {
     "alignment.Task(pairs)": "test",
@@ -47,61 +41,97 @@ LONGEST = 6000  # characters of a message
 MEMORY = 2 << 30  # that a call may take beyond what there is
 
 
-def all_calls(folder: Path) -> dict[str, Call]:
-    """Return the good calls of all rooms by name; their files are in a folder."""
-    return {call.name: call for room in ROOMS for call in room(folder)}
+@cache
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters by name."""
+    return inspect.signature(function).parameters
 
 
-kept_folder = cache(lambda: Path(tempfile.mkdtemp()))
-kept_calls = cache(lambda: all_calls(kept_folder()))
+class Call(NamedTuple):
+    """A function and arguments with which it returns, by name; of `*names`, one argument."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+
+    def parameters(self) -> list[str]:
+        """Return the parameters that can be asked: all but `self` and `**options`."""
+        parameters = parameters_of(self.function).items()
+        return [name for name, p in parameters if name != "self" and p.kind is not p.VAR_KEYWORD]
+
+    def run(self, **changed: Any) -> Any:
+        """Call the function, with some arguments changed or added."""
+        values = deepcopy(self.arguments) | changed
+        positional: list[Any] = []
+        for name, parameter in parameters_of(self.function).items():
+            is_by_place = parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY)
+            if is_by_place and name in values:
+                positional.append(values.pop(name))
+        return self.function(*positional, **values)
 
 
-def ask(name: str, odd: list[tuple[int, Maker]]) -> None:
-    """Give several arguments of a function odd values; it writes to a folder of its own."""
-    call = kept_calls()[name]
-    parameters = sorted(call.parameters())
-    values = {parameters[place % len(parameters)]: make() for place, make in odd}
-    with contextlib.chdir(kept_folder()), limits():
-        fault = fault_of(call, values)
-    assert not fault, f"{name}({values}): {fault}"
+def public_callables(module: ModuleType = tr, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the public functions and classes by their names, the shortest first."""
+    names: list[str] = list(getattr(module, "__all__", ()))
+    values = {name: getattr(module, name) for name in sorted(names) if not name.startswith("_")}
+    for name, value in values.items():
+        if callable(value):
+            yield f"{path}{name}", value
+    for name, value in values.items():
+        if isinstance(value, ModuleType) and name != "adapters":
+            yield from public_callables(value, f"{path}{name}.")
+
+
+def expected_calls() -> set[str]:
+    """Return the names of all functions, constructors and methods that have to be asked."""
+    names: set[str] = set()
+    seen: list[Any] = []
+    for name, value in public_callables():
+        if any(value is other for other in seen):
+            continue
+        seen.append(value)
+        is_result = name.rpartition(".")[2] in RESULTS.split()
+        if not is_result and inspect.signature(value).parameters:
+            names.add(name)
+        for method in dir(value) if isinstance(value, type) else ():
+            function = getattr(value, method)
+            is_own = str(getattr(function, "__module__", "")).startswith("truerank")
+            if method.startswith("_") or method in WITHIN or not callable(function) or not is_own:
+                continue
+            if set(inspect.signature(function).parameters) - {"self", "options"}:
+                names.add(f"{name}.{method}")
+    return names
 
 
 @contextlib.contextmanager
-def limits() -> Iterator[None]:
-    """End calls that go on too long, and refuse them memory without bound; ignore our warnings."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"more than {SECONDS} seconds")
-
+def limited_memory() -> Iterator[None]:
+    """Refuse memory without bound; ignore our warnings."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     taken = pages * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
-    handler = signal.signal(signal.SIGALRM, stop)
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, before[1]))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # numpy's are faults
             yield
     finally:
-        signal.alarm(0)
         resource.setrlimit(resource.RLIMIT_AS, before)
-        signal.signal(signal.SIGALRM, handler)
 
 
 def fault_of(call: Call, odd: dict[str, Any]) -> str:
     """Return what is wrong with the answer to odd values of some arguments; empty if nothing is.
 
     An error names one of the arguments: a value may be good, and another one not fit it. Of a
-    mapping, it may name a key. The caller sets the `limits`.
+    mapping, it may name a key. The caller limits the memory.
     """
-    names: list[Any] = list(call.parameters())
+    names: list[Any] = call.parameters()
     for argument, value in odd.items():
         names.append(CALLED.get(f"{call.name}({argument})", argument))
         if isinstance(value, dict):
             names += value
-    signal.alarm(SECONDS)
     try:
-        call.run(**odd)
+        with refusing_to_wait(SECONDS):
+            call.run(**odd)
     except TimeoutError as error:
         return str(error)
     except (OSError, UnknownKeyError):
@@ -123,7 +153,7 @@ def faults_of(call: Call, values: list[OddValue]) -> dict[str, str]:
     call.run()  # good arguments are taken; and what it imports is there
     step = STEPS.get(call.name, ONE_OF)
     faults = {}
-    with limits():
+    with limited_memory():
         for place, argument in enumerate(call.parameters()):
             for value in values[place % step :: step]:
                 fault = ""
@@ -132,3 +162,12 @@ def faults_of(call: Call, values: list[OddValue]) -> dict[str, str]:
                 if fault:
                     faults[f"{argument}={value.name}"] = fault
     return faults
+
+
+def ask(call: Call, odd: list[tuple[int, Maker]]) -> None:
+    """Give several arguments of a function odd values; it writes to a folder of its own."""
+    parameters = sorted(call.parameters())
+    values = {parameters[place % len(parameters)]: make() for place, make in odd}
+    with TemporaryDirectory() as folder, contextlib.chdir(folder), limited_memory():
+        fault = fault_of(call, values)
+    assert not fault, f"{call.name}({values}): {fault}"

@@ -25,7 +25,7 @@ from hypothesis import Phase
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import truerank as tr
-from doors.asking import ROOMS
+from doors.good_calls import ROOMS
 from doors.test_odd_arguments import plain
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Vectors, vectors
