@@ -219,14 +219,13 @@ def isa(session: nox.Session) -> None:
     vectors = ["tests/embeddings"]
     others = ("instruction_sets_change_no_bit", "mapped_entities_are_not_copied")
     vectors += [f"--deselect=tests/embeddings/test_scores.py::test_{name}" for name in others]
-    alignments = ["tests/alignment", "--ignore=tests/alignment/test_stable_pairs.py"]
     # All cases of the sweeps once, under the best set, and a quarter of them under each other.
     session.env.update(FEW, TRUERANK_EXAMPLES="50")
     run_tests(session, *ALL_CORES, "-m", "sweep and not python_only", "tests/embeddings")
     session.env.update(FEW)
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
-        run_tests(session, *ALL_CORES, *CORE, *counting, *vectors, *alignments)
+        run_tests(session, *ALL_CORES, *CORE, *counting, *vectors, "tests/alignment")
     # Certified bounds nowhere, and wherever they hold. What these test chooses its bounds itself.
     choices = output(session, "from truerank import _core; print(*_core.bounds_choices())")
     vectors += ["--ignore=tests/embeddings/test_bounds.py"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,8 @@ from oracles.alignment import Array
 from oracles.embeddings import scored_by
 from strategies.alignments import NAN_RULES, alignments, any_vectors, matrices
 from strategies.stored import Stored, open_stored, stored
-from support.alignment_runs import LEFT, RIGHT, SIMILARITIES, TILES, check, same, saved, task_of
+from support.alignment_runs import LEFT, RIGHT, SIMILARITIES, TILES, check, same, task_of
 from support.examples import examples
-from support.interruptions import allocating_at_most
 from support.problems import LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task, csls_means
@@ -73,21 +71,11 @@ def test_a_nan_of_no_pair(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> Non
         assert ranks.above.tolist() == [0] * 6
 
 
-def test_vectors_may_lie_in_files(tmp_path: Path) -> None:
-    paths = tmp_path / "left.npy", tmp_path / "right.npy"
-    for path, array in zip(paths, (LEFT, RIGHT), strict=True):
-        np.save(path, array)
-    for k in (None, 2):
-        found = task_of().evaluate_embeddings(*paths, csls=k)
-        assert same(found, task_of().evaluate_embeddings(LEFT, RIGHT, csls=k))
-        assert sorted(found.protocol.files) == sorted(map(str, paths))
-
-
 OWN = {"left_to_right": [0, 1, 2, 4], "right_to_left": [0, 1, 2]}
 
 
 @pytest.mark.parametrize("what", ["all", "test", "unaligned", OWN])
-def test_means_made_before(what: Any) -> None:
+def test_means_made_before(what: Any, tmp_path: Path) -> None:
     """A number of neighbours stands for the means over the candidates of the protocol."""
     task = task_of(candidates=what)
     expected = task.evaluate_embeddings(LEFT, RIGHT, csls=2)
@@ -96,20 +84,17 @@ def test_means_made_before(what: Any) -> None:
     scaled = tr.score_embeddings(LEFT, RIGHT, similarity="cosine", csls=means)
     for order in "CF":
         assert same(task.evaluate_scores(np.array(scaled, order=order)), expected)
-    assert same(task.evaluate_embeddings(LEFT, RIGHT, csls=np.int64(2)), expected)
     assert expected.protocol.similarity == "cosine, csls 2"
-
-
-def test_means_of_a_wider_dtype_are_rounded() -> None:
-    task = task_of()
+    paths = tmp_path / "left.npy", tmp_path / "right.npy"
+    for path, array in zip(paths, (LEFT, RIGHT), strict=True):
+        np.save(path, array)
+    of_files = task.evaluate_embeddings(*paths, csls=np.int64(2))
+    assert same(of_files, expected)
+    assert sorted(of_files.protocol.files) == sorted(map(str, paths))
     fine = csls_means(LEFT.astype(np.float64), RIGHT.astype(np.float64), 3)
-    rounded = fine._replace(
-        queries=fine.queries.astype(np.float32), entities=fine.entities.astype(np.float32)
-    )
-    table = embeddings.with_csls(SIMILARITIES, rounded)
-    expected = task.evaluate_scores(table)
-    for means in (fine, rounded):
-        assert same(task.evaluate_embeddings(LEFT, RIGHT, csls=means), expected)
+    rounded = fine._replace(queries=fine.queries.astype("f4"), entities=fine.entities.astype("f4"))
+    expected = task.evaluate_scores(embeddings.with_csls(SIMILARITIES, rounded))
+    assert same(task.evaluate_embeddings(LEFT, RIGHT, csls=fine), expected)
 
 
 def test_callables() -> None:
@@ -121,13 +106,13 @@ def test_callables() -> None:
 
     task = task_of(candidates="unaligned")
     forward, backward = (partial(scored, matrix) for matrix in (SIMILARITIES, SIMILARITIES.T))
-    for batch_size in (None, 1, 2):
+    for batch_size in (None, 2):
         found = task.evaluate(forward, backward, batch_size=batch_size)
         assert same(found, task.evaluate_scores(SIMILARITIES))
-    assert shapes == [(3, 1)] * 2 + [(1, 1)] * 6 + [(2, 1), (1, 1)] * 2
+    assert shapes == [(3, 1)] * 2 + [(2, 1), (1, 1)] * 2
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16"])
 def test_the_same_vectors_for_both_graphs_are_said(dtype: str, tmp_path: Path) -> None:
     """Every entity is then most similar to itself, whatever the model has learnt."""
     vectors = np.random.default_rng(0).integers(-9, 9, (3001, 4)).astype(np.float32)
@@ -149,13 +134,13 @@ def test_the_report() -> None:
     report = task_of().evaluate_embeddings(LEFT, RIGHT, similarity="l1")
     assert report.sides == ("both", "left_to_right", "right_to_left")
     assert report.tasks("left_to_right") == report.tasks("right_to_left") == 3
-    ranks = report.ranks
-    assert (ranks.protocol.similarity, ranks.protocol.candidates) == ("l1", "all")
-    assert (ranks.protocol.filter, ranks.protocol.split) == (("train", "test"), "test")
-    assert report["both.mr"] == (report["left_to_right.mr"] + report["right_to_left.mr"]) / 2
+    protocol = report.ranks.protocol
+    assert (protocol.similarity, protocol.candidates) == ("l1", "all")
+    assert (protocol.filter, protocol.split) == (("train", "test"), "test")
     of_matrix = task_of().evaluate_scores(SIMILARITIES)
     assert of_matrix.protocol.similarity is None
-    assert tr.compare(ranks, of_matrix, allow_unlike=True).pairing == "query and target ids"
+    pair = tr.compare(report.ranks, of_matrix, allow_unlike=True)
+    assert pair.pairing == "query and target ids"
 
 
 def test_labels_are_names_where_both_graphs_have_them() -> None:
@@ -166,9 +151,7 @@ def test_labels_are_names_where_both_graphs_have_them() -> None:
     assert ranks.queries.values.tolist() == ["a", "b", "c", "x", "v", "w"]
     assert ranks.targets.values.tolist() == ["x", "v", "w", "a", "b", "c"]
     half = Task([("a", 2), ("b", 0), ("c", 1)], left=left, right=5)
-    ranks = half.evaluate_scores(SIMILARITIES).ranks
-    assert ranks.queries.values.tolist() == [0, 1, 2, 2, 0, 1]
-    assert ranks.targets.values.tolist() == [2, 0, 1, 0, 1, 2]
+    assert half.evaluate_scores(SIMILARITIES).ranks.queries.values.tolist() == [0, 1, 2, 2, 0, 1]
 
 
 # -- matrices --------------------------------------------------------------------------------------
@@ -211,6 +194,7 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Watched(ArrayStore):
         def core_block(self, tile: Tile, io: str) -> AbstractContextManager[Any]:
+            assert tile.height * tile.width <= 100  # however large the matrix is
             rows = slice(tile.top, tile.top + tile.height)
             times_read[rows, tile.left : tile.left + tile.width] += 1
             return super().core_block(tile, io)
@@ -223,42 +207,6 @@ def test_what_is_stored_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[-1].done == told[-1].total == scores.nbytes
 
 
-def test_memory_does_not_grow_with_the_matrix(tmp_path: Path) -> None:
-    """The file has 9 MB."""
-    path = tmp_path / "scores.npy"
-    table = np.lib.format.open_memmap(path, "w+", np.float32, (1500, 1500))
-    table[:] = np.random.default_rng(0).random(1500, np.float32)
-    table[np.arange(1500), np.arange(1500)] += 0.5
-    table.flush()
-    del table
-    task = Task(np.arange(3000).reshape(2, 1500).T % 1500, left=1500, right=1500)
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in TILES:
-            patch.setattr(module, name, 1 << 18)
-        with allocating_at_most(6e6):
-            report = task.evaluate_scores(path)
-    assert report["mr"] < 300
-    assert report.protocol.files == (str(path),)
-
-
-def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
-    task = Task([(0, 0)], left=50, right=100)
-    path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
-
-    def cut(progress: tr.Progress) -> None:
-        if not progress.done:
-            os.truncate(path, 1000)
-
-    refusal(ValueError, r"scores-C\.npy", task.evaluate_scores, path, progress=cut)
-
-
-def test_bfloat16_is_compared_exactly() -> None:
-    bits = (SIMILARITIES.view(np.uint32) >> 16).astype(np.uint16)
-    wide = (bits.astype(np.uint32) << 16).view(np.float32)
-    expected = task_of().evaluate_scores(wide)
-    assert same(task_of().evaluate_scores(bits, dtype="bfloat16"), expected)
-
-
 # -- what is refused -------------------------------------------------------------------------------
 
 T = TypeError
@@ -269,15 +217,10 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^left: ", lambda: VECTORS(LEFT[:3], RIGHT)),
     (V, "^right: ", lambda: VECTORS(LEFT, np.ones((6, 2)))),
     (V, "^right: ", lambda: VECTORS(LEFT[:, :1], RIGHT)),
-    (V, "^right: ", lambda: VECTORS(LEFT, RIGHT[0])),
-    (T, "^right: ", lambda: VECTORS(LEFT, None)),
-    (V, "^nan: ", lambda: VECTORS(LEFT, RIGHT, nan="drop", csls=2)),
     (V, "^csls: ", lambda: VECTORS(LEFT, RIGHT, csls=-1)),
     (V, "^scores: ", lambda: SCORES(SIMILARITIES.T)),
     (V, "^scores: ", lambda: SCORES(SIMILARITIES * np.nan)),
     (T, "^csls: ", lambda: SCORES(SIMILARITIES, csls=3)),
-    (V, "^io: ", lambda: SCORES(SIMILARITIES, io="mmap")),
-    (FileNotFoundError, "absent", lambda: SCORES("absent.npy")),
     (T, "^right_to_left: ", lambda: task_of().evaluate(left_to_right=len)),
 ]
 

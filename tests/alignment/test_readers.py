@@ -33,15 +33,11 @@ BOTH_NAMES = {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t11\n", "ref_pairs": "9\
 DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
     ({"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"}, "ent_ids_1: '7' occurs twice"),
-    ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: expected ids, got '9b'"),
     ({"ent_ids_1": f"{2**64}\ta\n"}, "ent_ids_1: expected ids, got '18446744073709551616'"),
     ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in column . of line 3"),
-    ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in column . of line 2"),
     ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in column . of line 2"),
-    ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
     (BOTH_NAMES | {"sup_pairs": "3\t6\n"}, "sup_ent_ids: expected the lines of .*sup_pairs"),
-    (BOTH_NAMES | {"ref_pairs": "9\t5\n"}, "ref_ent_ids: expected the lines of .*ref_pairs"),
     ({"ref_ent_ids.gz": "9\t5\n"}, "ref_ent_ids.gz: expected the lines of .*ref_ent_ids;"),
     ({"rel_ids_1": "30\ta\n2\tb\n", "rel_ids_1.gz": "2\tb\n30\ta\n"}, "rel_ids_1.gz: expected the"),
 ]
@@ -105,13 +101,6 @@ def test_real_dbp15k(data: Path) -> None:
 # -- OpenEA ----------------------------------------------------------------------------------------
 
 
-def test_names_that_are_numbers(tmp_path: Path) -> None:
-    files = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
-    data = read_openea(fill_folder(tmp_path, files))
-    assert data.left == ("9", "10")  # as numbers; elsewhere, by code point
-    assert data.right == ("2", "x")
-
-
 def test_what_openea_lacks(tmp_path: Path) -> None:
     fill_folder(tmp_path, {**OPENEA, "ent_links": None})
     refusal(FileNotFoundError, "ent_links", read_openea, tmp_path)
@@ -123,9 +112,7 @@ def test_what_openea_lacks(tmp_path: Path) -> None:
 OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
     ({"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"}, "got 'Austria' in .* of line 3"),
-    ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in column . of line 2"),
     ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
-    ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
     ({"ent_links": "Vienna\tWien\nLinz\tLinz\n"}, "got 'Vienna' and 'Wien', which only the other"),
     ({"721_5fold/1/test_links": "Graz\tGraz\nStyria\tSteiermark\n"}, "test_links: .* 'Styria'"),
 ]
@@ -140,20 +127,21 @@ def test_damaged_folders(files: Any, read: Any, edits: Any, said: str, tmp_path:
 
 def test_files_that_agree_are_read(tmp_path: Path) -> None:
     """Pairs in another order, packed copies, names of both graphs, entities without triples."""
-    folders = [tmp_path / name for name in ("one", "both", "links")]
-    splits = {"sup_pairs": "3\t11\n3\t6\n", "ref_pairs": DBP15K["ref_ent_ids"]}
-    one = DBP15K | splits
+    one = DBP15K | {"sup_pairs": "3\t11\n3\t6\n", "ref_pairs": DBP15K["ref_ent_ids"]}
     both = one | {"sup_ent_ids": "3\t6\n3\t11\n"}
     both |= {f"{name}.gz": text.replace("\n", "\r\n") for name, text in one.items()}
     first, second = (
-        read_dbp15k(fill_folder(folder, files))
-        for folder, files in zip(folders, (one, both), strict=False)
+        read_dbp15k(fill_folder(tmp_path / name, files))
+        for name, files in (("one", one), ("both", both))
     )
     assert plain_data(first) == plain_data(second)
     assert list(first.splits) == ["train", "test"]
-    links = "Linz\tLinz\nGraz\tWien\nnobody\tWien\nStyria\tnobody\nVienna\tGraz\n"
-    data = read_openea(fill_folder(folders[2], OPENEA | {"ent_links": links}))
-    assert len(data.pairs) == 5
+    links = "Linz\tLinz\nGraz\tWien\nnobody\tWien\nStyria\tnobody\n10\tGraz\n9\tGraz\n"
+    data = read_openea(fill_folder(tmp_path / "links", OPENEA | {"ent_links": links}))
+    assert len(data.pairs) == 6
+    numbers = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
+    data = read_openea(fill_folder(tmp_path / "numbers", numbers))
+    assert (data.left, data.right) == (("9", "10"), ("2", "x"))  # as numbers; else by code point
 
 
 @given(st.data())

@@ -122,59 +122,49 @@ def doors_of_graphs(kind: str) -> Iterator[tuple[str, Door]]:
     yield "right vectors", Door(ranks_of(embeddings, left=OTHERS, right=...), VECTORS, **of_right)
 
 
-def doors_of_numbers() -> Iterator[tuple[str, Door]]:
-    """Yield the doors of what is only numbered: tasks, candidates, and dimensions of vectors."""
-    counts: Any = {"above": [0, 3, 1, 0], "tied": [1, 1, 1, 1], "candidates": 9}
-    ranks = tr.Ranks(**counts)
-    ids = np.array([3, 0, 2, 1])
-    mask = np.array([True, False, True, True])
-    words = np.array(["u", "v", "w", "u"], object)
-    shares = np.array([0.5, 2.0, 0.25, 1.0])
-
-    def rank(**others: Any) -> Callable[[Any], tr.Ranks]:
-        (free,) = (name for name, value in others.items() if value is ...)
-        return lambda value: tr.rank(**{"scores": MATRIX, "targets": ids} | others | {free: value})
-
-    yield "scores", Door(rank(scores=...))
-    yield "columns", Door(rank(scores=...), axis=1)
-    yield "one row of scores", Door(rank(scores=...), MATRIX[0])
-    yield "targets", Door(rank(targets=...), ids)
-    yield "rows", Door(rank(rows=...), ids)
-    is_other = MATRIX > 4
-    for axis in (0, 1):
-        yield f"a mask, axis {axis}", Door(rank(filter=...), is_other, axis)
-    lists = np.empty(SIZE, object)
-    lists[:] = [[1], [2, 3], [], [0]]
-    yield "lists", Door(rank(filter=...), lists)
-    everything = {"targets": [0, 2, 3, 0], "candidates": ...}
-    yield "candidates by a mask", Door(rank(**everything), mask)
-    others = lambda value: tr.rank_against(value, MATRIX)  # noqa: E731
-    yield "true scores", Door(others, MATRIX[0])
-    listed = lambda value: tr.rank_lists(value, None, ids, candidates=SIZE)  # noqa: E731
-    yield "ids of lists", Door(listed, np.array([[1, 0], [2, 3], [2, 1], [3, 0]]))
-    yield "bias", Door(lambda value: tr.rank_embeddings(MATRIX, MATRIX, ids, bias=value), shares)
-    product = lambda value: tr.rank_embeddings(value, MATRIX, ids)  # noqa: E731
-    yield "dimensions", Door(product, MATRIX.T.copy(), axis=1)
-    yield "counts", Door(lambda value: tr.Ranks(value, [1] * SIZE, 9), ids)
-    yield "sizes", Door(lambda value: tr.Ranks(counts["above"], [1] * SIZE, value), ids + 9)
-    yield "listed", Door(lambda value: tr.Ranks(**counts, listed=value), mask)
-    yield "weights", Door(ranks.with_weights, shares)
-    yield "weights of a report", Door(lambda value: tr.report(ranks, weights=value)["mr"], shares)
-    yield "labels", Door(lambda value: ranks.with_labels(kind=value), words)
-    yield "ids as labels", Door(lambda value: ranks.with_labels(kind=value), ids)
-    yield "by", Door(lambda value: tr.report(ranks, by=value).group_values("mr"), words)
-    yield "tasks by a mask", Door(ranks.__getitem__, mask)
-    cells = lambda value: tr.Table({"model": words, "mrr": value}).to_csv()  # noqa: E731
-    yield "cells", Door(cells, shares)
-
-
+COUNTS: dict[str, Any] = {"above": [0, 3, 1, 0], "tied": [1, 1, 1, 1], "candidates": 9}
+RANKS = tr.Ranks(**COUNTS)
+ONES = [1] * SIZE
+TARGETS = np.array([3, 0, 2, 1])
+MASK = np.array([True, False, True, True])
+WORDS = np.array(["u", "v", "w", "u"], object)
+SHARES = np.array([0.5, 2.0, 0.25, 1.0])
+LISTS = np.empty(SIZE, object)
+LISTS[:] = [[1], [2, 3], [], [0]]
+PLACES = np.array([[1, 0], [2, 3], [2, 1], [3, 0]])
+# What is only numbered: tasks, candidates, and dimensions of vectors.
+NUMBERED: dict[str, Door] = {
+    "scores": Door(lambda x: tr.rank(x, TARGETS)),
+    "columns": Door(lambda x: tr.rank(x, TARGETS), axis=1),
+    "one row of scores": Door(lambda x: tr.rank(x, TARGETS), MATRIX[0]),
+    "targets": Door(lambda x: tr.rank(MATRIX, x), TARGETS),
+    "rows": Door(lambda x: tr.rank(MATRIX, TARGETS, rows=x), TARGETS),
+    "rows of a mask": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), MATRIX > 4),
+    "columns of a mask": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), MATRIX > 4, axis=1),
+    "lists": Door(lambda x: tr.rank(MATRIX, TARGETS, filter=x), LISTS),
+    "candidates by a mask": Door(lambda x: tr.rank(MATRIX, [0, 2, 3, 0], candidates=x), MASK),
+    "true scores": Door(lambda x: tr.rank_against(x, MATRIX), MATRIX[0]),
+    "ids of lists": Door(lambda x: tr.rank_lists(x, None, TARGETS, candidates=SIZE), PLACES),
+    "bias": Door(lambda x: tr.rank_embeddings(MATRIX, MATRIX, TARGETS, bias=x), SHARES),
+    "dimensions": Door(lambda x: tr.rank_embeddings(x, MATRIX, TARGETS), MATRIX.T.copy(), axis=1),
+    "counts": Door(lambda x: tr.Ranks(x, ONES, 9), TARGETS),
+    "sizes": Door(lambda x: tr.Ranks(COUNTS["above"], ONES, x), TARGETS + 9),
+    "listed": Door(lambda x: tr.Ranks(**COUNTS, listed=x), MASK),
+    "weights": Door(RANKS.with_weights, SHARES),
+    "weights of a report": Door(lambda x: tr.report(RANKS, weights=x)["mr"], SHARES),
+    "labels": Door(lambda x: RANKS.with_labels(kind=x), WORDS),
+    "ids as labels": Door(lambda x: RANKS.with_labels(kind=x), TARGETS),
+    "by": Door(lambda x: tr.report(RANKS, by=x).group_values("mr"), WORDS),
+    "tasks by a mask": Door(RANKS.__getitem__, MASK),
+    "cells": Door(lambda x: tr.Table({"model": WORDS, "mrr": x}).to_csv(), SHARES),
+}
 DOORS = {
     f"{name} ({kind})": door
     for kind in LABELS
     for doors in (doors_of_retrieval, doors_of_facts, doors_of_graphs)
     for name, door in doors(kind)
 }
-DOORS |= {name: door._replace(labels=range(4)) for name, door in doors_of_numbers()}
+DOORS |= {name: door._replace(labels=range(SIZE)) for name, door in NUMBERED.items()}
 
 
 @pytest.mark.python_only
@@ -243,33 +233,25 @@ def test_labels_of_any_dtype(names: tuple[Any, ...], dtype: str) -> None:
 
 def test_numbered_frames_are_arrays() -> None:
     expected = tr.rank(SCORES, IDS, filter=FILTER)
-    for columns in (None, [0, 1, 2, 3, 4], pandas.RangeIndex(5)):
+    for columns in (None, [0, 1, 2, 3, 4]):
         frame = pandas.DataFrame(SCORES, columns=columns)
         for targets in (IDS, pandas.Series(IDS), pandas.Series(IDS, dtype="Int64").to_numpy(int)):
             assert tr.rank(frame, targets, filter=pandas.Series(FILTER)) == expected
-    assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
     counter = tr.RankCounter([0.5], [2], candidates=5)
     counter.update(frame.iloc[:1])
     assert counter.ranks() == tr.rank(SCORES[:1], [2])
+    refused(ValueError, "block", counter.update, frame.set_axis(NAMES, axis=1))
     assert np.shares_memory(by_position("scores", frame), frame.to_numpy())
 
 
 def test_messages_say_what_came_and_the_way_out() -> None:
     frame = pandas.DataFrame(SCORES, columns=NAMES)
-    counter = tr.RankCounter([0.5], [2], candidates=5)
-    refused(ValueError, "block", counter.update, frame)
     refused(TypeError, "filter", tr.rank, SCORES, IDS, filter=pandas.Series([[1], None, [2]]))
     mixed = frame.set_axis(range(5), axis=1).astype({1: "float32"})
     refused(TypeError, "scores", tr.rank, mixed.astype(object), IDS)
+    named = "columns numbered .* 'Paris' at position 0, .*; give frame.to_numpy\\(\\) if they "
     for value, words in (
-        (
-            frame,
-            "columns numbered .* 'Paris' at position 0, .*; give frame.to_numpy\\(\\) if they ",
-        ),
-        (
-            pandas.DataFrame(SCORES, index=[2, 1, 0]),
-            "rows numbered .* give frame.sort_index\\(\\), or ",
-        ),
+        (frame, named),
         ([frame.loc[1], frame.loc[0]], "an index numbered .* give series.to_numpy\\(\\) if"),
         (mixed, "columns of one dtype, got float64 in 0"),
     ):
@@ -280,13 +262,10 @@ def test_lists_of_ids_have_no_names() -> None:
     """What a Series of them is an excerpt of, as a group of a frame, says nothing of a list."""
     frame = pandas.DataFrame({"task": [2, 0, 2], "item": [3, 1, 2]}).sort_values("item")
     lists = [frame.item[frame.task == task] for task in range(3)]
-    assert [list(each.index) for each in lists] == [[1], [], [2, 0]]
-    expected = tr.rank(SCORES, IDS, filter=FILTER)
-    assert tr.rank(SCORES, IDS, filter=lists) == expected
+    assert tr.rank(SCORES, IDS, filter=lists) == tr.rank(SCORES, IDS, filter=FILTER)
     ranked = tr.rank_lists(lists, None, IDS, candidates=5)
     assert ranked == tr.rank_lists([[1], [], [2, 3]], None, IDS, candidates=5)
-    items = frame.item[frame.task == 2]
-    task = tr.retrieval.Task({0: [2]}, entities=5, candidates=items)
+    task = tr.retrieval.Task({0: [2]}, entities=5, candidates=lists[2])
     assert task.answers.candidates.tolist() == [2, 3]
 
 

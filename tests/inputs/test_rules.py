@@ -54,19 +54,18 @@ def test_the_options_are_those_of_the_rules() -> None:
 
 
 BAD: list[tuple[type[Exception], str, Any]] = [(TypeError, "audit", np.zeros(2))]
-for name in ("order", "nan"):
-    BAD += [(ValueError, name, word) for word in ("", "Omit ")]
-    BAD += [(TypeError, name, value) for value in (None, 1, True, np.nan)]
-BAD += [(ValueError, "threads", value) for value in (0, -1, -(2**40))]
-BAD += [(TypeError, "threads", value) for value in (1.5, 1.0, True, False, "2", [2], np.float32(2))]
+BAD += [(ValueError, name, "Omit ") for name in ("order", "nan")]
+BAD += [(TypeError, name, value) for name in ("order", "nan") for value in (None, True)]
+BAD += [(ValueError, "threads", value) for value in (0, -(2**40))]
+BAD += [(TypeError, "threads", value) for value in (1.0, True, "2")]
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), BAD)
 def test_options_are_checked(kind: type[Exception], name: str, value: Any) -> None:
     task = LinkTask([(0, 0, 1)], entities=2)
     options = {name: value}
-    for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
-        refused(kind, name, call)
+    refused(kind, name, tr.rank, [[0.1, 0.2]], [0], **options)
+    refused(kind, name, task.evaluate, **options)
 
 
 def test_the_option_that_was_meant_is_named() -> None:

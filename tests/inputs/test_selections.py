@@ -44,7 +44,7 @@ FOUR = [0, 1, 2, 3]
 INDPTR = np.arange(5)
 INDICES = np.arange(4)
 ENDS = [[0, 1, 2, 3], [0, 1, 2, 3, 4, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5], [0, 1, 2, 3, 2**33]]
-ENDS += [[0, 1, 2**40, 3, 4], [-1, 1, 2, 3, 4], [0, -1, 2, 3, 4], [], [0]]
+ENDS += [[-1, 1, 2, 3, 4], [0, -1, 2, 3, 4], []]
 USES = [[0, 1, 1, bad] for bad in (-1, 4, 2**32, -(2**63))] + [[0, 1, 1], np.zeros((4, 1), int)]
 # Selections of four tasks and five columns that are none, with the kind of the error.
 VALUES: list[Any] = [(np.array(ends, np.int64), INDICES) for ends in ENDS]
@@ -52,32 +52,27 @@ VALUES += [(INDPTR, INDICES, np.array(uses)) for uses in USES]
 VALUES += [(INDPTR, INDICES[:, np.newaxis]), (INDPTR[np.newaxis], INDICES)]
 VALUES += [[[0], [1], [2]], [[0], [1], [2], [3], [4]], [[[0]], [[1]], [[2]], [[3]]]]
 VALUES += [np.ones(shape, bool) for shape in ((5, 4), (4,), (4, 5, 1), ())]
-VALUES += [scipy.sparse.coo_array(np.ones(shape)) for shape in ((4, 6), (3, 5), (5, 4))]
+VALUES += [scipy.sparse.coo_array(np.ones(shape)) for shape in ((4, 6), (3, 5))]
 TYPES: list[Any] = [(INDPTR, INDICES, np.zeros(4, kind)) for kind in (float, bool)]
-TYPES += [(INDPTR, INDICES.astype(kind)) for kind in (float, "f2", bool, object)]
+TYPES += [(INDPTR, INDICES.astype(kind)) for kind in (float, bool, object)]
 TYPES += [[[kind(i)] for i in range(4)] for kind in (float, bool, str)]
-TYPES += [(INDPTR.astype(float), INDICES), [np.zeros(1)] * 4, [{0}, [1], (2,), {"a"}]]
-TYPES += ["filter", 3.5, object()]
-WRONG: list[tuple[Any, Any]] = [(selection, ValueError) for selection in VALUES]
-WRONG += [(selection, TypeError) for selection in TYPES]
-for selection in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ()):
-    WRONG.append((selection, (TypeError, ValueError)))
-
-
+TYPES += [(INDPTR.astype(float), INDICES), [np.zeros(1)] * 4, [{0}, [1], (2,), {"a"}], object()]
+EITHER: list[Any] = [(INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ()]
 OF_A_FILTER: list[tuple[Any, Any]] = [
-    (np.ones((4, 4), bool), ValueError),
     (np.ones(5, bool), ValueError),
     (np.eye(4, 5, dtype=int), TypeError),
     ([{0}, [1], (2,), 3], ValueError),
     ([{0}, [1], (2,), None], TypeError),
     ({0: [0], 1: [1], 2: [2], 3: [3]}, TypeError),
     ({1, 2}, TypeError),
-    (np.array([1, 2, 3, 4]), (TypeError, ValueError)),
-    ([1, 2, 3, 4], (TypeError, ValueError)),
-    (3, (TypeError, ValueError)),
+    (np.array([1, 2, 3, 4]), tr.InputError),
+    (3, tr.InputError),
 ]
-REFUSED = [(name, *each) for name in ("filter", "candidates") for each in WRONG]
-REFUSED += [("filter", *each) for each in OF_A_FILTER]
+REFUSED = [("filter", *each) for each in OF_A_FILTER]
+for name in ("filter", "candidates"):
+    REFUSED += [(name, selection, ValueError) for selection in VALUES]
+    REFUSED += [(name, selection, TypeError) for selection in TYPES]
+    REFUSED += [(name, selection, tr.InputError) for selection in EITHER]
 
 
 @pytest.mark.parametrize(("name", "selection", "kind"), REFUSED)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,7 +167,6 @@ def test_names() -> None:
     [
         (TRAIN, ["known_0"]),
         ({"train": TRAIN, "valid": []}, ["train", "valid"]),
-        (pd.DataFrame(TRAIN, columns=["h", "r", "t"]), ["known_0"]),
         (tuple(map(list, zip(*TRAIN, strict=True))), ["known_0"]),
         ([], []),
     ],
@@ -216,33 +214,20 @@ def test_audit_in_words() -> None:
 FAR = [(0, 0, 1), (0, 0, 1), *((i, 0, i) for i in range(5, 9))]
 
 
-SHOWN: list[tuple[dict[str, Any], list[str]]] = [
-    (
-        {"known": {"train": [*FAR[:4], FAR[2]]}, "leaks": "drop"},
-        [
-            "duplicates: 1 (0 0 1), kept",
-            "leaks: in train 4 (0 0 1, 5 0 5, 6 0 6, ...), dropped",
-            "unseen in train: 2 (7 0 7, 8 0 8), kept",
-        ],
-    ),
-    (
-        {"known": {"a": [(0, 2, 1)], "b": [(5, 0, 1)]}, "duplicates": "drop"},
-        [
-            "duplicates: 1 (0 0 1), dropped",
-            "leaks: none",
-            "found: 6 entities, 2 relations, 5 heads, 5 tails",
-            "unseen: 3 (6 0 6, 7 0 7, 8 0 8), kept",
-            "unseen entities: 3 (6, 7, 8)",
-            "unseen relations: none",
-        ],
-    ),
-    ({"known": {"train": FAR}, "duplicates": "drop"}, ["unseen in train: none"]),
-]
-
-
-@pytest.mark.parametrize(("options", "lines"), SHOWN)
-def test_findings_show_three_examples(options: dict[str, Any], lines: list[str]) -> None:
-    assert set(lines) <= set(map(str, Task(FAR, **options).audit))
+def test_findings_show_three_examples() -> None:
+    task = Task(FAR, {"train": [*FAR[:4], FAR[2]]}, leaks="drop")
+    assert {
+        "duplicates: 1 (0 0 1), kept",
+        "leaks: in train 4 (0 0 1, 5 0 5, 6 0 6, ...), dropped",
+        "unseen in train: 2 (7 0 7, 8 0 8), kept",
+    } <= set(map(str, task.audit))
+    task = Task(FAR, {"a": [(0, 2, 1)], "b": [(5, 0, 1)]}, duplicates="drop")
+    assert {
+        "leaks: none",
+        "unseen: 3 (6 0 6, 7 0 7, 8 0 8), kept",
+        "unseen entities: 3 (6, 7, 8)",
+        "unseen relations: none",
+    } <= set(map(str, task.audit))
 
 
 def test_the_audit_shows_columns_in_another_order_and_nobody_is_warned() -> None:
@@ -274,11 +259,9 @@ V = ValueError
 T = TypeError
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "test", [], {}),
-    (V, "test", INTS[:, :2], {}),
     (V, "test", -INTS, {}),
     (V, "test", [(0, 3, 1)], {"relations": 1}),
     (V, "test", TEST, {"entities": ["a", "b", "c"]}),
-    (V, "test", TEST, {"relations": ["likes"]}),
     (T, "test", TEST, {"entities": 4}),
     (V, "test", REPEATED, {"duplicates": "raise"}),
     (V, "test", LEAK, {"known": TRAIN, "leaks": "raise"}),
@@ -287,15 +270,10 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, r"known\[1\]", INTS, BEYOND),
     (V, "known", TEST, {"known": INTS}),
     (T, r'known: .* known=\{"train": \.\.\., "valid"', TEST, {"known": [TRAIN, TRAIN]}),
-    (T, r'known: .* known=\{"train": \.\.\., "valid"', TEST, {"known": (TRAIN, TRAIN)}),
-    (V, "entities", INTS, {"entities": ["a", "b", "a"]}),
     (V, "entities", INTS, {"entities": {"a": 0, "b": 2}}),
     (V, "sides", INTS, {"sides": ["left"]}),
-    (V, "sides", INTS, {"sides": []}),
     (V, "sides", INTS, {"sides": ["head", "head"]}),
-    (T, "header", INTS, {"header": "no"}),
     (V, "split", INTS, {"known": {"valid": INTS}, "split": "valid"}),
-    (V, "leaks", INTS, {"leaks": "warn"}),
     (V, "unseen", INTS, {"unseen": "drop"}),
     (V, "keys", INTS, {"keys": [3]}),
     (V, "keys", [(0, 0, 1, 7)], {"keys": [3, 3]}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,12 +49,6 @@ def check(
     assert_same(got.ranks, expected, audit=audit)
     assert got.ranks.unit.codes.tolist() == drawn.chosen * 2
     return got
-
-
-def saved(folder: Path, scores: Array, order: Any) -> Path:
-    path = folder / f"scores-{order}.npy"
-    np.save(path, np.array(scores, order=order))
-    return path
 
 
 LEFT = np.array([[1, 0], [0, 1], [1, 1], [-1, 2]], np.float32)
