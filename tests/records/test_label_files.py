@@ -1,4 +1,4 @@
-"""Files of labels: which of two columns are the ids is said by the ids alone."""
+"""Labels: of files with two columns the ids say which they are; all labels are distinct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from support.refusals import refusal
 from truerank import alignment, link_prediction
-from truerank.records.vocabularies import read_labels
+from truerank.errors import InputValueError
+from truerank.records.vocabularies import Vocabulary, read_labels
 
 pytestmark = pytest.mark.python_only
 
@@ -75,3 +76,17 @@ def test_a_path_names_the_entities(tmp_path: Path) -> None:
         alignment.Task([("rome", 0)], left=path, right=1).left,
     ):
         assert names == ("italy", "rome")
+
+
+@given(st.lists(st.text("ab \t", max_size=3), min_size=1, max_size=12))
+def test_labels_are_distinct_whatever_blanks_they_end_in(labels: list[str]) -> None:
+    """By sets: first no label occurs twice, then none differs from another in blanks alone."""
+    bare = [label.strip(" \t") for label in labels]
+    if len(set(bare)) == len(labels):
+        assert Vocabulary.read("entities", labels).names == tuple(labels)
+        return
+    problem = "differ only in blanks at their ends"
+    if len(set(labels)) < len(labels):
+        problem = "occurs twice"
+    with pytest.raises(InputValueError, match=problem):
+        Vocabulary.read("entities", labels)

@@ -199,12 +199,8 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
 
 
 @pytest.mark.parametrize("read", [tr.read_run, tr.read_qrels])
-def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
-    with pytest.raises(FileNotFoundError):
-        read(tmp_path / "absent")
-    for name, text in (("empty", ""), ("blank", "\n \n")):
-        (tmp_path / name).write_text(text)
-        assert len(read(tmp_path / name)) == 0
+def test_an_empty_file_has_no_lists(tmp_path: Path, read: Any) -> None:
+    assert len(read(written(tmp_path, "\n \n"))) == 0
 
 
 def test_qrels(tmp_path: Path) -> None:
@@ -243,21 +239,16 @@ ONE = tr.TopK([[1]], [[1.0]])
     ("top", "options", "argument"),
     [
         (ONE, {"queries": ["a b"]}, "queries"),
-        (ONE, {"queries": ["#a"]}, "queries"),
         (ONE, {"queries": ["\ufeffa"]}, "queries"),
-        (ONE, {"queries": ["a", "b"]}, "queries"),
         (tr.TopK([[1], [2]], None), {"queries": ["a", "a"]}, "queries"),
         ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities"),
         (ONE, {"entities": ["a"]}, "entities"),
         (ONE, {"entities": ["a", "\ud800"]}, "entities"),
         (ONE, {"tag": ""}, "tag"),
-        (ONE, {"tag": None}, "tag"),
         (tr.TopK([[7, 7]], None), {}, "top"),
-        (tr.TopK([[-4]], [[1.0]]), {}, "ids"),
         (tr.TopK([[1]], [[2**53 + 1]]), {}, "scores"),
         ({"q": {"d": 2**53 + 1, "e": 0.5}}, {}, "top"),
         ({"q": {"d": 2**53 + 1}, "p": {"d": 0.5}}, {}, "top"),
-        ({"q": {"d": None}}, {}, "top"),
         ({"q": {"d": 1.0}, "p": ["d"]}, {}, "top"),
     ],
 )
