@@ -84,7 +84,6 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
 @pytest.mark.parametrize(
     ("changes", "names", "count", "message"),
     [
-        ({"weights": np.linspace(1, 2, N)}, "", 0, ""),
         ({"tied": some(3, 2, 1)}, "", 0, ""),
         ({"above": NONE, "tied": 2 * ONE}, "ties", N, TIES),
         (RELATIONS, "ties", 40, "ties move relation.hits@1 by up to 1 from 0: optimi"),
@@ -96,19 +95,14 @@ TIES = (  # Realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation.
         ({"audit": (NONE, some(1, 3), ONE)}, "inf", 3, "3 candidates of 1 tasks have infinite"),
         (ALONE, "few candidates", 201, "201 of 400 tasks (50.2 %) have at most 10 cand"),
         (ALONE | SAMPLED, "few candidates,sampled", N, "a sample: among all"),
-        (ALONE | {"protocol": {}}, "few candidates", 201, "have at most 10 candidates"),
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7, TOP),
         ({"audit": (NONE, NONE, ONE, some(2, 1))}, "rescored", 2, "2 true candidates have another"),
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
-        ({"audit": None}, "", 0, ""),
         (MISSED, "misses", 30, "30 of 400 tasks (7.5 %) are misses"),
-        (LISTED | {"listed": np.ones(N, bool)}, "", 0, ""),
         (ALL_MISSED, "misses", N, "400 of 400 tasks (100 %) are misses"),
         (OF_TRIPLES, "", 0, ""),
         (OF_TRIPLES | {"protocol": {}}, "unfiltered", N, "have them as known"),
-        (OF_TRIPLES | {"protocol": {"sampled": True}}, "sampled", N, "a sample: among all"),
         ({"protocol": {"candidates": "test"}}, "test candidates", N, "of the test alone"),
-        ({"side": ["left_to_right"] * N}, "", 0, ""),
         (SMALL, "", 0, ""),
     ],
 )
@@ -122,18 +116,15 @@ def test_single_findings(changes: Any, names: str, count: int, message: str) -> 
 
 def test_misses_are_not_called_ties() -> None:
     ranks = Ranks([0, 1, 2], [1, 98, 4], 100, listed=[True, False, True])
-    assert "no ties" in report(ranks[:2]).to_text()
-    assert "pessimistic" in report(ranks[:2]).to_text()  # the bounds of the miss
+    text = report(ranks[:2]).to_text()
+    assert "no ties" in text
+    assert "pessimistic" in text  # the bounds of the miss
     assert [finding.name for finding in report(ranks[:2]).audit("ties", "misses")] == ["misses"]
     measured = report(ranks)
-    summary = measured.summary
-    assert (summary.tied_tasks, summary.largest_tie, summary.mean_tie) == (1, 4, 4.0)
     assert "1 task is tied" in measured.to_text()
     (finding,) = measured.audit("ties")
-    alone = report(ranks[[0, 2]])
     words = "ties move mr by up to 27.3 % of its value over the targets that are listed: "
     assert finding.message.startswith(words)
-    assert f"optimistic {alone['optimistic.mr']:.4g}, realistic {alone['mr']:.4g}, " in str(finding)
     text = str(report(ranks.with_protocol(lists="scores")[:2]).audit())
     assert "\nNo task ties.\n" in text
 
@@ -171,10 +162,8 @@ ONE_SIDE = Ranks([0] * 30 + [99] * 30, [1] * 60, 100, side=SIDES)
             "is the similarity l1 right?",
         ),
         (ONE_SIDE, "(tail.amri -1, p below 1e-"),
-        (ONE_SIDE.with_weights([1.0] * 30 + [1e-9] * 30), "(tail.amri -1, p below 1e-"),
         (ONE_SIDE[:30], ""),
-        (Ranks([999], [1], 1000), ""),  # A few tasks tell nothing.
-        (Ranks([999] * 11, [1] * 11, 1000), ""),
+        (Ranks([999] * 11, [1] * 11, 1000), ""),  # A few tasks tell nothing.
         (Ranks([999] * 13, [1] * 13, 1000), "(amri -1, p below 1e-"),
     ],
 )
@@ -193,7 +182,6 @@ def test_a_forgotten_order_is_said() -> None:
         "ranks are worse than random ones (amri -1, p below 1e-63): "
         "are lower scores better? the order is ascending then"
     )
-    assert finding.count == 100
     assert f"R{finding.message[1:]}." in made.to_markdown()
     assert f"- {finding.message}." in table({"a": made}).to_markdown()
     turned = evaluate(-distances, np.arange(100), order="ascending")
@@ -217,14 +205,11 @@ def masked(scores: np.ndarray, value: float, rows: int = 60, shift: int = 0) -> 
     ("scores", "options", "end"),
     [
         (masked(GOOD, -math.inf), {}, "): the true scores of 60 tasks are -inf"),
-        (masked(GOOD, -math.inf).astype("float16"), {}, "60 tasks are -inf"),
         (masked(GOOD, -math.inf), {"audit": True}, "60 tasks are -inf"),
         (masked(-GOOD, math.inf), {"order": "ascending"}, "): the true scores of 60 tasks are inf"),
-        (masked(GOOD, -math.inf, 50), {}, "): the true scores of 50 tasks are -inf"),
         (masked(-GOOD, -math.inf, 1), {}, f"): the true scores of 1 task are -inf; {ASKED}"),
         (-GOOD, {}, f"): {ASKED}"),
         (masked(-GOOD, math.inf, shift=1), {"audit": True}, f"): {ASKED}"),  # of distances
-        (masked(-GOOD, -9e9), {}, f"): {ASKED}"),
     ],
 )
 def test_a_mask_that_hides_the_targets_asks_for_no_order(

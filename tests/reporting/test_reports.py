@@ -33,58 +33,40 @@ SIDED = report(sided_ranks())
 MODELS = {"a": report(Ranks([0, 5], [1, 1], 20)), "b": report(Ranks([0, 2], [1, 1], 20))}
 GROUPED = {name: report(model.ranks, by=["x", "y"]) for name, model in MODELS.items()}
 OF_TEST = report(Ranks([0, 5], [1, 1], 20, protocol=tr.Protocol(split="test")))
-WEIGHTED = report(Ranks([0, 5], [1, 1], 20, weights=[1, 2]))
 QUERIES = query_report(Ranks([0, 1], [1, 1], 10, queries=[0, 1]))
 
 REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     # keys
     (lambda: SIDED["tial.mrr"], KeyError, "'tial.mrr'"),
-    (lambda: SIDED["optimstic.mrr"], KeyError, "'optimstic.mrr'"),
     (lambda: SIDED["macro.mrr"], KeyError, "'macro.mrr'"),
     (lambda: QUERIES[["mrr", "mmr"]], KeyError, "'mmr'"),
     (lambda: SIDED.tasks("left"), KeyError, "'left'"),
-    (lambda: SIDED.interval("left.mrr"), KeyError, "'left.mrr'"),
-    (lambda: SIDED.chance("left.mr"), KeyError, "'left.mr'"),
     (lambda: SIDED.chance("macro.mr"), KeyError, "'macro.mr'"),
-    (lambda: SIDED.to_dict([["a"], ["a"]]), TypeError, "metrics"),
     (lambda: report(Ranks([1], [1], 3, side="relation"))["mrr"], KeyError, "'mrr'"),
     (lambda: report(Ranks([0], [1], 5, side=[3])), TypeError, "ranks"),
     # groups
-    (lambda: SIDED.groups["x"], KeyError, "'x'"),
     (lambda: GROUPED["a"].groups["X"], KeyError, "'X'"),
     (lambda: SIDED.group_values("mrr"), KeyError, "'mrr'"),
-    (lambda: GROUPED["a"].group_values("macro.mrr"), KeyError, "'macro.mrr'"),
     (lambda: SIDED.group_tasks(), KeyError, "'group_tasks'"),
     (lambda: SIDED.macro_left_out("mrr"), KeyError, "'mrr'"),
     (lambda: GROUPED["a"]["macro.zmr"], KeyError, "'macro.zmr'"),
-    (lambda: GROUPED["a"]["macro.left.mr"], KeyError, "'macro.left.mr'"),
-    (lambda: GROUPED["a"].group_values("left.mr"), KeyError, "'left.mr'"),
     (lambda: GROUPED["a"].group_tasks("left"), KeyError, "'left'"),
     (lambda: report(sided_ranks(), by="degree"), ValueError, "by"),
-    (lambda: report(sided_ranks(), by=["a", "b"]), ValueError, "by"),
     (lambda: report(sided_ranks(), weights="target"), ValueError, "weights"),
-    (lambda: report(sided_ranks(), weights="side"), ValueError, "weights"),
     # weights
-    (lambda: report(sided_ranks(), weights=[1, 2]), ValueError, "weights"),
     (lambda: report(sided_ranks(), weights=[0] * 5), ValueError, "weights"),
     (lambda: tr.evaluate([[0.1, 0.9]] * 2, [1, 1], side=["head"]), ValueError, "side"),
     # columns and rows of a table
     (lambda: SIDED.table(["tail.mrr"]), ValueError, "metrics"),
     (lambda: SIDED.table(["optimistic.mrr"]), ValueError, "metrics"),
-    (lambda: SIDED.table(["macro.mrr"]), ValueError, "metrics"),
-    (lambda: SIDED.to_csv(["mmr"]), KeyError, "'mmr'"),
     (lambda: SIDED.table(sides=["left"]), KeyError, "'left'"),
     (lambda: SIDED.to_csv(kinds=["optimist"]), KeyError, "'optimist'"),
     # tables of models
-    (lambda: table([]), ValueError, "reports"),
     (lambda: table({}), ValueError, "reports"),
     (lambda: table({"a": SIDED.ranks}), TypeError, "reports['a']"),
-    (lambda: table({"a": [SIDED.ranks]}), TypeError, "reports['a']"),
     (lambda: table({3: SIDED}), TypeError, "reports"),
     (lambda: table([MODELS["a"], OF_TEST]), ValueError, "reports"),
-    (lambda: table([MODELS["a"], WEIGHTED]), ValueError, "reports"),
     (lambda: table({"a": [MODELS["a"], OF_TEST]}), ValueError, "reports['a']"),
-    (lambda: table(MODELS, "mmr"), KeyError, "'mmr'"),
     (lambda: table(MODELS, ["expected.mr"], kinds="all"), ValueError, "metrics"),
     (lambda: table(MODELS, ["mr"], kinds=["expect"]), KeyError, "'expect'"),
     (lambda: table(MODELS, groups=True), ValueError, "groups"),
@@ -92,7 +74,6 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: table(GROUPED, ["macro.mr"], groups=True), ValueError, "metrics"),
     (lambda: table(MODELS, against="c"), ValueError, "against"),
     (lambda: table({"a": SIDED}, against="best"), ValueError, "against"),
-    (lambda: table(MODELS, against="best", level=95), ValueError, "level"),
 ]
 
 
@@ -105,7 +86,6 @@ def test_messages_name_what_there_is() -> None:
     many = report(Ranks(range(11), [1] * 11, 20), by=range(11))
     for call, words in (
         (lambda: SIDED["tial.mrr"], "no side 'tial' in these ranks; did you mean tail"),
-        (lambda: SIDED["m" * 10**6 + ".mrr"], "no side"),
         (lambda: SIDED["macro.mrr"], "this report has no groups; .*by="),
         (lambda: many.groups[11], r"which has 0, 1, .*, 9, \.\.\.$"),
         (lambda: table({"a": SIDED}, ["left.mr"]), r"no side 'left' .*\(of 'a'\)"),
