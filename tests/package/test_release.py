@@ -103,39 +103,32 @@ def test_faults_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 # What a compiler makes of a source, as the extension of a wheel for Linux.
 COMPILER = shutil.which("cc")
-GOOD = "void GOMP_barrier(void); int PyInit__core(void) { GOMP_barrier(); return 1; }\n"
-BAD = "int shown; int PyInit__core(void) { return 1; }\n"
-LIBRARIES = {
-    (GOOD, "-Wl,-z,now -Wl,--as-needed -fopenmp"): [],
-    (BAD, "-g -Wl,-z,lazy -Wl,-rpath,/opt/here -Wl,--no-as-needed -lresolv"): [
-        "binds names late: link with -z now",
-        "has .debug_",
-        "loads libresolv.so.2",
-        "looks for libraries in /opt/here",
-        "shows 2 names, not PyInit__core alone",
-        "was built without OpenMP",
-    ],
-}
+SOURCE = "int shown; int PyInit__core(void) { return 1; }\n"
+FLAGS = "-g -Wl,-z,lazy -Wl,-rpath,/opt/here -Wl,--no-as-needed -lresolv"
+FAULTS = [
+    "binds names late: link with -z now",
+    "has .debug_",
+    "loads libresolv.so.2",
+    "looks for libraries in /opt/here",
+    "shows 2 names, not PyInit__core alone",
+    "was built without OpenMP",
+]
 
 
 @pytest.mark.skipif(
     not sys.platform.startswith("linux") or COMPILER is None, reason="needs a compiler for Linux"
 )
-@pytest.mark.parametrize(("source", "flags"), LIBRARIES)
-def test_faults_of_a_library(
-    source: str, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faults_of_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the build of a wheel makes has none, as CI sees of each."""
     pytest.importorskip("auditwheel", reason="libraries of Linux are read by auditwheel")
     library = tmp_path / "library.so"
     code = tmp_path / "library.c"
-    code.write_text(source)
-    command = [str(COMPILER), "-shared", "-fPIC", str(code), "-o", str(library)]
-    subprocess.run(command + flags.split(), check=True)
+    code.write_text(SOURCE)
+    command = [str(COMPILER), "-shared", "-fPIC", str(code), "-o", str(library), *FLAGS.split()]
+    subprocess.run(command, check=True)
     core = {CORE: library.read_bytes()}
     faults = faults_of_wheel(tmp_path, monkeypatch, "manylinux_2_34_x86_64", **core)
-    # The runtime is not brought along here, which is a fault of both; debugging names a folder.
-    faults = [fault.removeprefix(f"{CORE} ") for fault in faults if "libgomp.so.1" not in fault]
-    faults = sorted(fault for fault in faults if not fault.startswith("names "))
-    expected = LIBRARIES[source, flags]
-    assert len(faults) == len(expected)
-    assert all(map(str.startswith, faults, expected)), faults
+    faults = sorted(fault.removeprefix(f"{CORE} ") for fault in faults)
+    faults = [fault for fault in faults if not fault.startswith("names ")]  # a folder, by -g
+    assert len(faults) == len(FAULTS)
+    assert all(map(str.startswith, faults, FAULTS)), faults

@@ -66,23 +66,6 @@ def test_classes_with_fields_have_the_common_short_form_or_their_own() -> None:
                 assert len(text) <= LONGEST
 
 
-def filled_metric() -> object:
-    pytest.importorskip("torchmetrics", reason="the adapter needs torchmetrics")
-    metric = import_module("truerank.adapters.torchmetrics").TrueRankMetric(["mrr", "hits@1"])
-    metric.update(np.eye(300), IDS[:300])
-    return metric
-
-
-def filled_evaluator() -> Any:
-    """An evaluator of PyKEEN, with the ranks of a batch."""
-    pytest.importorskip("pykeen", reason="the adapter needs pykeen")
-    adapter = import_module("truerank.adapters.pykeen")
-    evaluator = adapter.RankEvaluator(candidates=IDS, clear_on_finalize=False)
-    torch = import_module("torch")
-    evaluator.process_scores_(torch.zeros((300, 3), dtype=torch.int64), "tail", torch.eye(300))
-    return evaluator
-
-
 OBJECTS: dict[str, Callable[[], object]] = {
     "Task": large_task,
     "Ranks": large_ranks,
@@ -94,8 +77,6 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "Protocol": lambda: tr.Protocol(filter=NAMES[:5000], files=NAMES[:5000]),
     "Store": lambda: tr.open_scores(np.zeros((MANY, 3))),
     "RankCounter": lambda: tr.RankCounter(np.zeros(MANY), IDS, candidates=MANY),
-    "TrueRankMetric": filled_metric,
-    "RankEvaluator": filled_evaluator,
 }
 OBJECTS |= {
     f"TopK of {type(x).__name__}": lambda x=x: filled(tr.TopK, x)  # type: ignore[misc]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 import truerank
 from truerank import _core
 from truerank.inputs.rules import Similarity
-
-MODULES = ("", ".alignment", ".inference", ".link_prediction", ".retrieval")
-WORDS = {"order", "nan", "similarity", "method", "io", "alternative"}  # the names of such options
 
 SCRIPT = """
 import numpy as np
@@ -33,6 +28,8 @@ tr.evaluate(scores, [0], nan="skip")  # type: ignore[arg-type]
 tr.rank(scores, [0], io="mmap")  # type: ignore[arg-type]
 tr.rank_embeddings(scores, scores, [0], similarity="l2")
 tr.rank_embeddings(scores, scores, [0], similarity="cos")  # type: ignore[arg-type]
+tr.topk_embeddings(scores, scores, 1, similarity="cos")  # type: ignore[arg-type]
+tr.alignment.infer(scores, scores, method="best")  # type: ignore[arg-type]
 tr.compare(ranks, ranks, level=0.9).estimate
 tr.compare(ranks, ranks, level="high")  # type: ignore[call-overload]
 tr.compare(ranks, ranks, metric=["mrr", "mr"]).metrics
@@ -49,28 +46,6 @@ task.evaluate_embeddings(tail=scores, order=scores)  # type: ignore[call-arg]
 ranks.with_labels(relation="x", degree=[3]).relation
 ranks.with_labels(relation=3)  # type: ignore[arg-type]
 """
-
-
-def options() -> Iterator[tuple[str, inspect.Parameter]]:
-    """Yield the options of public functions, methods and classes that take words."""
-    for name in MODULES:
-        module = import_module(f"truerank{name}")
-        for public in module.__all__:
-            value: Any = getattr(module, public)
-            members = [value]
-            if inspect.isclass(value):
-                members += vars(value).values()
-            for member in filter(inspect.isfunction, members):
-                for parameter in inspect.signature(member).parameters.values():
-                    if parameter.name in WORDS and parameter.default is not inspect.Parameter.empty:
-                        yield f"{name}.{public}.{member.__name__}", parameter
-
-
-def test_no_option_that_takes_words_is_any_str() -> None:
-    found = list(options())
-    assert len(found) > 20
-    plain = {name for name, parameter in found if parameter.annotation in ("str", "str | None")}
-    assert plain == {".Protocol.__init__"}  # what was read from files
 
 
 def test_similarities_are_those_of_the_core() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.refusals import refusal, refused
+from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, npy, scores, touch
 from truerank.stores import open_scores, read_scores
 
@@ -53,21 +51,17 @@ FAULTS: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("x.h5", b"\x89HDF", {}, V, "RankCounter.update(z[:, a:b], start=a)"),
     ("x.npy", ARCHIVE, {}, V, "x.np"),
     ("x.npy", npy(np.array([[None]])), {}, V, "x.np"),
-    ("x.npy", npy(np.zeros((2, 2), "f4,f4")), {}, T, "x.np"),
     ("x.npy", npy(GOOD > 0), {}, T, "x.np"),
     ("x.npy", npy(scores(2, 2, "V2")), {}, T, 'dtype="bfloat16"'),
     ("x.npy", npy(GOOD), {"dtype": "float64"}, T, "x.np"),
-    ("x.npy", npy(GOOD[None]), {}, V, "x.np"),
     ("x.npy", npy(np.float32(1)), {}, V, "x.np"),
     ("x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), {}, V, "it is compressed"),
     ("x.npz", encrypted(), {}, V, "is encrypted"),
     ("x.npz", zipped(("a.npy", "b.npy")), {}, V, "open_scores(path, member=...)"),
     ("x.npz", ARCHIVE, {"member": "c"}, V, "got ['a']"),
     ("x.npz", zipped(()), {}, V, "x.np"),
-    ("x.npz", ARCHIVE[:-30], {}, V, "x.np"),
     ("x.npz", ARCHIVE[100:], {}, V, "x.np"),
     ("x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], {}, V, "x.np"),
-    ("x.npz", b"PKxx" + ARCHIVE[4:], {}, V, "x.np"),
     ("x.npz", ARCHIVE.replace(MAGIC, b"12345678"), {}, V, "x.np"),
 ]
 
@@ -84,16 +78,6 @@ def test_files(
     path = tmp_path / name
     path.write_bytes(data)
     assert str(path) in refusal(kind, re.escape(words), open_scores, path, **options)
-
-
-def test_arguments() -> None:
-    absent = "is not even looked for"
-    refused(V, "axis", open_scores, absent, axis=2)
-    refused(T, "axis", open_scores, absent, axis="rows")
-    refused(V, "io", open_scores, absent, io="mmap")
-    refused(T, "dtype", open_scores, GOOD, dtype="float8")
-    for empty in ([], ()):
-        refused(V, "scores", open_scores, empty)
 
 
 # -- what the system says --------------------------------------------------------------------------
@@ -147,16 +131,6 @@ def test_arrays_in_chunks(open_: Callable[[Any], Any]) -> None:
     refusal(TypeError, words, open_, Chunks())
 
 
-@pytest.mark.skipif(
-    sys.platform == "win32" or (hasattr(os, "geteuid") and os.geteuid() == 0),
-    reason="everything may be read",
-)
-def test_no_permission(tmp_path: Path) -> None:
-    np.save(tmp_path / "secret.npy", GOOD)
-    (tmp_path / "secret.npy").chmod(0)
-    refusal(PermissionError, r"secret\.npy", open_scores, tmp_path / "secret.npy")
-
-
 def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
     np.save(tmp_path / "gone.npy", GOOD)
     with open_scores(tmp_path / "gone.npy") as store:
@@ -172,8 +146,6 @@ SHARDS: list[tuple[Any, Any, dict[str, Any], type[Exception]]] = [
     (GOOD, scores(5, 5, "f4"), {"axis": 1}, V),
     (GOOD, GOOD[0], {"axis": 1}, V),
     (GOOD, scores(6, 5, "f8"), {}, T),
-    (GOOD, GOOD.astype(">f4"), {}, T),
-    (GOOD, np.float32(1), {}, V),
     (scores(2, 5, "V2"), scores(2, 5, "<u2"), {"dtype": "bfloat16"}, T),
 ]
 
@@ -195,25 +167,16 @@ UNLIKE = (ValueError, "expected files whose names differ in one number, .* got .
 NAMES_OF_SHARDS: dict[str, tuple[str, Any]] = {
     "plain": ("part-0 part-1 part-3", MISSING),
     "padded": ("part-008 part-009 part-011", MISSING),
-    "folders": ("s1/a s2/a s4/a", MISSING),
-    "no first rows": ("part-0 part-6 part-18", MISSING),
     "first rows without the first": ("part-6 part-12", MISSING),
     "of how many": ("1-of-4 2-of-4 4-of-4", LACKING),
-    "of how many at the end": ("y-0-of-4 y-1-of-4 y-2-of-4", LACKING),
-    "one of how many": ("y-00-of-04", LACKING),
-    "first rows of how many": ("0-of-4 6-of-4 12-of-4 18-of-4", LACKING),
     "other names": ("part-0 part-1 part-2 rest", UNLIKE),
-    "an old one": ("c-0 c-0-old c-1", UNLIKE),
     "one number twice": ("c-01 c-1 c-2", UNLIKE),
     "two numbers": ("r0-c0 r0-c1 r2-c0", UNLIKE),
-    "dates": ("2020-01-31 2020-02-01", UNLIKE),
     "of unlike numbers": ("0-of-2 1-of-3", UNLIKE),
     "by ones": ("part-9 part-10 part-11", None),
     "by ones, one padded": ("p-1 p-02", None),
-    "folders by ones": ("e9/p-1 e10/p-1", None),
     "first rows": ("part-0 part-6 part-12", None),
     "all of how many from 1": ("y-1-of-2 y-2-of-2", None),
-    "all folders of how many": ("1-of-2/a 2-of-2/a", None),
     "in one folder of several": ("fold-1-of-5/part-0 fold-1-of-5/part-1", None),
     "alone": ("scores-7", None),
 }

@@ -19,7 +19,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.stored import IO, TILE_BYTES, Stored, check, open_stored, stored
 from support.examples import examples
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from support.store_files import (
     Array,
     assert_bytes,
@@ -69,10 +69,12 @@ def test_what_is_stored_is_read(
 
 def test_what_is_no_slice_of_rows(folder: Path) -> None:
     store = open_scores(scores(3, 4, "f4"))
-    rows: Any
-    for rows in (1, [2, 0], None, (slice(2), 0)):
-        refusal(tr.InputTypeError, "rows: expected a slice, as store", store.__getitem__, rows)
-    refusal(tr.InputValueError, "rows: expected a step above 0", store.__getitem__, slice(2, 0, -1))
+    for rows, error in (
+        ([2, 0], TypeError),
+        ((slice(2), 0), TypeError),
+        (slice(2, 0, -1), ValueError),
+    ):
+        refused(error, "rows", store.__getitem__, rows)
 
 
 @given(problems(nan=True, errors=True), stored(), TILE_BYTES, IO)
@@ -198,15 +200,3 @@ def test_values_that_are_not_stores() -> None:
     store = open_scores(plain)
     assert read_scores(store) is store
     assert open_scores(store) is store
-
-
-def test_nothing_heavy_is_imported_for_arrays_in_memory(run_python: Any) -> None:
-    script = """
-import sys, numpy as np
-before = set(sys.modules)
-from truerank.stores import read_scores
-read_scores(np.zeros((2, 3)))
-heavy = {"zipfile", "mmap", "glob", "json"} - before
-print(sorted(heavy & set(sys.modules)))
-"""
-    assert run_python(script).strip() == "[]"
