@@ -73,25 +73,15 @@ def test_options_are_keywords_of_rank(
 
 def test_labels_and_protocol(run: Run) -> None:
     facts = "--labels side=sides.npy --labels relation=words.npy --labels query=queries.npy"
-    facts += " --split test"
-    labels = {
-        "side": ["head", "tail", "head", "tail"],
-        "relation": ["a", "b", "c", "d"],
-        "queries": [0, 1, 0, 2],
-    }
-    ranks = counted(
-        run, f"scores.npy targets.npy --filter pair.npz --filtered-by train,valid {facts}"
+    line = "scores.npy targets.npy --filter pair.npz --filtered-by train,valid --split test "
+    ranks = counted(run, line + facts)
+    expected = tr.rank(SCORES, TARGETS, **PAIR).with_labels(
+        side=["head", "tail", "head", "tail"], relation=list("abcd"), queries=[0, 1, 0, 2]
     )
-    expected = tr.rank(SCORES, TARGETS, **PAIR).with_labels(**labels)
     expected = expected.with_protocol(filter=("train", "valid"), split="test")
     assert ranks.with_protocol(files=()) == expected
     files = {"scores.npy", "targets.npy", "pair.npz", "sides.npy", "words.npy", "queries.npy"}
     assert set(ranks.protocol.files) == files
-    # they can be added to saved ranks
-    tr.rank(SCORES, TARGETS).save("bare.npz")
-    ranks = counted(run, f"bare.npz {facts}")
-    expected = tr.rank(SCORES, TARGETS).with_labels(**labels).with_protocol(split="test")
-    assert ranks.with_protocol(files=()) == expected
 
 
 def labelled() -> tr.Ranks:
@@ -137,18 +127,6 @@ def test_json_has_the_keys_and_their_intervals(run: Run, keys: list[str]) -> Non
     assert content["metrics"] == json.loads(report.to_json(keys or None))["metrics"]
     assert list(content["intervals"]) == (keys[:3] or list(report.grammar.few))
     assert content["intervals"]["mrr"] == report.interval("mrr").to_dict()
-
-
-def test_keys_have_columns(run: Run) -> None:
-    labelled().save("ranks.npz")
-    report = tr.report(labelled())
-    line = ["evaluate", "ranks.npz", "--metrics", "tail.mr,optimistic.mrr", "--interval"]
-    interval = report.interval("tail.mr")
-    numbers = [interval.value, interval.low, interval.high]
-    rows = [row.split(",") for row in run(*line, "--format", "csv").out.splitlines()]
-    assert rows[0][:5] == ["number", "tail.mr", "tail.mr low", "tail.mr high", "optimistic.mrr"]
-    assert rows[1][:5] == ["value", *map(repr, numbers), repr(report["optimistic.mrr"])]
-    assert "few units: 2 tasks" in run(*line).out.lower()
 
 
 def test_findings(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
 from support.html_reader import Page
 from truerank import compat, retrieval
 
@@ -28,11 +29,6 @@ def models() -> dict[str, tr.Ranks]:
     ranks["one"].with_protocol(split="valid").save("unlike.npz")
     Path("folder").mkdir()
     ranks["two"].save("folder/one.npz")
-    np.save("scores.npy", SCORES)
-    np.save("targets.npy", TARGETS)
-    np.save("side.npy", np.array(["head", "tail", "head", "tail"]))
-    np.savez("filter.npz", indptr=INDPTR, indices=INDICES)
-    np.save("counts.npy", np.full(6268, 40943))
     return ranks
 
 
@@ -76,36 +72,31 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "keywords"),
     [
-        ("mr 7000 --candidates 40943 --tasks 6268", {"candidates": 40943, "tasks": 6268}),
-        ("mr 7000 --candidates counts.npy", {"candidates": np.full(6268, 40943)}),
+        ("--candidates 40943 --tasks 6268", {"candidates": 40943, "tasks": 6268}),
+        ("--candidates counts.npy", {"candidates": [9, 8]}),
     ],
 )
-def test_published_numbers(
-    run: Run, models: dict[str, tr.Ranks], line: str, keywords: dict[str, Any]
-) -> None:
-    words = line.split()
-    expected = tr.adjust(words[0], float(words[1]), **keywords)
-    code, out, err = run("adjust", *words)
-    assert (code, err) == (0, "")
-    rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
+def test_published_numbers(run: Run, line: str, keywords: dict[str, Any]) -> None:
+    np.save("counts.npy", [9, 8])
+    words = ["adjust", "mr", 3, *line.split()]
+    expected = tr.adjust("mr", 3, **keywords)
+    rows = {row[:30].strip(): row[30:].strip() for row in run(*words).out.splitlines()}
     assert rows["index (0 is chance, 1 perfect)"] == f"{expected.index:.6g}"
-    content = json.loads(run("adjust", *words, "--json").out)
+    content = json.loads(run(*words, "--json").out)
     assert (content["ratio"], content["index"]) == (expected.ratio, expected.index)
 
 
-@pytest.mark.parametrize("preset", [None, "openke"])
-def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) -> None:
-    line = "compat scores.npy targets.npy --filter filter.npz --labels side=side.npy"
-    line += " --order ascending"
+def test_conventions(run: Run) -> None:
+    make_files(Path())
+    np.save("side.npy", np.array(["head", "tail", "head", "tail"]))
+    line = "compat scores.npy targets.npy --filter pair.npz --labels side=side.npy"
+    line += " --order ascending --format markdown"
     facts: dict[str, Any] = {"filter": (INDPTR, INDICES), "order": "ascending"}
     facts["side"] = ["head", "tail", "head", "tail"]
-    if preset is None:
-        expected: Any = compat.table(SCORES, TARGETS, **facts)
-    else:
-        line += f" --preset {preset}"
-        expected = compat.report(SCORES, TARGETS, preset=preset, **facts)
-    assert run(*line.split(), "--format", "markdown").out == expected.to_markdown() + "\n"
-    assert json.loads(run(*line.split(), "--json").out) == json.loads(expected.to_json())
+    expected = compat.table(SCORES, TARGETS, **facts).to_markdown() + "\n"
+    assert run(*line.split()) == (0, expected, "")
+    expected = compat.report(SCORES, TARGETS, preset="openke", **facts).to_markdown() + "\n"
+    assert run(*line.split(), "--preset", "openke") == (0, expected, "")
 
 
 def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +111,7 @@ def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.Monkey
         assert f"truerank {line}" in page.words
         assert page.count("svg") >= 2
         Path("page.html").unlink()
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    outcome = run("evaluate", "scores.npy", "0", "--save", "x.npz", "--html", "page.html")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = run("evaluate", "one.npz", "--save", "x.npz", "--html", "page.html")
     assert outcome.err == "Error: an HTML page needs matplotlib: pip install 'truerank[plot]'\n"
     assert not Path("x.npz").exists()
