@@ -281,3 +281,11 @@ def test_the_first_nan_of_all_tensors_is_named() -> None:
     array[[19, 11, 11], [2, 88, 45]] = np.nan
     with pytest.raises(ValueError, match=r"^scores: a score at row 11, column 45 is NaN"):
         adapter.rank(of_tensors(array), np.zeros(20, int))
+
+
+@pytest.mark.usefixtures("_way")
+def test_vectors_that_are_tensors() -> None:
+    queries = RNG.random((20, 8))
+    entities = RNG.random((90, 8))
+    ranks = adapter.rank_embeddings(queries, of_tensors(entities), PLACES)
+    assert ranks == tr.rank_embeddings(queries, entities, PLACES)

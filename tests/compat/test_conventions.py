@@ -18,10 +18,10 @@ import truerank as tr
 from oracles.compat import ORACLES, exact
 from support.environment import ROOT
 from support.examples import examples
-from support.refusals import refusal
-from support.toolkit_scores import scores_and_filter
+from support.refusals import refusal, refused
+from support.toolkit_scores import lists, scores_and_filter
 from truerank import compat
-from truerank.compat.interpreter import figure
+from truerank.compat.interpreter import figure, logsigmoid_bounds
 from truerank.compat.presets import EXACT
 
 NAN = float("nan")
@@ -270,6 +270,42 @@ def test_float32_sums_stop_growing() -> None:
     assert figure("mrr", np.array([[2], [1], [5], [0]]), reciprocals)[0] == third
 
 
+@pytest.mark.parametrize("scale", [0.001, 1.0, 1e6])
+def test_casts_to_integers(scale: float) -> None:
+    """As this processor casts for AmpliGraph, and clipped as XLA does: both are within bounds."""
+    scores, place, known = scores_and_filter(0)
+    scores = (scores * np.float32(scale)).astype(np.float32)
+    product = scores * np.float32(1000)
+    with np.errstate(invalid="ignore"):
+        here = product.astype(np.int32)
+    clipped = np.clip(np.nan_to_num(product, nan=0).astype(np.float64), -(2**31), 2**31 - 1)
+    fits = (np.abs(product.astype(np.float64)) < 2**31).all(axis=1)
+    assert fits.any() == (scale < 1e6)
+    found = compat.report(scores, place, preset="ampligraph", filter=lists(known))
+    assert (found.first[fits] == found.last[fits]).all()
+    least, most = found.bounds("mrr_score")
+    for integers in (here, clipped.astype(np.int64)):
+        true = integers[np.arange(len(place)), place][:, None]
+        rank = 1 + ((true <= integers) & ~known).sum(1)
+        assert ((found.first <= rank) & (rank <= found.last)).all()
+        assert least - 1e-12 <= (1 / rank).mean() <= most + 1e-12
+
+
+def test_bounds_of_the_logsigmoid_of_torch() -> None:
+    """Every 2,000th float32 from -110 to 110, and every 10th of those that nearly saturate."""
+    torch = pytest.importorskip("torch", reason="whose operation is compared with")
+    ends = np.array([2.0**-20, 110, 85, 107], np.float32).view(np.int32)
+    bits = np.concatenate([np.arange(*ends[:2], 2000), np.arange(*ends[2:], 10)])
+    scores = bits.astype(np.int32).view(np.float32)
+    scores = np.concatenate([scores, -scores, [0, np.inf, -np.inf]]).astype(np.float32)
+    low, high = logsigmoid_bounds(scores)
+    values = torch.nn.functional.logsigmoid(torch.from_numpy(scores)).numpy()
+    assert (low <= values).all()
+    assert (values <= high).all()
+    far = (scores < -17) | (scores > 105.3)
+    np.testing.assert_array_equal(low[far], high[far])
+
+
 def test_sides_are_averaged() -> None:
     """The sum of OpenKE's sides is also a float: it prints 26.200001, and a double 26.200000."""
     scores = np.random.default_rng(1).random((40, 90), np.float32)
@@ -366,15 +402,11 @@ def test_forms() -> None:
     exactly = tr.evaluate([[0.5, 0.5, 0.1]], [0])
     (row,) = [row for row in found.table() if row[0] == "exact"]
     assert row[1:5] == tuple(exactly[key] for key in ("mr", "mrr", "hits@1", "hits@10"))
-    shown = found.to_markdown(["mr", "mrr"])
-    assert "| MR \u2193 | MRR \u2191 |" in shown
-    assert "| rotate | 1.0 to 2.0 | 0.500 to 1.000 |" in shown
+    assert "| rotate | 1.0 to 2.0 | 0.500 to 1.000 |" in found.to_markdown(["mr", "mrr"])
     assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
     one = found["openke"]
     assert "rank (tasks changed: 1): the best place of the tie" in one.to_markdown()
     assert str(one).splitlines()[1] == "MRR     0.66667  1.00000  1.000000      mrr"
-    row = "MR,1.5,1.5,1.0,1.0,1.0,1.0,1.0,1.000000,mr"
-    assert one.to_csv("MR", digits=2).splitlines()[1] == row
     assert {row["name"]: row["value"] for row in json.loads(one.to_json())["rows"]} == one
     refusal(KeyError, "name: ", one.__getitem__, "mrr")
     refusal(KeyError, "metrics: ", found.to_text, "MRR")
@@ -401,28 +433,20 @@ def test_the_study_of_toolkits() -> None:
     assert set(re.findall("`(.+?)`", said)) == set(compat.PRESETS) - reached
 
 
-GMR = replace(compat.PRESETS["ogb"], metrics=(compat.Metric("a number", "gmr"),))
-ROW = {"scores": [[0.5, 0.1]], "targets": [0]}
-BARE = {"scores": [0.5], "others": [[0.1]]}
-ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (TypeError, "presets: ", compat.table, ROW | {"presets": "ogb"}),
-    (ValueError, "presets: ", compat.table, ROW | {"presets": ["ogb", "ogb"]}),
-    (ValueError, "key: .*'gmr'", compat.table, ROW | {"presets": [GMR]}),
-    (TypeError, "int64", compat.table, {"scores": np.array([[1, 2]]), "targets": [0]}),
-    (ValueError, "targets: ", compat.table, ROW | {"targets": [3]}),
-    (TypeError, "targets: ", compat.table, {"scores": [[0.5, 0.1]]}),
-    (ValueError, r"scores: .*\(1, 2\)", compat.table, BARE | {"scores": [[0.5, 0.1]]}),
-    (KeyError, "preset: ", compat.report, ROW | {"preset": "x"}),
-    (TypeError, "preset: ", compat.report, ROW | {"preset": 3}),
-    (ValueError, "rank: ", compat.Convention, {"rank": "middle"}),
-]
-for name in ("targets", "rows", "filter", "candidates"):
-    ERRORS.append((TypeError, f"{name}: ", compat.table, BARE | {name: [0]}))
-
-
-@pytest.mark.parametrize(("kind", "words", "call", "arguments"), ERRORS)
-def test_errors(kind: type[Exception], words: str, call: Any, arguments: dict[str, Any]) -> None:
-    refusal(kind, words, call, **arguments)
+def test_refusals() -> None:
+    row = {"scores": [[0.5, 0.1]], "targets": [0]}
+    bare = {"scores": [0.5], "others": [[0.1]]}
+    gmr = replace(compat.PRESETS["ogb"], metrics=(compat.Metric("a number", "gmr"),))
+    refused(TypeError, "presets", compat.table, **row, presets="ogb")
+    refused(ValueError, "presets", compat.table, **row, presets=["ogb", "ogb"])
+    refusal(ValueError, "key: .*'gmr'", compat.table, **row, presets=[gmr])
+    refusal(TypeError, "int64", compat.table, np.array([[1, 2]]), [0])
+    refused(TypeError, "targets", compat.table, [[0.5, 0.1]])
+    refused(ValueError, "scores", compat.table, **bare | {"scores": [[0.5, 0.1]]})
+    refusal(KeyError, "preset: ", compat.report, **row, preset="x")
+    refused(ValueError, "rank", compat.Convention, rank="middle")
+    for name in ("targets", "rows", "filter", "candidates"):
+        refused(TypeError, name, compat.table, **bare, **{name: [0]})
 
 
 # -- presets of retrieval --------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,18 +21,14 @@ import truerank as tr
 from oracles.embeddings import SIMILARITIES, same_bits
 from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
 from support.problems import Array
+from support.refusals import refused
 from truerank import _core, alignment, devices
-from truerank.counting import driver
-from truerank.counting.job import Job
-from truerank.devices import (
-    score_sources,
-    task_counts,
-    vector_scores,
-)
+from truerank.devices import score_sources, scoring_kernels, task_counts, vector_scores
 from truerank.devices.vector_scores import VectorScores, scores_right
 from truerank.embeddings.vectors import CSLS, Embeddings
 
 RNG = np.random.default_rng(5)
+HOST = torch.device("cpu")
 EXAMPLES = settings(max_examples=30)
 # of NumPy, by which the interpreter computes
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -47,7 +45,7 @@ def small_and_poisoned() -> Iterator[None]:
 
     for similarity in _core.similarities:  # with blocks of the usual size
         for dtype in ("float32", "float64"):
-            assert scores_right(torch.device("cpu"), similarity, dtype)
+            assert scores_right(HOST, similarity, dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRUERANK_DEVICE", "triton")
         patch.setattr(VectorScores, "empty", poisoned)
@@ -91,8 +89,6 @@ def both(call: Callable[..., Any], given: Vectors, *more: Any, **keywords: Any) 
     """Return what a call gives for tensors, and for arrays."""
     tensors = tensor_of(given.queries), tensor_of(given.entities)
     offsets = {**given.keywords, "bias": tensor_of(given.bias)}
-    opened = result(Embeddings, *tensors, given.similarity, offsets["bias"], given.dtype)
-    assert isinstance(opened, str) or opened.on_device
     return (
         result(call, *tensors, *more, **offsets, **keywords),
         result(call, given.queries, given.entities, *more, **given.keywords, **keywords),
@@ -206,77 +202,16 @@ def test_alignment() -> None:
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
     task = alignment.Task(pairs, left=30, right=40)
     among_test = alignment.Task(pairs, left=30, right=40, candidates="test")
-    for made, options in (
-        (task, {}),
-        (task, {"csls": 3}),
-        (among_test, {"csls": 3}),
-        (task, {"audit": True}),
-    ):
-        evaluate = made.evaluate_embeddings
-        expected = evaluate(left, right, **options)
-        got = evaluate(*map(torch.from_numpy, (left, right)), **options)
+    calls: list[tuple[Any, dict[str, Any]]] = [(task, {"csls": 3}), (task, {"audit": True})]
+    for made, options in [*calls, (among_test, {"csls": 3})]:
+        expected = made.evaluate_embeddings(left, right, **options)
+        tensors = torch.from_numpy(left), torch.from_numpy(right)
+        got = made.evaluate_embeddings(*tensors, **options)
         assert got.ranks == expected.ranks
         way = "host" if "audit" in options else "triton"
         assert got.ranks.protocol.device == f"cpu, {way}"
-    words = r"left: .*\(30, d\).*got \(29, 6\)"
-    with pytest.raises(ValueError, match=words):
-        task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))
-
-
-def test_link_prediction() -> None:
-    test = np.stack([RNG.integers(0, 30, 40), RNG.integers(0, 3, 40), RNG.integers(0, 30, 40)], 1)
-    known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], 1)}
-    rules = {"duplicates": "drop", "leaks": "drop"}
-    task = tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
-    entities = tenths(30, 6)
-    relations = tenths(3, 6)
-    tail, head = (task.sides[side].queries for side in ("tail", "head"))
-    vectors = {
-        "tail": entities[tail[:, 0]] * relations[tail[:, 1]],
-        "head": entities[head[:, 1]] * relations[head[:, 0]],
-        "entities": entities,
-    }
-    rows = {"tail": tail, "head": head}
-    expected = task.evaluate_embeddings(**vectors, row_queries=rows)
-    tensors = {name: torch.from_numpy(x) for name, x in vectors.items()}
-    got = task.evaluate_embeddings(**tensors, row_queries=rows)
-    assert got.ranks == expected.ranks
-    assert got.ranks.protocol.device == "cpu, triton"
-
-
-def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each chunk of tensors is counted on the device of its worker; the host finds a NaN."""
-    da = pytest.importorskip("dask.array", reason="Dask is not installed")
-    import dask
-
-    from truerank.adapters import dask as adapter
-
-    begun: list[bool] = []
-    plain = driver.begin_on_device
-
-    def noted(scores: Any, job: Job) -> Any:
-        if isinstance(scores, Embeddings) and scores.on_device:
-            begun.append(True)
-        return plain(scores, job)
-
-    monkeypatch.setattr(driver, "begin_on_device", noted)
-    queries = tenths(6, 8)
-    entities = tenths(20, 8)
-    targets = RNG.integers(0, 20, 6)
-
-    def in_chunks(queries: Any, entities: Any, targets: Any) -> Any:
-        chunks = da.from_array(entities, chunks=(7, 8))
-        tensors = chunks.map_blocks(torch.from_numpy, dtype="f4", meta=np.empty((0, 0), "f4"))
-        with dask.config.set(scheduler="synchronous"):  # the interpreter knows one thread
-            return adapter.rank_embeddings(queries, tensors, targets, similarity="l1")
-
-    assert in_chunks(queries, entities, targets) == tr.rank_embeddings(
-        queries, entities, targets, similarity="l1"
-    )
-    assert begun == [True, True, True]
-    entities[15, 2] = np.nan
-    expected = result(tr.rank_embeddings, queries, entities, targets, similarity="l1")
-    assert result(in_chunks, queries, entities, targets) == expected
+    vectors = torch.from_numpy(left[1:]), torch.from_numpy(right)
+    refused(ValueError, "left", task.evaluate_embeddings, *vectors)
 
 
 # --- where vectors are scored
@@ -331,21 +266,86 @@ def test_gradients_and_modes_change_nothing() -> None:
 def test_refusals() -> None:
     queries = tenths(3, 4)
     entities = tenths(5, 4)
-    wrong: list[tuple[Any, Any, dict[str, Any]]] = [
+    for left, right, options in (
         (queries[:, :3], entities, {}),
-        (queries, entities[0], {}),
         (queries[None], entities, {}),
-        (queries, entities.astype(np.int32), {}),
         (queries.astype(np.complex64), entities, {}),
         (queries[:, :0], entities[:, :0], {}),
-        (queries, entities, {"bias": np.zeros(4)}),
         (queries, entities, {"csls": CSLS(np.zeros(3), np.zeros(4), 1)}),
-    ]
-    for left, right, options in wrong:
+    ):
         tensors = torch.from_numpy(left.copy()), torch.from_numpy(right.copy())
         got = result(tr.rank_embeddings, *tensors, [1, 2, 3], **options)
         assert isinstance(got, str)
         assert got == result(tr.rank_embeddings, left, right, [1, 2, 3], **options)
     sparse = torch.from_numpy(entities).to_sparse()
-    with pytest.raises(TypeError, match="entities: expected a dense tensor"):
-        tr.rank_embeddings(queries, sparse, [1, 2, 3])
+    refused(TypeError, "entities", tr.rank_embeddings, queries, sparse, [1, 2, 3])
+
+
+# --- a device is tried before it scores vectors: what rounds otherwise is seen
+
+
+@triton.jit
+def rounds_twice(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    return total + q * e
+
+
+@triton.jit
+def takes_subnormal_sums_for_zero(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    q, e = tl.broadcast(q, e)
+    total = tl.fma(q, e, total)
+    return tl.where(tl.abs(total) < 2.0**-126, 0.0, total)
+
+
+@triton.jit
+def rounds_as_tf32(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    q, e = tl.broadcast(q, e)
+    short = (q.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+    return tl.fma(short, e, total)
+
+
+@pytest.mark.parametrize("step", [rounds_twice, takes_subnormal_sums_for_zero, rounds_as_tf32])
+def test_another_rounding_is_seen(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring_kernels, "next_total", step)
+    assert not scores_right.__wrapped__(HOST, "dot", "float32")
+
+
+@triton.jit
+def one_ulp_more(x):  # type: ignore[no-untyped-def]
+    root = tl.sqrt(x)
+    bits = root.to(tl.int32, bitcast=True)
+    return tl.where(bits % 64 == 1, bits + 1, bits).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def by_a_reciprocal(x):  # type: ignore[no-untyped-def]
+    return (1.0 / (1.0 + x.to(tl.float64)) * (1 + 2.0**-25)).to(tl.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "similarity"),
+    [
+        ("square_root", one_ulp_more, "l2"),
+        ("square_root", one_ulp_more, "complex_l1"),
+        ("inverse_of_one_more", by_a_reciprocal, "inverse_l1"),
+        ("inverse_of_one_more", by_a_reciprocal, "inverse_l2"),
+    ],
+)
+def test_an_approximation_is_seen(
+    name: str, function: Any, similarity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring_kernels, name, function)
+    assert not scores_right.__wrapped__(HOST, similarity, "float32")
+
+
+def test_what_cannot_be_compiled_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(vector_scores.VectorScores, "block", fail)
+    assert not scores_right.__wrapped__(HOST, "dot", "float32")
+
+
+def test_wrong_counts_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = vector_scores.VectorScores.scan
+    monkeypatch.setattr(vector_scores.VectorScores, "scan", lambda *args: plain(*args) + 1)
+    assert not scores_right.__wrapped__(HOST, "dot", "float64")

@@ -22,12 +22,8 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
 @pytest.mark.parametrize(
     ("cases", "environment"),
     [
-        ("device device_call", {}),
-        pytest.param(
-            "counting vector_score embedding",
-            {"TRITON_INTERPRET": "1"},
-            marks=needs_triton,
-        ),
+        ("device", {}),
+        pytest.param("counting embedding", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
         pytest.param("bounded_score", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
         pytest.param("compiled_kernel", {}, marks=needs_triton),
         pytest.param("accelerator", {}, marks=needs_cuda),
