@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import truerank as tr
-from doors.odd_values import Maker, OddValue
+from doors.odd_values import Maker
 from support.examples import ONE_OF
 from support.interruptions import refusing_to_wait
 from truerank.errors import InputError, UnknownKeyError
@@ -147,7 +147,7 @@ def fault_of(call: Call, odd: dict[str, Any]) -> str:
     return ""
 
 
-def faults_of(call: Call, values: list[OddValue]) -> dict[str, str]:
+def faults_of(call: Call, values: dict[str, Maker]) -> dict[str, str]:
     """Return what is wrong where each argument is odd in turn, by argument and value."""
     assert call.parameters()
     call.run()  # good arguments are taken; and what it imports is there
@@ -155,12 +155,10 @@ def faults_of(call: Call, values: list[OddValue]) -> dict[str, str]:
     faults = {}
     with limited_memory():
         for place, argument in enumerate(call.parameters()):
-            for value in values[place % step :: step]:
-                fault = ""
-                if value.is_here:
-                    fault = fault_of(call, {argument: value.make()})
+            for name, make in list(values.items())[place % step :: step]:
+                fault = fault_of(call, {argument: make()})
                 if fault:
-                    faults[f"{argument}={value.name}"] = fault
+                    faults[f"{argument}={name}"] = fault
     return faults
 
 

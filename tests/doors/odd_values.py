@@ -1,8 +1,7 @@
 """Values that people hand over by mistake, and one meaning in many forms.
 
-`ODD` are wrong nearly everywhere, and legal here and there; `FORMS` say the same as a list does.
-Each is made anew for each call, since some can be read only once. The libraries that values need
-are named beside them: a value whose library is not installed is left out.
+`ODD` are wrong nearly everywhere, and legal here and there. Each is made anew for each call, since
+some can be read only once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -25,27 +24,16 @@ Maker = Callable[[], Any]
 HUGE = 1 << 50  # entries that are declared and that no memory holds
 
 
-class OddValue(NamedTuple):
-    """A name, what makes the value, and the library that it needs; empty: numpy is enough."""
-
-    name: str
-    make: Maker
-    library: str = ""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the library is installed."""
-        return not self.library or find_spec(self.library) is not None
-
-
-def _table(library: str, values: dict[str, Callable[[Any], Any]]) -> list[OddValue]:
-    """Return values that are made by a library, which is imported when they are."""
+def made_by(library: str, values: dict[str, Callable[[Any], Any]]) -> dict[str, Maker]:
+    """Return values that a library makes, which is imported when they are; none without it."""
 
     def maker(make: Callable[[Any], Any]) -> Maker:
         return lambda: make(import_module(library))
 
     name = library.partition(".")[0]
-    return [OddValue(f"{name}: {text}", maker(make), name) for text, make in values.items()]
+    if find_spec(name) is None:
+        return {}
+    return {f"{name}: {text}": maker(make) for text, make in values.items()}
 
 
 def _recursive() -> list[Any]:
@@ -179,10 +167,9 @@ TORCH: dict[str, Callable[[Any], Any]] = {
     "of no dimensions": lambda torch: torch.tensor(1),
 }
 
-ODD = [OddValue(name, make) for name, make in (PLAIN | ARRAYS | SELECTIONS).items()]
-ODD += _table("pandas", PANDAS) + _table("scipy.sparse", SPARSE)
+ODD = PLAIN | ARRAYS | SELECTIONS | made_by("pandas", PANDAS) | made_by("scipy.sparse", SPARSE)
 # What the README's test line does not install.
-ODD_OF_TOOLKITS = _table("polars", POLARS) + _table("pyarrow", ARROW) + _table("torch", TORCH)
+ODD_OF_TOOLKITS = made_by("polars", POLARS) | made_by("pyarrow", ARROW) | made_by("torch", TORCH)
 
 
 def containers(members: st.SearchStrategy[Maker]) -> st.SearchStrategy[Maker]:
@@ -195,7 +182,7 @@ def containers(members: st.SearchStrategy[Maker]) -> st.SearchStrategy[Maker]:
 
 
 # Several odd values, each with a number that chooses an argument.
-MAKERS = st.recursive(st.sampled_from([value.make for value in ODD]), containers, max_leaves=4)
+MAKERS = st.recursive(st.sampled_from(list(ODD.values())), containers, max_leaves=4)
 ODD_ARGUMENTS = st.lists(st.tuples(st.integers(0, 20), MAKERS), max_size=3)
 
 

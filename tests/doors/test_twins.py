@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.alignment_folders import DBP15K, fill_folder
 from truerank import alignment, retrieval
 from truerank.link_prediction import Task
 
@@ -24,7 +23,6 @@ TRUE = np.arange(40)
 MODEL = RNG.normal(size=(40, 60))
 MODEL[TRUE, TRUE] += 9  # Perfect.
 RANKS = np.argsort(np.argsort(-MODEL, 1), 1)
-NAMES = [f"n{i}" for i in range(20)]
 TEST = [(i, 0, 7 * i % 20) for i in range(16)]
 KNOWN = [(i, 0, (7 * i + j) % 20) for i in range(16) for j in range(1, 8)]
 UP = {"order": "ascending"}
@@ -102,20 +100,7 @@ def test_orders_of_matrices(name: str) -> None:
     assert task.evaluate_scores(np.asarray(scores), **options)["mrr"] == 1
 
 
-# -- whose a row is, what meets nothing, and what was made apart -----------------------------------
-
-
-def rows_of_more_queries() -> float:
-    """Rows of all queries there may be, in any order, serve a task of few."""
-    keys = [(i, 0) for i in range(19, -1, -1)]
-    scores = np.eye(20)[[7 * i % 20 for i, _ in keys]]
-    return tails(TEST).evaluate_scores(scores, row_queries={"tail": keys})["mrr"]
-
-
-def matrix_of_all_users() -> float:
-    """Users without a right answer have a row, too."""
-    task = queries({"u2": [1]}, 3, queries=["u1", "u2", "u3"])
-    return task.evaluate_scores([[9, 1, 1], [1, 9, 1], [1, 1, 9]])["mrr"]
+# -- rows that are masked, facts that meet nothing, shards -----------------------------------------
 
 
 def known_answers_masked() -> float:
@@ -144,59 +129,13 @@ def unaligned() -> int:
     return len(task.candidates[0])  # type: ignore[index]
 
 
-def ranks_of_no_task() -> int:
-    ranks = [tr.Ranks([0, 1], [1, 1], 9, unit=[0, 1], side=side) for side in ("tail", "head")]
-    return tr.report(tr.concatenate(ranks)).interval("mrr").units
-
-
-def another_order_of_names() -> float:
-    reports = []
-    for order in (NAMES, NAMES[::-1]):
-        columns = [NAMES.index(name) for name in order]
-        test = [(NAMES[h], "r", NAMES[t]) for h, _, t in TEST]
-        task = tails(test, entities=order)
-        reports.append(task.evaluate_scores(MODEL[:16, :20][:, columns]))
-    return tr.compare(*reports, metric="mrr").estimate
-
-
-def impressions(candidates: Any) -> float:
-    task = queries({0: [1], 1: [2]}, candidates=candidates)
-    return round(task.evaluate_lists({0: [3, 1, 4], 1: [2, 5, 6]})["auc"], 4)
-
-
-def beams() -> float:
-    task = tails([("a", "r", "c")], entities=["a", "b", "c"])
-    return task.evaluate_lists({("a", "r"): ["b", "c", "b"]}, duplicates="first")["mrr"]
-
-
-def frame_without_missing_ids() -> int:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"h": [0, 1, None], "r": [0, 0, 0], "t": [1, 0, 2]}).astype("Int64")
-    return len(tails(frame.dropna(), entities=3))
-
-
-def dates_with_ends() -> int:
-    rows = [("a", "r", "b", "2001", "none"), ("b", "r", "a", "2001", "2002")]
-    return len(tails(rows, entities=["a", "b"], keys=[3, 4]).tail.queries)
-
-
 OTHERS: dict[str, tuple[Callable[[], Any], Any]] = {
-    "rows of more queries": (rows_of_more_queries, 1.0),
-    "a matrix of all users": (matrix_of_all_users, 1.0),
     "known answers masked by the user": (known_answers_masked, 1.0),
     "the graph of inference": (inductive, 1.0),
     "known facts that are few": (partial(known_elsewhere, 99), 16),
     "known facts that meet": (lambda: len(tails(TEST, {"train": KNOWN})), 16),
     "known facts without a filter": (partial(known_elsewhere, 112, filter="none"), 16),
     "known pairs that leave candidates out": (unaligned, 150),
-    "ranks of no task": (ranks_of_no_task, 2),
-    "another order of names": (another_order_of_names, 0.0),
-    "auc of each query's impressions": (partial(impressions, {0: [3, 1, 4], 1: [2, 5, 6]}), 0.75),
-    "auc of what is listed": (partial(impressions, "listed"), 0.75),
-    "auc of lists among all": (partial(impressions, "all"), 0.9375),
-    "lists with repeats": (beams, 0.5),
-    "Int64 without NA": (frame_without_missing_ids, 2),
-    "dates with an end": (dates_with_ends, 2),
 }
 
 
@@ -206,38 +145,8 @@ def test_twins_are_taken(name: str) -> None:
     assert twin() == expected
 
 
-# -- files -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("names", "shape"),
-    [("1 2 3", (12, 60)), ("0 4 08", (12, 60)), ("1-of-2 2-of-2", (8, 60))],
-)
-def test_numbers_of_shards(names: str, shape: tuple[int, int], tmp_path: Path) -> None:
-    """From 1 on, by their first rows, and of so many."""
-    for name in names.split():
-        np.save(tmp_path / f"part-{name}", MODEL[:4])
-    assert tr.open_scores(tmp_path / "part-*.npy").shape == shape
-
-
 def test_borda_in_shards(tmp_path: Path) -> None:
     for number, shard in enumerate(np.split(60 - RANKS, 3, axis=1)):
         np.save(tmp_path / f"points-{number}.npy", shard)
     with tr.open_scores(tmp_path / "points-*.npy", axis=1) as store:
         assert tr.evaluate(store, TRUE, order="descending")["mrr"] == 1
-
-
-def test_a_file_beside_its_compressed_twin_and_pairs_beside_the_same_in_ids(tmp_path: Path) -> None:
-    pairs = "".join(f"{line}\n" for line in DBP15K["ref_ent_ids"].split("\n") if line)
-    fill_folder(tmp_path, {**DBP15K, "ref_ent_ids.gz": pairs})
-    assert len(alignment.read_dbp15k(tmp_path).pairs) == 2
-
-
-def test_ids_without_labels_and_beside_them(tmp_path: Path) -> None:
-    (tmp_path / "ids.del").write_text("0\t0\t1\n")
-    assert len(tails(tmp_path / "ids.del", entities=2, relations=1)) == 1
-    (tmp_path / "entities.del").write_text("0\toslo\n1\trome\n")
-    (tmp_path / "relations.del").write_text("0\tin\n")
-    files = {name: tmp_path / f"{name}.del" for name in ("entities", "relations")}
-    task = tails(tmp_path / "ids.del", ids=True, **files)
-    assert task.evaluate_lists({("oslo", "in"): ["rome"]})["mrr"] == 1
