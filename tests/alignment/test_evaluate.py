@@ -21,7 +21,7 @@ from strategies.alignments import NAN_RULES, alignments, any_vectors, matrices
 from strategies.stored import Stored, open_stored, stored
 from support.alignment_runs import LEFT, RIGHT, SIMILARITIES, TILES, check, same, task_of
 from support.examples import examples
-from support.problems import LAYOUTS
+from support.problems import FAITHFUL, LAYOUTS
 from support.refusals import refusal
 from truerank.alignment import Task, csls_means
 from truerank.alignment import task as task_module
@@ -156,8 +156,6 @@ def test_labels_are_names_where_both_graphs_have_them() -> None:
 
 # -- matrices --------------------------------------------------------------------------------------
 
-KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
-
 
 @given(st.data(), stored(), st.booleans())
 @examples(150)
@@ -180,7 +178,7 @@ def test_matrices(data: st.DataObject, way: Stored, in_memory: bool) -> None:
         for module, name in TILES:
             patch.setattr(module, name, most)
         if in_memory:
-            shaped: Any = LAYOUTS[data.draw(st.sampled_from(KEPT))](scores)
+            shaped: Any = LAYOUTS[data.draw(st.sampled_from(FAITHFUL))](scores)
         else:
             options["io"] = data.draw(st.sampled_from(["map", "read"]))
             shaped = open_stored(way, Path(folder), scores, None, stack)

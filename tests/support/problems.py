@@ -142,6 +142,8 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "one column for all": lambda a: repeated(a[:, :1], a),
     "one score for all": lambda a: repeated(a[:1, :1], a),
 }
+# Those that keep all scores.
+FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
 
 
 def index_lists(rng: np.random.Generator, tasks: int, columns: int, most: int) -> list[list[int]]:
