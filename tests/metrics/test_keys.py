@@ -148,11 +148,9 @@ def test_an_arrow_points_to_better_values(key: str, adjustment: str) -> None:
 
 
 def test_names_in_tables() -> None:
-    keys = ["mrr", "mr", "hits@10", "index.mr", "ratio.mr", "zmrr", "power_mean:2", "count"]
-    assert list(map(table_name, [*keys, "tail.optimistic.hmr"])) == [
-        *("MRR \u2191", "MR \u2193", "Hits@10 \u2191", "AMRI \u2191", "AMR \u2193", "zMRR \u2191"),
-        *("power_mean:2 \u2193", "count", "tail.optimistic.HMR \u2193"),
-    ]
+    keys = ["mrr", "hits@10", "index.mr", "ratio.mr", "zmrr", "power_mean:2"]
+    names = "MRR \u2191, Hits@10 \u2191, AMRI \u2191, AMR \u2193, zMRR \u2191, power_mean:2 \u2193"
+    assert list(map(table_name, keys)) == names.split(", ")
 
 
 # -- refusals --------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def small_ties(draw: st.DrawFn) -> Ranks:
     above = st.integers(0, 60) | st.integers(0, 5)
     tied = st.integers(1, 4) | st.integers(1, 120)
     counts = draw(st.lists(st.tuples(above, tied), min_size=n, max_size=n))
-    weight = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0])
+    weight = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0, 2.0**53])
     weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
     above_, tied_ = zip(*counts, strict=True)
     candidates = draw(st.lists(st.integers(180, 900), min_size=n, max_size=n))
@@ -44,20 +44,6 @@ def small_ties(draw: st.DrawFn) -> Ranks:
 
 
 # -- values ----------------------------------------------------------------------------------------
-
-
-@given(small_ties(), st.integers(1, 200))
-def test_cut_metrics_are_those_of_queries_with_one_right_answer(ranks: Ranks, k: int) -> None:
-    tied = np.minimum(ranks.tied, ranks.candidates - ranks.above)
-    one = Ranks(ranks.above, tied, ranks.candidates, queries=range(len(ranks)))
-    of_queries = report(one, unit="query")
-    of_ranks = report(one)
-    for name in (f"mrr@{k}", f"ndcg@{k}"):
-        for kind in ("optimistic", "pessimistic", "expected"):
-            key = f"{kind}.{name}"
-            assert of_ranks[key] == pytest.approx(of_queries[key], rel=1e-12)
-        chance_of_queries = of_queries[f"chance.{name}"]
-        assert of_ranks.chance(name)[0] == pytest.approx(chance_of_queries, rel=1e-12)
 
 
 @given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))
@@ -127,39 +113,12 @@ def test_no_tasks_and_no_weight_give_nan_without_a_warning() -> None:
                 assert all(map(math.isnan, values))
 
 
-# Whole numbers, whose sums are exact; fractions and large numbers, whose sums are rounded.
-KINDS_OF_WEIGHTS = ([0.0, 1.0, 2.0, 3.0], [0.0, 0.1, 0.2, 0.3, 0.7], [1.0, 2.0, 2.0**53])
-
-
-@given(st.data(), st.sampled_from(KINDS_OF_WEIGHTS))
-def test_weighted_medians_are_those_of_exact_sums(data: st.DataObject, kind: list[float]) -> None:
-    tasks = st.lists(st.tuples(st.integers(1, 5), st.sampled_from(kind)), min_size=2, max_size=8)
-    ranks, weights = zip(
-        *data.draw(tasks.filter(lambda drawn: any(w for _, w in drawn))), strict=True
-    )
-    drawn = Ranks(np.array(ranks) - 1, [1] * len(ranks), 9, weights=weights)
-    assert report(drawn)["median"] == oracle.middle(
-        [*map(Fraction, ranks)], [*map(Fraction, weights)]
-    )
-
-
 @given(any_ranks({"weights": True}), st.sampled_from([1e-300, 0.3, 1e300]))
 def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
     assume(len(ranks))
     scaled = ranks.with_weights(ranks.weights * factor)
     for name in ADJUSTED_TOO:
         assert report(scaled)[name] == pytest.approx(report(ranks)[name], nan_ok=True, rel=1e-9)
-
-
-def test_large_counts() -> None:
-    above = np.array([2**24, 2**31, 2**33, 2**40], np.int64)
-    measured = report(Ranks(above, [2] * 4, 2**41))
-    assert measured["mr"] == (2**24 + 2**31 + 2**33 + 2**40) / 4 + 1.5
-    assert measured["hits@2147483649"] == 0.25
-    assert measured["optimistic.hits@2147483649"] == 0.5
-    assert measured["median"] == (2**31 + 2**33) / 2 + 1.5
-    top = report(Ranks([2**52 - 1], [1], 2**52))
-    assert top["hits@4503599627370496"] == top[f"hits@{10**30}"] == 1
 
 
 # -- the ends of the range -------------------------------------------------------------------------
@@ -175,6 +134,9 @@ def test_the_most_candidates(key: str) -> None:
             assert 0 <= result[f"{kind}.{key}"] <= 2.0**52
     alone = report(Ranks([most - 5], [5], most))
     assert alone["expected.median"] == most - 2
+    last = report(Ranks([most - 1], [1], most))
+    assert last[f"hits@{most}"] == last[f"hits@{10**30}"] == 1
+    assert last[f"hits@{most - 1}"] == 0
 
 
 @pytest.mark.parametrize("tied", [1, 3])

@@ -5,7 +5,6 @@ Closed forms are held against sums term by term, for small ties and for huge one
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Callable
@@ -142,39 +141,6 @@ def test_a_tie_of_millions_takes_no_time_of_its_own() -> None:
 
 
 # -- hits among drawn negatives --------------------------------------------------------------------
-
-KINDS = ("optimistic", "realistic", "pessimistic", "expected")
-
-
-def share_of_draws(above: int, tied: int, size: int, k: int, negatives: int, kind: str) -> float:
-    """List all draws, and rank the true candidate (score 0) among each by the kind's rule."""
-    scores = np.repeat([1, 0, -1], [above, tied - 1, size - above - tied])
-    result = []
-    for drawn in itertools.combinations(scores.tolist(), min(negatives, size - 1)):
-        first = sum(score > 0 for score in drawn) + 1
-        last = sum(score >= 0 for score in drawn) + 1
-        positions = {
-            "optimistic": [first],
-            "realistic": [(first + last) / 2],
-            "pessimistic": [last],
-            "expected": range(first, last + 1),
-        }
-        result.append(np.mean([position <= k for position in positions[kind]]))
-    return float(np.mean(result))
-
-
-@given(st.data())
-def test_each_kind_is_the_mean_over_all_draws(data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, 11), "size")
-    above = data.draw(st.integers(0, size - 1), "above")
-    tied = data.draw(st.integers(1, size - above), "tied")
-    k = data.draw(st.integers(1, 5), "k")
-    negatives = data.draw(st.integers(1, 12), "negatives")
-    report = tr.report(tr.Ranks([above], [tied], [size]))
-    for kind in KINDS:
-        expected = share_of_draws(above, tied, size, k, negatives, kind)
-        result = report[f"{kind}.sampled_hits@{k}:{negatives}"]
-        assert result == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
 
 
 @given(st.integers(0, 400), st.integers(257, 400), st.integers(0, 600), st.integers(1, 30))
