@@ -176,28 +176,17 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
     assert read
 
 
+# Beside those of `fuzz/corpus.zip`, which other doors read.
 FAULTS = [
-    header("(20,,"),
     header(f"({10**23},)"),
-    header(f"({2**60 - 1},)"),
-    header(f"({2**80}, 0)"),
     header(f"({2**62}, 4, 0)"),
-    header("(True,)"),
-    header("(-1,)"),
     header(f"({'9' * 5000},)"),
-    header(f"({10**12},)", "'<U0'"),
-    header("(10,)", "('<i8', (2,))"),
     header("(20,)", "'|O'"),
     header(order="1"),
     MAGIC + b"\x01\x00\x02\x00[]",
-    header("[20]"),
-    header("(" * 5000),
     header("-" * 15000),
-    MAGIC + b"\x02\x00\xff\xff\xff\xff{",
-    MAGIC + b"\x01\x07" + header()[8:],
     header()[:-1],
     # Python cannot make a str of it: that would be a SystemError, at some later place
-    npy(np.array([0x110000], "<u4").view("<U1")),
     npy(np.array([65, 0x110000], ">u4").view(">U1")),
 ]
 

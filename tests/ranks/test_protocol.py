@@ -87,7 +87,6 @@ def test_wrong_fields(error: type, fields: dict[str, object]) -> None:
 
 
 def test_in_words() -> None:
-    assert str(Protocol()) == "unfiltered, all candidates, nan raise"
     assert str(Protocol(sampled=True)) == "unfiltered, sampled candidates, nan raise"
     options = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
     assert str(Protocol(filter="train", candidates="types", sampled=True, **options)) == (

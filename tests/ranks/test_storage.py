@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files, rewrite
 from support.refusals import refusal
 from support.store_files import npy
-from truerank import InputError, Ranks, load
+from truerank import Ranks, load
 
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_2.npz"
 
@@ -99,17 +98,11 @@ def test_what_is_no_file(saved: Path) -> None:
         refusal(OSError, "Input/output", load, saved)
 
 
-FOREIGN = "not a file of truerank"
-
-
 NEWER = {"protocol": {"comparable": {"types": "new"}, "provenance": {}}}
 # What stands in place of a file, of its members or of fields of its header; and what is refused.
 DAMAGED: list[tuple[bytes | dict[str, Any], str]] = [
-    (b"", FOREIGN),
-    (b"PK\x05\x06" + bytes(18), FOREIGN),
-    (npy(np.arange(3)), FOREIGN),
-    ({"truerank": None}, f"{FOREIGN}: it has no member 'truerank'"),
-    ({"truerank": np.arange(5)}, "damaged header: "),
+    (b"", "not a file of truerank"),
+    ({"truerank": None}, "not a file of truerank: it has no member 'truerank'"),
     ({"truerank": {"kind": "scores"}}, "got 'scores'"),
     ({"truerank": {"format": 1}}, "npz: written by another truerank, format 1; .* reads format 2"),
     ({"truerank": {"members": ["above", "absent"]}}, "damaged: no member 'absent'"),
@@ -118,8 +111,6 @@ DAMAGED: list[tuple[bytes | dict[str, Any], str]] = [
     ({"truerank": NEWER}, "written by a newer truerank, whose protocol has types"),
     ({"truerank": {"origins": [["a", 9, 9, 0, ["b", "c"]]]}}, "labels.unit: "),
     ({"truerank": {"origins": [["a", 9, 9, 0, "bc"]]}}, "origins.digests: "),
-    ({"addition": np.arange(3)}, "no member 'addition'"),
-    ({"above": np.array([0, 3, 2**40, -1])}, "above: .*-1 at position 3"),
     ({"gains": np.array([1.0, np.nan, 1.0, 1.0])}, "gains: "),
     ({"answers": np.array([1, 2, 0, 1])}, "answers: .*0 at position 2"),
 ]
@@ -134,23 +125,6 @@ def test_damaged_files(saved: Path, change: bytes | dict[str, Any], match: str) 
     message = refusal(ValueError, match, load, saved)
     assert str(saved) in message
     assert "\n" not in message
-
-
-def test_a_directory_that_ends_early(saved: Path) -> None:
-    """Lengths in it have no checksum: any bit of them is noticed, or changes nothing."""
-    data = saved.read_bytes()
-    refused = 0
-    for entry in re.finditer(b"PK\1\2", data):
-        for bit in range(32):
-            changed = bytearray(data)
-            place = entry.start() + 30 + bit // 8  # of the lengths of extra fields and comment
-            changed[place] ^= 1 << bit % 8
-            saved.write_bytes(changed)
-            try:
-                assert load(saved) == everything()
-            except InputError:
-                refused += 1
-    assert refused > 100
 
 
 def test_later_provenance_is_ignored(saved: Path) -> None:
