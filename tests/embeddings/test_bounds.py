@@ -31,7 +31,6 @@ from strategies.near_ties import (
     near_ties,
     problems,
 )
-from support.counts_of_numbers import counts_of_numbers
 from support.environment import Run
 from support.examples import examples
 from support.problems import Array
@@ -72,44 +71,9 @@ def check_means(made: NearTies, k: int) -> None:
         compare_levels(made, None, expected, means)
 
 
-def beside(scores: Array, rng: np.random.Generator) -> Array:
-    """Return, for each query, scores of its own, numbers next to them, and numbers far away."""
-    odd = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1e-30, -1e-30, 1e12, -1e12, 1e37, -1e37, np.inf]
-    odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
-    if not scores.shape[1]:
-        return np.tile(odd, (len(scores), 1))
-    chosen = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
-    chosen[~np.isfinite(chosen)] = 0
-    near = [chosen, np.nextafter(chosen, np.inf), chosen * (1 - 2e-7), chosen * (1 + 2e-7), -chosen]
-    near.append(np.tile(odd, (len(chosen), 1)))
-    return np.concatenate(near, axis=1)
-
-
-def check_numbers(made: NearTies) -> None:
-    """Compare counts beside numbers that no pair can have as its score."""
-    added = {"bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **scored_by(made.similarity), **added)
-    with np.errstate(over="ignore"):
-        numbers = beside(scores, np.random.default_rng(len(scores))).astype(scores.dtype)
-    inside = scores
-    if made.allowed is not None:
-        inside = scores[:, np.unique(made.allowed)]
-    expected = [
-        (inside[:, None] > numbers[..., None]).sum(axis=2).ravel(),
-        (inside[:, None] == numbers[..., None]).sum(axis=2).ravel(),
-    ]
-
-    def counts() -> list[Any]:
-        options = {**call_options(made), **added, "candidates": made.allowed}
-        return [counts_of_numbers(made.queries, made.entities, numbers, **options)]
-
-    compare_levels(made, numbers.size * inside.shape[1], [expected], counts)
-
-
 CHECKS: dict[str, Callable[[NearTies, int], object]] = {
     "counts": lambda made, _: check_levels(made),
     "both directions": lambda made, _: check_grid(made),
-    "other numbers": lambda made, _: check_numbers(made),
     "means of CSLS": check_means,
     "lists of the greatest": check_lists,
 }
@@ -138,8 +102,6 @@ def test_every_family(similarity: str, family: str) -> None:
         check_levels(made)
     for made in all_near_ties(family, similarity, ((3, 33, 1), (7, 12, 70))):
         check_grid(made)
-    for made in all_near_ties(family, similarity, [(2, 65, 2 + len(family))]):
-        check_numbers(made)
     for seed, kind in enumerate(("float32", "float64")):
         made = near_ties(seed, family, kind, similarity, (29, 140, 16), ("", "bias")[seed])
         made.block = 64

@@ -74,27 +74,24 @@ def test_what_is_wrong_in_any_call(
         refused(kind, argument, call, **{"queries": QUERIES, "entities": ENTITIES, **given})
 
 
-RANKED = (tr.rank_embeddings, tr.topk_embeddings)
 SCORED = (tr.rank_embeddings, tr.score_embeddings)
-# Of some functions: these, the targets or k, options, the error, what it names.
-OF_SOME: list[tuple[tuple[Any, ...], Any, dict[str, Any], type[Exception], str]] = [
-    (RANKED, 1, {"block": 0}, V, "block"),
-    (RANKED, 2, {"filter": [[19]] + [[]] * 6}, V, "filter"),
-    (RANKED, 2, {"filter": [[]] * 6}, V, "filter"),
-    (RANKED, 2, {"candidates": [2, -1]}, V, "candidates"),
-    ((tr.rank_embeddings,), 0, {"candidates": [[0], [1], *[[0]] * 5]}, V, "candidates"),
-    (SCORED, [0] * 6, {}, V, "targets"),
-    (SCORED, [19] + [0] * 6, {}, V, "targets"),
-    (SCORED, [0, 1], {"rows": [0]}, V, "targets"),
+# Of some functions: these, the targets or k, options, and what the error names.
+OF_SOME: list[tuple[Any, Any, dict[str, Any], str]] = [
+    ((tr.rank_embeddings, tr.topk_embeddings), 1, {"block": 0}, "block"),
+    ((tr.topk_embeddings,), 2, {"filter": [[19]] + [[]] * 6}, "filter"),
+    ((tr.topk_embeddings,), 2, {"candidates": [2, -1]}, "candidates"),
+    (SCORED, [0] * 6, {}, "targets"),
+    (SCORED, [19] + [0] * 6, {}, "targets"),
+    (SCORED, [0, 1], {"rows": [0]}, "targets"),
 ]
 
 
-@pytest.mark.parametrize(("functions", "second", "options", "kind", "argument"), OF_SOME)
+@pytest.mark.parametrize(("functions", "second", "options", "argument"), OF_SOME)
 def test_what_is_wrong_in_some_calls(
-    functions: Any, second: Any, options: dict[str, Any], kind: type[Exception], argument: str
+    functions: Any, second: Any, options: dict[str, Any], argument: str
 ) -> None:
     for function in functions:
-        refused(kind, argument, function, QUERIES, ENTITIES, second, **options)
+        refused(V, argument, function, QUERIES, ENTITIES, second, **options)
 
 
 def test_sizes_of_both_ends() -> None:

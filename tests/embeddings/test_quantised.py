@@ -155,19 +155,6 @@ def test_tensors(monkeypatch: pytest.MonkeyPatch, dtype: str, backend: str) -> N
     assert_same(tr.rank_embeddings(*tensors, [3] * 7), count(scores, [3] * 7))
 
 
-def test_tasks_take_them() -> None:
-    queries, entities, scores = vectors_of("int8")
-    task = tr.retrieval.Task({i: [i, i + 3] for i in range(7)}, entities=19)
-    report = task.evaluate_embeddings(queries, entities, similarity="dot")
-    assert report["map"] == task.evaluate_scores(scores)["map"]
-    aligned = tr.alignment.Task([(i, i) for i in range(7)], left=7, right=19)
-    wide = queries.astype(np.float64), entities.astype(np.float64)
-    for csls in (None, 3):
-        options: dict[str, Any] = {"similarity": "dot", "csls": csls}
-        expected = aligned.evaluate_embeddings(*wide, **options)
-        assert aligned.evaluate_embeddings(queries, entities, **options).ranks == expected.ranks
-
-
 @pytest.mark.parametrize("similarity", ["cosine", "inverse_l2", "complex_l1"])
 def test_other_similarities_are_those_of_float64(similarity: str) -> None:
     """With a bias and the means of CSLS, too."""
