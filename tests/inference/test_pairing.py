@@ -39,9 +39,11 @@ def labelled(seed: int, n: int, *, names: bool, units: bool = True) -> tr.Ranks:
 def test_the_order_of_a_model_changes_nothing(seed: int, triples: int, names: bool) -> None:
     """Units are shuffled whole, and repeated tasks of a unit stay together."""
     rng = np.random.default_rng(seed)
-    a = labelled(seed, 2 * triples, names=names)
-    b = tr.Ranks(rng.integers(0, 40, len(a)), a.tied, 50, labels=dict(a.labels))
-    b = b.with_labels(relation=a.relation, queries=a.queries, targets=a.targets, unit=a.unit)
+    ranks = labelled(seed, 2 * triples, names=names)
+    above = rng.integers(0, 40, (2, len(ranks)))
+    fields = ranks.tied, rng.integers(50, 60, len(ranks))
+    weights = rng.integers(1, 4, len(ranks))
+    a, b = (tr.Ranks(x, *fields, weights=weights, labels=dict(ranks.labels)) for x in above)
     order = rng.permutation(triples)
     mixed = b[np.stack([2 * order, 2 * order + 1], axis=1).ravel()]
     tasks = Counter(zip(*(a.labels[name].values.tolist() for name in LABELLED), strict=True))
@@ -75,7 +77,6 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             r"tasks: 4 against 3; only a has 2, the first at position 1 \(query y\); "
             r"only b has 1, the first at position 1 \(query w\)$",
         ),
-        (TWICE, TWICE[[3, 0]], r"tasks: 4 against 2; only a has 2, [^;]*$"),
         (TWICE, TWICE[:0], "tasks: 4 against 0$"),
         (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
     ],
@@ -217,19 +218,6 @@ def test_position_by_definition(
     assert rows == list(zip(*(b.labels[x][order] for x in keys), strict=True))
 
 
-def test_weights_and_candidates_go_with_their_tasks() -> None:
-    candidates = np.array([9, 8, 7])
-    weights = np.array([1.0, 2.0, 3.0])
-    a = tr.Ranks([0, 1, 5], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
-    b = tr.Ranks([3, 3, 3], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
-    order = [2, 0, 1]
-    one = compare(a, b, metric="amri")
-    two = compare(a, b[order], metric="amri")
-    assert two == one
-    assert compare(tr.report(a), tr.report(b[order]), metric="amri") == one
-    refusal(ValueError, "weights", compare, a, b[order].with_weights(weights))
-
-
 @pytest.mark.parametrize("key", ["map", "ndcg@5"])
 def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     rng = np.random.default_rng(1)
@@ -261,10 +249,9 @@ def by_names(order: list[str], first: int = 0) -> tr.Ranks:
     return task.evaluate(tail=lambda q: scores[q[:, 0]], head=lambda q: scores.T[q[:, 1]]).ranks
 
 
-@pytest.mark.parametrize("shuffled", [slice(None, None, -1), slice(None, None, 3)])
-def test_a_model_whose_entities_are_in_another_order(shuffled: slice) -> None:
+def test_a_model_whose_entities_are_in_another_order() -> None:
     names = [f"n{i}" for i in range(20)]
-    order = [*names[shuffled], *(name for name in names if name not in names[shuffled])]
+    order = [*names[::3], *(name for name in names if name not in names[::3])]
     ranks, other = by_names(names), by_names(order)
     pair = tr.compare(ranks, other, metric="mrr")
     assert (pair.estimate, pair.wins, pair.losses) == (0, 0, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -24,14 +23,6 @@ from truerank.inference.statistics import (
 from truerank.metrics.contributions import mean_and_influences
 
 Array = np.ndarray[Any, Any]
-
-
-def flipped(apart: Any) -> float:
-    """The share of all sign flips whose sum is as large, one by one."""
-    apart = np.asarray(apart, float)
-    signs = np.array(list(itertools.product([1, -1], repeat=len(apart))))
-    sums = np.abs(signs @ apart)
-    return float(np.mean(sums >= abs(apart.sum()) - 1e-9 * np.abs(apart).sum()))
 
 
 def cumulated(steps: Array) -> Array:
@@ -60,7 +51,7 @@ def test_halves_are_whole_laws(seed: int, n: int) -> None:
     ("apart", "p"),
     [
         ([0.1, 0.2, -0.3], 1.0),
-        ([0.3, 0.1, 0.1, 0.1, -0.3], flipped([3, 1, 1, 1, -3])),
+        ([0.3, 0.1, 0.1, 0.1, -0.3], 20 / 32),
         ([1.0, 1.0 + 1e-7, -1.0], 0.75),
         ([1.0, 1.0 + 1e-10, -1.0], 1.0),
         ([1.0, 1.0, 1e-8], 0.25),
@@ -105,26 +96,6 @@ def test_what_is_rounding_is_no_influence() -> None:
     weights = np.array([0.1, 0.2, 0.7])
     assert not mean_and_influences(0.3 * weights, weights)[1].any()
     assert math.isnan(standard_error(np.zeros(1)))
-
-
-@pytest.mark.parametrize(
-    ("units", "large", "weight", "words"),
-    [
-        (199, 1.0, 1.0, "few units: 199 tasks"),
-        (200, 1.0, 1.0, ""),
-        (20_000, 1e4, 1.0, "few units carry it: mr rests on about 1 of 20,000 tasks"),
-        (1000, 1.0, 1000.0, "few units carry it: mr rests on about 4 of 1,000 tasks"),
-        (1000, 1.0, 100.0, ""),
-    ],
-)
-def test_the_note_names_its_number(units: int, large: float, weight: float, words: str) -> None:
-    influences = np.tile([1.0, -1.0], units)[:units]
-    influences[0] = large
-    bases = np.ones(units)
-    bases[0] = weight
-    assert note_on("mr", "task", influences, bases) == ((words,) if words else ())
-    of_share = note_on("hits@1", "task", influences, bases, is_share=True)
-    assert bool(of_share) == (units < 200 or weight == 1000)
 
 
 @pytest.mark.parametrize(("carriers", "notes"), [(29, 1), (30, 0)])
