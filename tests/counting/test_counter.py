@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count, tasks_of
+from oracles.counting import tasks_of
 from strategies.count_problems import problems
 from support.examples import examples
 from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
-from support.problems import FAITHFUL, LAYOUTS, Array, assert_same
+from support.problems import FAITHFUL, LAYOUTS, Array
 from support.refusals import refusal, refused
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
@@ -146,57 +146,10 @@ def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
     assert told.count == 1
 
 
-# -- columns ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8])
-@pytest.mark.parametrize("width", [3, 700, 5000])
-def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
-    rng = np.random.default_rng(width)
-    whole = rng.integers(-50, 50, (70, 10100)).astype(dtype)
-    if np.issubdtype(dtype, np.floating):
-        whole[rng.integers(0, 70, 300), rng.integers(0, 10100, 300)] = np.nan
-    scores = whole[::-1, 1 : 2 * width + 1]
-    left = width // 3
-    for order in (None, rng.permutation(70), rng.integers(0, 70, 50)):
-        tasks = np.arange(70) if order is None else order
-        targets = rng.integers(0, 2 * width, len(tasks))
-        rules: dict[str, Any] = {"rows": order, "nan": "worst"}
-        counts = tr.RankCounter(scores[tasks, targets], targets, candidates=2 * width, **rules)
-        for start, stop in ((left, 2 * width - 1), (0, left), (2 * width - 1, 2 * width)):
-            counts.update(scores[:, start:stop], start=start)
-        assert_same(counts.ranks(), count(scores, targets.tolist(), **rules))
-
-
-def test_what_does_not_fit_changes_nothing() -> None:
-    one = counter()
-    one.update(SCORES[:, [3, 0]], columns=[3, 0])
-    before = pickle.dumps(one)
-    wrong: list[dict[str, Any]] = [
-        {},
-        {"start": 3},
-        {"start": -1},
-        {"start": 2**63 - 1},
-        {"columns": [3, 4]},
-        {"columns": [1]},
-        {"start": 0, "columns": [0, 1]},
-        {"start": 0},
-        {"start": 2},
-        {"columns": [1, 0]},
-        {"columns": [1, 1]},
-    ]
-    for keywords in wrong:
-        with pytest.raises(tr.InputError):
-            one.update(SCORES[:, :2], **keywords)
-    refusal(ValueError, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
-    assert pickle.dumps(one) == before
-    assert repr(one) == "RankCounter(2 tasks, float64, 2 of 4 columns)"
-
-
 def test_numbers_of_any_kind(tmp_path: Path) -> None:
     one = tr.RankCounter(np.zeros(1), [0], candidates=200)
     one.update(np.zeros((1, 50)), start=np.int8(100))  # whose columns do not wrap
-    refusal(V, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
+    refused(V, "block", one.update, np.zeros((1, 50)), start=np.int8(100))
     zeros = tr.RankCounter([0.0, np.nan], nan="worst")
     zeros.merge(tr.RankCounter([-0.0, -np.nan], nan="worst"))
     options: dict[str, Any] = {"threads": np.int64(2), "audit": np.bool_(True)}
@@ -242,11 +195,18 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(method: str) -> N
 
 
 NARROW = SCORES.astype("f4")
+PART = SCORES[:, 2:]
 WITH_NAN = np.array([0.1, np.nan, 0.3])
 FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
 against = partial(tr.rank_against, TRUE)
 # Of a counter of two of four columns: the error, the argument that it names, and the call.
 REFUSED: list[tuple[Any, str, Callable[[tr.RankCounter], object]]] = [
+    (T, "start", lambda one: one.update(PART)),
+    *[(V, "start", lambda one, i=i: one.update(PART, start=i)) for i in (3, -1, 2**63 - 1)],
+    *[(V, "block", lambda one, i=i: one.update(PART, start=i)) for i in (0, 1)],
+    *[(V, "columns", lambda one, x=x: one.update(PART, columns=x)) for x in ([2, 4], [2], [2, 2])],
+    (V, "block", lambda one: one.update(PART, columns=[2, 1])),
+    (V, "columns", lambda one: one.update(PART, start=2, columns=[2, 3])),
     (T, "block", lambda one: one.update(NARROW[:, 2:], start=2)),
     (V, "block", lambda one: one.update(SCORES[None, :, 2:], start=2)),
     (V, "block", lambda _: counter(rows=[0, 2]).update(SCORES)),
@@ -435,12 +395,10 @@ def test_several_threads_update_one_counter() -> None:
     assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
 
 
-def test_files_of_another_kind(tmp_path: Path) -> None:
-    counter().save(tmp_path / "counter.npz")
-    tr.rank(SCORES, TARGETS).save(tmp_path / "ranks.npz")
-    refusal(ValueError, "truerank.counter", tr.load, tmp_path / "counter.npz")
-    refusal(ValueError, "truerank.ranks", tr.RankCounter.load, tmp_path / "ranks.npz")
-    refusal(FileNotFoundError, "none.npz", tr.RankCounter.load, tmp_path / "none.npz")
+def test_missing_columns_are_named() -> None:
+    one = fed([3, 0])
+    refusal(V, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
+    assert repr(one) == "RankCounter(2 tasks, float64, 2 of 4 columns)"
 
 
 def test_what_is_summed() -> None:

@@ -194,24 +194,6 @@ def test_one_nan_wherever_it_is(where: int, dtype: str) -> None:
         check(scores, 5, rows=[2, 1, 1], filter=[[0], nans[0], [where]], nan=rule)
 
 
-@pytest.mark.parametrize("order", ["descending", "ascending"])
-@pytest.mark.parametrize("nan", ["worst", "omit"])
-@pytest.mark.parametrize("filtered", [False, True])
-def test_more_tasks_than_are_written_at_once(filtered: bool, nan: str, order: str) -> None:
-    rng = np.random.default_rng(7)
-    tasks, columns = 10_000, 7
-    scores = few(rng, "float32", (tasks, columns), nan=True)
-    targets = rng.integers(0, columns, tasks)
-    if nan == "omit":
-        scores[np.arange(tasks), targets] = 1
-    rules: dict[str, Any] = {"order": order, "nan": nan}
-    if filtered:
-        rules["filter"] = rng.integers(0, columns, (tasks, 2)).tolist()
-        rules["filter_form"] = "csr int64"
-    for threads in (1, 2):
-        check(scores, targets.tolist(), threads=threads, **rules)
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "bfloat16", "int16", "float32"])
 def test_counters_do_not_overflow(dtype: str) -> None:
     n = 3_000_000
