@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,20 +16,70 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles import alignment as oracle
 from oracles import embeddings
 from oracles.alignment import Array
+from oracles.counting import Refused
 from oracles.embeddings import scored_by
-from strategies.alignments import NAN_RULES, alignments, any_vectors, matrices
+from strategies.alignments import NAN_RULES, Alignment, alignments, any_vectors, matrices
 from strategies.stored import Stored, open_stored, stored
-from support.alignment_runs import LEFT, RIGHT, SIMILARITIES, TILES, check, same, task_of
 from support.examples import examples
-from support.problems import FAITHFUL, LAYOUTS
+from support.problems import FAITHFUL, LAYOUTS, assert_same
 from support.refusals import refusal
 from truerank.alignment import Task, csls_means
 from truerank.alignment import task as task_module
+from truerank.counting import driver
 from truerank.inputs.array_likes import as_scores
 from truerank.stores import Tile
 from truerank.stores.store import ArrayStore
+
+TILES = [(driver, "TILE_BYTES")]
+
+
+def check(
+    drawn: Alignment,
+    call: Callable[[], tr.Report],
+    scores: Array,
+    k: int | None,
+    *,
+    audit: bool,
+    **rules: Any,
+) -> tr.Report | None:
+    """Compare a report with the oracle, and return it; a refusal names a NaN of candidates."""
+    table = scores
+    try:
+        if k is not None:
+            table = oracle.scaled(scores, k, drawn.among, rules["nan"])
+        expected = oracle.counts(table, drawn.sides, drawn.among, **rules)
+    except Refused:
+        said = r"scores: (?:a|the true) score at row (\d+), column (\d+) is NaN"
+        place = re.match(said, refusal(ValueError, said, call))
+        assert place is not None
+        row, column = map(int, place.groups())
+        assert np.isnan(table[row, column])
+        assert row in drawn.among[0]
+        assert column in drawn.among[1]
+        return None
+    got = call()
+    assert_same(got.ranks, expected, audit=audit)
+    assert got.ranks.unit.codes.tolist() == drawn.chosen * 2
+    return got
+
+
+LEFT = np.array([[1, 0], [0, 1], [1, 1], [-1, 2]], np.float32)
+RIGHT = np.array([[0, 1], [1, 1], [1, 0], [2, -1], [1, 2]], np.float32)
+PAIRS = [(0, 2), (1, 0), (2, 1)]
+KNOWN = {"train": [(3, 4), (0, 3)]}
+SIMILARITIES = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
+
+
+def task_of(**options: Any) -> Task:
+    return Task(PAIRS, left=4, right=5, known=KNOWN, **options)
+
+
+def same(a: tr.Report, b: tr.Report) -> bool:
+    names = ("above", "tied", "candidates")
+    return all(np.array_equal(getattr(a.ranks, x), getattr(b.ranks, x)) for x in names)
 
 
 @pytest.mark.smoke

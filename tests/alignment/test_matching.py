@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 
 import truerank as tr
 from oracles.embeddings import scored_by
-from oracles.matching import best, pairs_of
-from strategies.score_matrices import METHODS, Array, matrices
+from oracles.matching import Array, best, pairs_of
+from strategies.alignments import matrices
 from support.environment import Run
 from support.examples import examples
 from support.problems import as_dtype
@@ -26,6 +26,7 @@ from truerank.alignment.matching import ProposalLists, Similarities
 pytestmark = pytest.mark.python_only
 
 RULES = ("greedy", "mutual", "stable")
+METHODS = (*RULES, "optimal")
 # Numbers whose products are infinite, which is a score, or of 0 times infinity, which is none.
 ODD = [1.0, 2.0, 0.0, -1.0, -np.inf, np.inf, np.nan]
 
@@ -39,6 +40,11 @@ def check(found: tuple[Array, Array], rule: str, scores: Array) -> None:
     assert pairs.dtype == np.int64
     assert scores_of_pairs.dtype == scores.dtype
     np.testing.assert_array_equal(scores_of_pairs, [scores[pair] for pair in expected])
+
+
+def of_any_size(most: int) -> st.SearchStrategy[Array]:
+    sizes = st.tuples(st.integers(0, most), st.integers(0, most))
+    return sizes.flatmap(lambda shape: matrices(shape, kinds=(np.float32, np.float64)))
 
 
 AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -62,7 +68,7 @@ def nearly_agreeing(draw: st.DrawFn) -> Array:
     return scores.T if draw(st.booleans()) else scores
 
 
-@given(st.sampled_from(RULES), matrices() | nearly_agreeing(), st.integers(1, 12))
+@given(st.sampled_from(RULES), of_any_size(8) | nearly_agreeing(), st.integers(1, 12))
 @examples(250)
 def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -238,7 +244,7 @@ def test_no_total_is_infinite() -> None:
 # -- optimal pairs ---------------------------------------------------------------------------------
 
 
-@given(matrices(most=6))
+@given(of_any_size(6))
 def test_the_total_is_the_highest_of_as_many_pairs_as_can_be(scores: Array) -> None:
     scores[scores == np.inf] = 7
     pairs, scores_of_pairs = infer(scores, None, method="optimal", nan="omit")

@@ -1,54 +1,39 @@
-"""Entity alignment by its definition: one pair at a time, on a dense matrix of similarities.
+"""Entity alignment by its definition, on a dense matrix of similarities.
 
-Queries, filters and candidates are Python sets; CSLS is computed in NumPy
-with every sum in the documented order. Ranks are counted by `counting.count`.
+A pair is a fact: its right entity is asked as a tail, its left one as a head. CSLS is computed in
+NumPy with every sum in the documented order. Ranks are counted by `counting.count`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from oracles import counting
+from oracles import counting, link_prediction
 from oracles.embeddings import mean_topk, with_csls
+from oracles.link_prediction import Found, Side
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
 Pairs = Sequence[Pair]
-SIDES = ("left_to_right", "right_to_left")
+Known = Mapping[str, Pairs]
+SIDES = {"left_to_right": "tail", "right_to_left": "head"}
 
 
-@dataclass
-class Side:
-    """One direction, with one entry of each list per task."""
-
-    queries: list[int] = field(default_factory=list)
-    targets: list[int] = field(default_factory=list)
-    # These are other right answers, which the filter leaves out.
-    others: list[set[int]] = field(default_factory=list)
-    candidates: list[int] = field(default_factory=list)  # All tasks have the same.
+def as_facts(pairs: Pairs) -> list[link_prediction.Triple]:
+    return [(left, 0, right) for left, right in pairs]
 
 
-@dataclass
-class Found:
-    """What an audit must find: positions in the test."""
-
-    duplicates: list[int]
-    leaks: dict[str, list[int]]
-
-
-def audit(test: Pairs, known: dict[str, Pairs]) -> Found:
-    repeats = [i for i, pair in enumerate(test) if pair in test[:i]]
-    leaks = {name: [i for i, p in enumerate(test) if p in rows] for name, rows in known.items()}
-    return Found(repeats, leaks)
+def audit(test: Pairs, known: Known) -> Found:
+    splits = {name: as_facts(pairs) for name, pairs in known.items()}
+    return link_prediction.audit(as_facts(test), splits)
 
 
 def candidates(
-    what: Any, test: Pairs, known: dict[str, Pairs], sizes: tuple[int, int]
+    what: Any, test: Pairs, known: Known, sizes: tuple[int, int]
 ) -> tuple[list[int], list[int]]:
     """Return the candidates of both graphs, for the test pairs that are ranked."""
     both = []
@@ -67,23 +52,13 @@ def candidates(
     return both[0], both[1]
 
 
-def sides(
-    test: Pairs,
-    chosen: Sequence[int],
-    known: dict[str, Pairs],
-    among: tuple[Sequence[int], Sequence[int]],
-) -> dict[str, Side]:
+def sides(test: Pairs, chosen: Sequence[int], known: Known) -> dict[str, Side]:
     """Return the tasks of the chosen test pairs; all test pairs are known to be true."""
-    every = set(test).union(*known.values())
-    made = {name: Side(candidates=list(among[1 - j])) for j, name in enumerate(SIDES)}
-    for i in chosen:
-        for j, name in enumerate(SIDES):
-            query = test[i][j]
-            target = test[i][1 - j]
-            side = made[name]
-            side.queries.append(query)
-            side.targets.append(target)
-            side.others.append({pair[1 - j] for pair in every if pair[j] == query} - {target})
+    splits = {name: as_facts(pairs) for name, pairs in known.items()}
+    made = {}
+    for j, (name, asked) in enumerate(SIDES.items()):
+        made[name] = link_prediction.side(asked, as_facts(test), splits, chosen)
+        made[name].queries = [test[i][j] for i in chosen]
     return made
 
 
@@ -97,40 +72,33 @@ def scaled(
     kind = np.result_type(scores.dtype, np.float32)
     wide = scores.astype(kind)
     left, right = among
-    if nan == "raise":
-        for x in left:
-            for y in right:
-                if np.isnan(wide[x, y]):
-                    raise counting.Refused(["scores"], nan=(x, y))
+    among_all = wide[np.ix_(left, right)]
+    if nan == "raise" and np.isnan(among_all).any():
+        x, y = np.argwhere(np.isnan(among_all))[0].tolist()
+        raise counting.Refused(["scores"], nan=(left[x], right[y]))
     rows = np.full(len(wide), np.nan, kind)
     columns = np.full(wide.shape[1], np.nan, kind)
-    among_all = wide[np.ix_(left, right)]
     rows[left] = mean_topk(among_all, k)
     columns[right] = mean_topk(among_all.T, k)
     return with_csls(wide, (rows, columns, 0))
 
 
-def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:
-    """Return the counts of one direction; `turned` means that columns are the queries."""
-    table = scores
-    if turned:
-        table = np.ascontiguousarray(scores.T)
-    try:
-        return counting.count(
-            table,
-            side.targets,
-            rows=side.queries,
-            filter=[sorted(others) for others in side.others],
-            candidates=[side.candidates] * len(side.targets),
-            **rules,
-        )
-    except counting.Refused as refused:
-        if turned and refused.nan is not None:
-            raise counting.Refused(refused.names, nan=(refused.nan[1], refused.nan[0])) from None
-        raise
-
-
-def counts(scores: Array, made: dict[str, Side], **rules: Any) -> counting.Counts:
+def counts(
+    scores: Array, made: dict[str, Side], among: tuple[Sequence[int], Sequence[int]], **rules: Any
+) -> counting.Counts:
     """Return the counts of both directions, one after the other."""
-    parts = [count(scores, made[name], turned=bool(j), **rules) for j, name in enumerate(SIDES)]
-    return counting.Counts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    parts = []
+    for j, side in enumerate(made.values()):
+        options = {
+            "rows": side.queries,
+            "filter": list(map(sorted, side.answers)),
+            "candidates": [among[1 - j]] * len(side.targets),
+        }
+        table = (scores, scores.T)[j]
+        try:
+            parts.append(counting.count(table, side.targets, **options, **rules))
+        except counting.Refused as refused:
+            if j and refused.nan is not None:
+                raise counting.Refused(refused.names, nan=refused.nan[::-1]) from None
+            raise
+    return counting.Counts(*map(np.concatenate, zip(*parts, strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracles import alignment as oracle
 from oracles.alignment import Array, Pair
-from oracles.link_prediction import chosen_positions
+from oracles.link_prediction import Found, Side, chosen_positions
 from strategies.embeddings import VALUES, numbers
 from support.outcomes import quietly
 from truerank.alignment import Task
@@ -35,7 +36,7 @@ class Alignment:
         return chosen_positions(self.found, given=len(self.test), **self.rules)
 
     @property
-    def found(self) -> oracle.Found:
+    def found(self) -> Found:
         """Return what the audit must find."""
         return oracle.audit(self.test, self.known or {})
 
@@ -46,9 +47,9 @@ class Alignment:
         return oracle.candidates(self.candidates, ranked, self.known or {}, self.sizes)
 
     @property
-    def sides(self) -> dict[str, oracle.Side]:
+    def sides(self) -> dict[str, Side]:
         """Return the tasks of both directions."""
-        return oracle.sides(self.test, self.chosen, self.known or {}, self.among)
+        return oracle.sides(self.test, self.chosen, self.known or {})
 
     @property
     def given(self) -> dict[str, Any]:
@@ -92,15 +93,13 @@ def alignments(draw: st.DrawFn, *, most: int = 7) -> Alignment:
 
 
 @st.composite
-def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Array:
+def matrices(draw: st.DrawFn, sizes: tuple[int, int], kinds: Sequence[Any] = DTYPES) -> Array:
     """Draw few distinct similarities, so that many tie; infinities and NaN are among them."""
-    odd = [-np.inf, np.inf]
-    if nan:
-        odd += [np.nan, np.nan]
     usual = st.sampled_from([-1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 3.0])
-    values = draw(st.lists(st.one_of(usual, usual, st.sampled_from(odd)), min_size=1, max_size=5))
+    odd = st.sampled_from([-np.inf, np.inf, np.nan, np.nan])
+    values = draw(st.lists(st.one_of(usual, usual, odd), min_size=1, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    return rng.choice(np.array(values), sizes).astype(draw(st.sampled_from(DTYPES)))
+    return rng.choice(np.array(values), sizes).astype(draw(st.sampled_from(kinds)))
 
 
 @st.composite

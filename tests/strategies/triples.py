@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from strategies.score_matrices import no_mask
+from strategies.count_problems import no_mask
 from truerank.link_prediction import Sampled
 
 ENTITIES, RELATIONS = 6, 3
