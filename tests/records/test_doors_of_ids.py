@@ -96,19 +96,11 @@ def first(order: Any) -> Any:
     return 0
 
 
-def distinct(places: list[int]) -> Any:
-    return sorted(set(places))
-
-
-def with_first(places: list[int]) -> Any:
-    return distinct([0, *places])
-
-
 def candidates(places: list[int]) -> Any:
     """Expect the set, in which the right answer, which is at position 0, must be."""
     if 0 not in places:
         raise ValueError(places)
-    return distinct(places)
+    return sorted(set(places))
 
 
 def listed(places: list[int]) -> Any:
@@ -124,11 +116,9 @@ def counted(ranks: Any) -> list[int]:
     return [int(ranks.above[0]), int(ranks.tied[0])]
 
 
-def task_of(order: Any, known: Any = None, **options: Any) -> Task:
+def task_of(order: Any, **options: Any) -> Task:
     test = [(first(order), "r", first(order))]
-    if known is not None:
-        known = {"train": known}
-    return Task(test, known, entities=order, relations=["r"], sides=["tail"], **options)
+    return Task(test, {}, entities=order, relations=["r"], sides=["tail"], **options)
 
 
 def facts_in(rows: Any, column: int, **orders: Any) -> Any:
@@ -138,10 +128,6 @@ def facts_in(rows: Any, column: int, **orders: Any) -> Any:
 def paired(pairs: Any, column: int, order: Any) -> Any:
     task = alignment.Task(pairs, left=order, right=order, duplicates="drop")
     return task.pairs[:, column].tolist()
-
-
-def known_answers(side: Any) -> Any:
-    return side.filter[1].tolist()
 
 
 def once(places: list[int]) -> Any:
@@ -154,14 +140,11 @@ def tails(order: Any, x: Any) -> Any:
 
 
 def lists_of_tails(order: Any, x: Any) -> Any:
-    return task_of(order, []).evaluate_lists({(first(order), "r"): list(x)})
+    return task_of(order).evaluate_lists({(first(order), "r"): list(x)})
 
 
 PYTHON_DOORS: dict[str, Door] = {
     "facts": Door(lambda o, x: facts_in(tails(o, x), 2, entities=o), list),
-    "known facts": Door(
-        lambda o, x: known_answers(task_of(o, tails(o, x), leaks="keep").tail), with_first
-    ),
     "candidates": Door(lambda o, x: task_of(o, candidates=x).tail.candidates.tolist(), candidates),
     "lists": Door(lambda o, x: counted(lists_of_tails(o, x).ranks), listed),
     "aligned pairs: left": Door(lambda o, x: paired([(e, first(o)) for e in x], 0, o), once),
@@ -176,15 +159,10 @@ def in_file(folder: Path, text: str) -> Path:
 
 TEXT_DOORS: dict[str, tuple[str, Door]] = {
     "text: relations": ("a\t{0}\ta", Door(lambda o, x: facts_in(x, 1, relations=o), list)),
-    "text: known facts": (
-        "{1}\tr\t{0}",
-        Door(lambda o, x: known_answers(task_of(o, str(x)).tail), with_first),
-    ),
     "text: lists": (
         "{1}\tr\t{0}",
-        Door(lambda o, x: counted(task_of(o, []).evaluate_lists(x).ranks), listed),
+        Door(lambda o, x: counted(task_of(o).evaluate_lists(x).ranks), listed),
     ),
-    "text: aligned pairs": ("{0}\t{0}", Door(lambda o, x: paired(x, 1, o), once)),
 }
 
 
@@ -332,15 +310,11 @@ def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
 
 
 def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("12 \t0 \t7  \t1\n")
-    (tmp_path / "test.txt").write_text("12   \t0 \t8\t1\n")
-    files = str(tmp_path / "test.txt"), {"train": str(tmp_path / "train.txt")}
-    refusal(ValueError, "all labels of entities are numbers", Task, *files, keys=[3])
+    path = in_file(tmp_path, "12   \t0 \t8\t1\n")
+    refusal(ValueError, "all labels of entities are numbers", Task, path, {}, keys=[3])
     options: dict[str, Any] = {"relations": ["0"], "keys": [3], "sides": ["tail"]}
-    task = Task(*files, entities=["12", "7", "8"], **options)
+    task = Task(path, {"train": [("12", "0", "7", "1")]}, entities=["12", "7", "8"], **options)
     assert task.tail.filter[1].tolist() == [1, 2]
-    (tmp_path / "train.txt").write_text("12 \t0 \tx  \t1\n")
-    assert Task(*files, **options).entities == ("12", "8", "x")
 
 
 # -- what users came with, and the line to write ---------------------------------------------------
@@ -349,13 +323,12 @@ UUID = uuid.UUID(int=7)
 WITH_NONE = pd.DataFrame({"h": ["a", "b"], "r": ["r", "r"], "t": ["b", None]})
 NUMBERED = pd.DataFrame({"h": [0, 1], "r": [0, 0], "t": [1, None]}).astype("Int64")
 BY_QUERY = pd.DataFrame({"query": list("uuv"), "document": list("abb")}).groupby("query").agg(list)
-DATED = pd.DataFrame({"h": ["a"], "r": ["r"], "t": ["b"], "at": pd.to_datetime(["2001-01-01"])})
 TRUTH = np.array([[1], [0, 2]], dtype=object)
 TOP = np.array([[0.9, 0.5], [0.8, 0.1]]), np.array([[0, 2], [1, 0]])  # values, indices
 
 
-def task_of_facts(facts: Any, **options: Any) -> Task:
-    return Task(facts, {}, entities=["a", "b"], **options)
+def task_of_facts(facts: Any) -> Task:
+    return Task(facts, {}, entities=["a", "b"])
 
 
 def triples_of_digits(facts: Any) -> Any:
@@ -388,7 +361,6 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
     (evaluate_two, tr.TopK(*TOP), "ids", "TopK(top.indices, top.values); distances"),
     (qrels_of, TRUTH, "qrels", "dict(zip(queries, documents)) makes lists a mapping"),
     (rank_zeros, TRUTH, "targets", "np.concatenate(targets) with rows=np.repeat("),
-    (task_of_facts, [("a", "r", "b", "2001", None)], "test", "'' is none in a further column"),
 ]
 
 
@@ -396,18 +368,13 @@ WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [
 def test_what_names_nothing_is_refused_with_the_line_to_write(
     call: Callable[..., Any], value: Any, argument: str, line: str
 ) -> None:
-    options: dict[str, Any] = {}
-    if call is task_of_facts and np.shape(value)[1] > 3:
-        options["keys"] = range(3, np.shape(value)[1])
-    message = refusal(TypeError, re.escape(line), call, value, **options)
+    message = refusal(TypeError, re.escape(line), call, value)
     assert message.startswith(f"{argument}: ")
 
 
 def test_the_lines_to_write_are_taken() -> None:
     assert len(task_of_facts(WITH_NONE.dropna()).test) == 1
     assert len(read_triples(NUMBERED.dropna().astype(int)).ids) == 1
-    assert len(task_of_facts([("a", "r", "b", "2001", "")], keys=[3, 4]).test) == 1
-    assert len(task_of_facts(DATED.astype(str), keys=[3]).test) == 1
     assert qrels_of(BY_QUERY["document"].to_dict()).answers.targets.tolist() == [0, 1, 1]
     assert evaluate_two(tr.TopK(*TOP[::-1]))["mrr"] == 1.0
     rows = np.repeat(np.arange(2), list(map(len, TRUTH)))

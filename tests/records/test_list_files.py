@@ -203,13 +203,6 @@ def test_an_empty_file_has_no_lists(tmp_path: Path, read: Any) -> None:
     assert len(read(written(tmp_path, "\n \n"))) == 0
 
 
-def test_qrels(tmp_path: Path) -> None:
-    path = written(tmp_path, "q1 0 d1 1\n\nq1\t0\td2\t0\nq2  0 d1 -1\r\n", "qrels.gz")
-    qrels = tr.read_qrels(path)
-    assert (qrels.queries, qrels.documents) == (("q1", "q1", "q2"), ("d1", "d2", "d1"))
-    assert qrels.relevance.tolist() == [1, 0, -1]
-
-
 # -- runs that are written -------------------------------------------------------------------------
 
 
