@@ -67,32 +67,3 @@ def test_files_of_the_corpus_are_small_and_belong_to_a_parser() -> None:
         members = archive.infolist()
     assert {member.filename.partition("/")[0] for member in members} == set(PARSERS)
     assert [member.filename for member in members if member.compress_size >= 2048] == []
-
-
-def test_a_file_is_added_as_its_name_says_it_is_read(tmp_path: Path) -> None:
-    from fuzz import corpus
-
-    copy = tmp_path / "corpus.zip"
-    copy.write_bytes(CORPUS.read_bytes())
-    with zipfile.ZipFile(copy) as archive:
-        before = {name: archive.read(name) for name in archive.namelist()}
-    good = tmp_path / "read-a-name.txt"
-    bad = tmp_path / "no-utf-8.txt"
-    good.write_text("a name\n")
-    bad.write_bytes(b"\xff\n")
-    corpus.add("names", [good, bad], copy)
-    with zipfile.ZipFile(copy) as archive:
-        after = {name: archive.read(name) for name in archive.namelist()}
-    added = {"names/read-a-name.txt": b"a name\n", "names/no-utf-8.txt": b"\xff\n"}
-    assert after == before | added
-    assert list(after) == sorted(after)
-    for wrong, source, said in (
-        ("read-two.txt", bad, "is refused"),
-        ("one.txt", good, "is read"),
-    ):
-        path = tmp_path / wrong
-        path.write_bytes(source.read_bytes())
-        with pytest.raises(ValueError, match=said):
-            corpus.add("names", [good, path], copy)
-    with zipfile.ZipFile(copy) as archive:
-        assert archive.namelist() == list(after)

@@ -133,11 +133,12 @@ def test_an_audit_prints_how_ranks_were_counted() -> None:
     protocol = {"filter": ["train"], "nan": "omit", "order": "ascending", "dtype": "float32"}
     made = report(sound(above=some(N, 20), tied=some(N, 2), protocol=protocol))
     lines = str(made.audit()).splitlines()
-    assert lines[0] == f"{made.protocol} (fingerprint {made.protocol.fingerprint})."
-    assert lines[1] == "Recorded: order ascending, dtype float32."
-    assert lines[2] == "400 of 400 tasks are tied (100 %): 2 candidates at most, 2 on average."
+    assert lines[:3] == [
+        f"{made.protocol} (fingerprint {made.protocol.fingerprint}).",
+        "Recorded: order ascending, dtype float32.",
+        "400 of 400 tasks are tied (100 %): 2 candidates at most, 2 on average.",
+    ]
     assert lines[5].split() == ["finding", "count", "message"]
-    assert "ties move mrr by up to" in lines[6]
     assert made.audit("ties") == made.audit() != made.audit("misses") == []
     assert made.audit().table()["name"] == ["ties"]
     assert "<p>Recorded: order ascending" in made.audit()._repr_html_()
@@ -245,20 +246,17 @@ def test_masked_targets_are_said_whatever_counts_them() -> None:
 
 
 def test_masked_targets_are_said_of_tasks_and_their_parts(tmp_path: Path) -> None:
-    scores = masked(GOOD, -math.inf)
     facts = [(i, 0, true) for i, true in enumerate(TRUE.tolist())]
     task = Task(facts, {}, entities=60, sides=["tail"])
-    wide = np.pad(scores, ((0, 0), (0, 10)))
-    whole = task.evaluate_scores(tail=wide).ranks
-    assert whole == task.evaluate(tail=lambda queries: wide[queries[:, 0]]).ranks
-    joined = concatenate([task[p::3].evaluate_scores(tail=wide[p::3]).ranks for p in range(3)])
-    joined.save(tmp_path / "ranks.npz")
+    wide = np.pad(masked(GOOD, -math.inf), ((0, 0), (0, 10)))
     other = task[:5].evaluate_scores(tail=np.pad(GOOD, ((0, 0), (0, 10)))[:5]).ranks
-    mixed = concatenate([other, task[5:].evaluate_scores(tail=wide[5:]).ranks])
-    for ranks, number in ((whole, 60), (load(tmp_path / "ranks.npz"), 60), (mixed, 55)):
-        (finding,) = report(ranks).audit("worse than chance")
-        assert finding.message.endswith(f"the true scores of {number} tasks are -inf")
-        assert finding.message[1:] in str(report(ranks))
+    parts = [task[5::2].evaluate_scores(tail=wide[5::2]).ranks]
+    parts.append(task[6::2].evaluate(tail=lambda queries: wide[queries[:, 0]]).ranks)
+    concatenate([other, *parts]).save(tmp_path / "ranks.npz")
+    ranks = load(tmp_path / "ranks.npz")
+    (finding,) = report(ranks).audit("worse than chance")
+    assert finding.message.endswith("the true scores of 55 tasks are -inf")
+    assert finding.message[1:] in str(report(ranks))
 
 
 @given(

@@ -43,8 +43,7 @@ def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
 
 
 def test_every_form_has_one_kind_where_no_task_ties() -> None:
-    side = ["head", "head", "head", "tail", "tail"]
-    ranks = Ranks([0, 3, 5, 1, 0], [1] * 5, 9, side=side)
+    ranks = Ranks([0, 3, 5, 1, 0], [1] * 5, 9, side=["head"] * 3 + ["tail"] * 2)
     measured = report(ranks)
     assert measured.to_text(["mr", "hits@2"]).split("\n") == [
         "5 tasks (head 3, tail 2), 9 candidates, unfiltered, no ties.",
@@ -58,7 +57,6 @@ def test_every_form_has_one_kind_where_no_task_ties() -> None:
     assert "\nboth & 5 & 2.80 & 0.6000 \\\\\n" in measured.to_latex(["mr", "hits@2"], digits=4)
     tails = report(ranks[3:])
     assert tails.to_text("mr").split("\n")[2:] == ["tasks  MR \u2193", "    2   1.5"]
-    assert len(tails.to_text("mr", sides=["both", "tail"]).split("\n")) == 5
     assert "\npessimistic      2  " in tails.to_text("mr", kinds=["pessimistic"])
 
 
@@ -164,19 +162,14 @@ def test_intervals_stand_behind_the_values(grouped: Report) -> None:
 
 
 def test_groups_follow_the_averages(grouped: Report) -> None:
-    text = grouped.to_markdown(["mr", "amri", "zmr"], sides=["both"], kinds=["optimistic"])
+    text = grouped.to_markdown(["mr", "zmr"], sides=["both"], kinds=["optimistic"])
     lines = text.split("\n\n")[1].splitlines()
-    assert lines[0] == "| relation | kind | tasks | MR \u2193 | AMRI \u2191 | zMR \u2193 |"
+    assert lines[0] == "| relation | kind | tasks | MR \u2193 | zMR \u2193 |"
     names = ["micro", "macro", "likes", "knows", r"a\|b & &lt;c>"]
     assert [row.split(" | ")[0] for row in lines[2:7]] == [f"| {name}" for name in names]
-    assert lines[3].startswith("| macro | optimistic | 5 | 3.1 | ")
-    assert lines[3].endswith(" |  |")  # z has none
+    assert lines[3] == "| macro | optimistic | 5 | 3.1 |  |"  # z has none
     assert lines[4].startswith("| likes | optimistic | 3 | 2.3 | ")
     assert grouped.to_csv(sides=[]).count("\n") == 1
-    alike = report(Ranks([0, 3], [1, 1], 10), by=["micro", "macro"])
-    rows = [row[:2] for row in alike.table(["mr"])]
-    assert rows[:2] == [("micro", "micro"), ("macro", "macro")]
-    assert rows[2:] == [("group", "micro"), ("group", "macro")]
 
 
 def test_people_see_the_largest_groups() -> None:
