@@ -79,15 +79,13 @@ def test_everything_is_there(grouped: Report) -> None:
 
 def test_tables_have_intervals_and_kinds() -> None:
     rng = np.random.default_rng(0)
-    fields = {"queries": range(60), "targets": range(60)}
-    models = {n: report(Ranks(rng.integers(0, m, 60), [2] * 60, 90, **fields)) for n, m in AB}
+    models = {n: report(Ranks(rng.integers(0, m, 60), [2] * 60, 90)) for n, m in AB}
     text, page = saved(models["A"], level=0.9)
     assert "Brackets hold 90 % intervals over 60 tasks." in page.words
     assert models["A"].table(interval=True, level=0.9).to_html() in text
-    assert "optimistic" in page.cells
     _, one_kind = saved(models["A"], kinds=["realistic"])
     assert "optimistic" not in one_kind.cells
-    _, page = saved(models, kinds="all")
+    _, page = saved(models, kinds="all", allow_unlike=True)
     assert page.cells.count("optimistic") == 2
     interval = models["B"].interval("mrr")
     assert f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]" in page.cells
@@ -97,24 +95,12 @@ def test_protocol_in_words() -> None:
     fields = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
     protocol = Protocol(**fields, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
     _, page = saved(report(Ranks([0, 3], [1, 2], [9, 10], side="relation", protocol=protocol)))
-    assert page.count("svg") == 2
     assert "Evaluation of valid" in page.words
     cells = dict(zip(page.cells, page.cells[1:], strict=False))
     assert cells["Known answers left out"] == "train, valid, test"
     assert (cells["Candidates"], cells["Sampled candidates"]) == ("typed", "yes")
     assert (cells["NaN among candidates"], cells["Files"]) == ("left out", "a.npy, b<c>.npy")
-    for by in (None, []):
-        assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells
-
-
-def models_of(number: int) -> dict[str, Report]:
-    """Two models over two tasks of each of so many groups."""
-    labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
-    above = np.arange(2 * number)
-    tasks = {"A": above, "B": above[::-1]}
-    return {
-        name: report(Ranks(each, [1] * len(each), 99), by=labels) for name, each in tasks.items()
-    }
+    assert "nan" in saved(report(Ranks([], [], 9), by=[]))[1].cells
 
 
 @pytest.mark.parametrize(
@@ -127,7 +113,12 @@ def models_of(number: int) -> dict[str, Report]:
     ],
 )
 def test_groups_of_several_models(number: int, options: Any, is_shown: bool) -> None:
-    text, page = saved(models_of(number), **options)
+    labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
+    above = np.arange(2 * number)
+    ones = [1] * len(above)
+    tasks = {"A": above, "B": above[::-1]}
+    models = {name: report(Ranks(each, ones, 99), by=labels) for name, each in tasks.items()}
+    text, page = saved(models, **options)
     assert page.cells.count("group 2") == 2 * is_shown
     assert ("The values of the groups by label are in the JSON below." in text) != is_shown
     assert len(json.loads(page.json())["models"]["B"]["groups"]["labels"]) == number
@@ -178,15 +169,10 @@ tr.page.save(sys.argv[1], tr.report(ranks, by="relation"))
 
 def test_many_tasks_and_groups_make_no_larger_page() -> None:
     rng = np.random.default_rng(0)
-    n = 20_000
-    above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
-    ranks = Ranks(above, rng.integers(1, 5, n), 14_541)
-    text, page = saved(report(ranks))
-    assert page.count("svg") == 2
-    assert len(text) < 200_000
-    text, page = saved(report(ranks[:800], by=np.arange(800)))
-    assert len(text) < 600_000
-    assert json.loads(page.json())["metrics"]["macro.mrr"] > 0
+    above = np.minimum(rng.pareto(0.5, 20_000), 14_000).astype(np.int64)
+    ranks = Ranks(above, rng.integers(1, 5, 20_000), 14_541)
+    assert len(saved(report(ranks))[0]) < 200_000
+    assert len(saved(report(ranks[:800], by=np.arange(800)))[0]) < 600_000
 
 
 # -- names -----------------------------------------------------------------------------------------
