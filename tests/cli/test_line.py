@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import warnings
+from inspect import cleandoc
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +209,20 @@ def test_help_version_and_completion(run: Run) -> None:
     code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)
     assert (code, err) == (0, "")
     assert "plain,--metric" in out.split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_of_the_help_are_lines_of_the_command(name: str) -> None:
+    """Their options exist, with words that these take; pages run lines as these."""
+    command = command_of(name)
+    options = {word: option for option in command.params for word in option.opts}
+    for line in re.findall(r"^truerank .*(?:\n    .*)*", cleandoc(command.help), re.MULTILINE):
+        words = shlex.split(line)
+        assert words[1] == name
+        for word, value in itertools.pairwise([*words, ""]):
+            if word.startswith("-"):
+                choices = getattr(options[word].type, "choices", (value,))
+                assert value in choices, line
 
 
 def test_info(run: Run) -> None:

@@ -23,11 +23,11 @@ class Door(NamedTuple):
     row: str  # of the page's table
     names: tuple[str, ...]
     rows: list[tuple[int, ...]]
-    found: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    expected: Any
 
     @property
     def columns(self) -> list[list[int]]:
-        """The rows as columns."""
         return [list(column) for column in zip(*self.rows, strict=True)]
 
     @property
@@ -63,21 +63,15 @@ def lists(value: Any) -> Any:
 
 
 ITEMS = [(0, 2), (0, 1), (1, 0)]
+TRIPLES = [(0, 0, 1), (1, 0, 2), (2, 0, 0)]
 OF_ITEMS = ("user", "item")
 FACTS, QRELS, LISTS = "facts, pairs", "qrels, `known` of retrieval", "lists"
 DOORS = {
-    "facts": Door(FACTS, ("head", "relation", "tail"), [(0, 0, 1), (1, 0, 2), (2, 0, 0)], facts),
-    "pairs": Door(FACTS, ("left", "right"), [(0, 1), (1, 2), (2, 0)], pairs),
-    "qrels": Door(QRELS, OF_ITEMS, ITEMS, qrels),
-    "known": Door(QRELS, OF_ITEMS, ITEMS, known),
-    "lists": Door(LISTS, OF_ITEMS, ITEMS, lists),
-}
-EXPECTED = {
-    "facts": [[0, 0, 1], [1, 0, 2], [2, 0, 0]],
-    "pairs": [[0, 1], [1, 2], [2, 0]],
-    "qrels": [(0, 1), (0, 2), (1, 0)],
-    "known": [1, 2, 2],
-    "lists": [1, 0],
+    "facts": Door(FACTS, ("head", "relation", "tail"), TRIPLES, facts, list(map(list, TRIPLES))),
+    "pairs": Door(FACTS, ("left", "right"), [(0, 1), (1, 2)], pairs, [[0, 1], [1, 2]]),
+    "qrels": Door(QRELS, OF_ITEMS, ITEMS, qrels, sorted(ITEMS)),
+    "known": Door(QRELS, OF_ITEMS, ITEMS, known, [1, 2, 2]),
+    "lists": Door(LISTS, OF_ITEMS, ITEMS, lists, [1, 0]),
 }
 
 
@@ -106,7 +100,9 @@ def as_sparse(door: Door) -> Any:
     sparse = pytest.importorskip("scipy.sparse")
     rows = [row[0] for row in door.rows]
     places = [row[-1] for row in door.rows]
-    return sparse.csr_array((np.ones(3), (rows, places)), shape=(3 - (door.row != FACTS), 3))
+    return sparse.csr_array(
+        (np.ones(len(rows)), (rows, places)), shape=(2 + (door.row == FACTS), 3)
+    )
 
 
 def as_file(door: Door) -> str:
@@ -176,6 +172,6 @@ def test_every_form_is_taken_or_refused_as_the_page_says(
     door = DOORS[name]
     value = FORMS[form][kind](door)
     if form in page_table()[door.row]:
-        assert door.found(value) == EXPECTED[name]
+        assert door.read(value) == door.expected
     else:
-        refusal(tr.InputError, "expected", door.found, value)
+        refusal(tr.InputError, "expected", door.read, value)
