@@ -199,29 +199,35 @@ def test_intervals_of_runs_are_those_of_their_mean() -> None:
 
 def test_groups_have_rows_of_all_models() -> None:
     models = grouped_models(4, 50, 6)
-    made = table(models, ["mrr", "zmr"], groups=True, interval=True, against="best")
+    made = table(models, ["mrr", "zmr"], groups=True, interval=True, against="model 0")
     names = ["micro", "macro", "large", "middle", "small"]
     assert made["group"] == [name for name in names for _ in models]
     assert made["model"] == list(models) * 5
     best = set()
+    pairs = {}
     for i, (group, name, value, *_) in enumerate(made):
-        measured = models[name]
+        measured = models[name].groups.get(group, models[name])
         if group == "macro":
             assert (value, made["mrr low"][i]) == (measured["macro.mrr"], None)
         else:
-            interval = measured.groups.get(group, measured).interval("mrr")
+            interval = measured.interval("mrr")
             assert value == pytest.approx(interval.value, rel=1e-12)
             assert made["mrr low"][i] == pytest.approx(interval.low, rel=1e-12, nan_ok=True)
-        rows = [row[2] for row in made if row[0] == group]
-        if f"{value:.3f}" == f"{max(rows):.3f}":
+            first = models["model 0"].groups.get(group, models["model 0"])
+            if name != "model 0":
+                pairs[i, 2] = compare(first, measured, metric="mrr")
+        if f"{value:.3f}" == f"{max(row[2] for row in made if row[0] == group):.3f}":
             best.add((i, 2))
-    assert {place for place in made.marks()[0] if place[1] == 2} == best
+    marks, daggers = made.marks()
+    assert {place for place in marks if place[1] == 2} == best
+    holm = zip(pairs, corrected([*pairs.values()]), strict=True)
+    assert daggers == {place for place, pair in holm if pair.p_holm <= 0.05}
+    assert f"over {len(pairs)} comparisons." in " ".join(made.notes)
     assert [column.title for column in made.columns[:3]] == ["kind", "model", "MRR \u2191"]
     assert made["zmr"][3:6] == [None] * 3  # no mean over groups
     assert "[nan" not in made.to_text()
     assert "Few units: 2 groups (large, middle)." in made.notes
     assert "No interval: 1 group (small)." in made.notes
-    assert "over 12 comparisons." in " ".join(made.notes)  # 3 pairs of all tasks and of 3 groups
 
 
 def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
@@ -233,18 +239,6 @@ def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
     assert made["mr"] == [4.0, 5 / 3, 5.5, 1.5, 1.0, 2.0, 10.0, 1.0]
     assert sorted(row for row, _ in made.marks()[0]) == [1, 3, 4, 7]
     assert "\n* the best of its column among comparable rows" in made.to_text()
-
-
-def test_marks_within_groups_are_corrected_together() -> None:
-    models = grouped_models(4, 50)
-    made = table(models, ["mrr"], groups=True, against="model 0")
-    sides = [[models[name] for name in models]]
-    sides += [[models[name].groups[group] for name in models] for group in models["model 0"].groups]
-    pairs = corrected([compare(a, b, metric="mrr") for a, b in sides])
-    rows = [1, 5, 7, 9]  # those of macro averages are not tested
-    marked = {(row, 2) for row, pair in zip(rows, pairs, strict=True) if pair.p_holm <= 0.05}
-    assert made.marks()[1] == marked
-    assert f"over {len(pairs)} comparisons" in made.notes[0]
 
 
 def test_kinds_of_models_appear_where_they_print_otherwise() -> None:
