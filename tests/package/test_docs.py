@@ -16,10 +16,6 @@ import truerank
 from support import markdown_pages
 from support.environment import ROOT
 from tools import page_tables
-from truerank.metrics import METRICS
-from truerank.metrics.averages import KINDS
-from truerank.metrics.keys import RANK_KEYS
-from truerank.metrics.metric_table import ADJUSTMENTS
 
 DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent
@@ -125,17 +121,6 @@ def test_readme_is_short_and_names_what_is_there() -> None:
 def test_tables_that_are_made_from_the_package_are_those_of_the_pages(name: str) -> None:
     page = DOCS / name
     assert page.read_text(encoding="utf-8") == page_tables.renewed(page)
-
-
-def test_every_metric_has_its_row_or_section() -> None:
-    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    headings = " ".join(re.findall(r"^(?:#+|\|) ([^|\n]*)", text, re.MULTILINE))
-    shown = set(re.findall(r"`([a-z_]+)[^`]*`", headings))
-    expected = {"macro"}.union(METRICS, KINDS, ADJUSTMENTS) - {"none"}
-    assert shown >= expected
-    for title in RANK_KEYS.titles.values():
-        alias = title.lower()
-        assert re.search(rf"^\| `{alias}(@k)?` \|", text, re.MULTILINE), alias
 
 
 def documented() -> tuple[set[str], set[str]]:
