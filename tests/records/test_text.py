@@ -74,11 +74,8 @@ def test_a_line_without_an_end(tmp_path: Path, packed: bool, sanitized: bool) ->
 def test_a_row_has_only_so_many_columns(tmp_path: Path) -> None:
     """A line of tabs would be a million columns, each with labels of its own."""
     (tmp_path / "x").write_bytes(b"\n\na\tb\tc" + b"\t" * (1 << 20))
-    with pytest.raises(
-        ValueError,
-        match=r"line 3: .*got 'a\\tb\\tc\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\",
-    ):
-        link_prediction.read_triples(tmp_path / "x")
+    words = r"line 3: .*got 'a\\tb\\tc\\t\\t\\t\\t"
+    refusal(ValueError, words, link_prediction.read_triples, tmp_path / "x")
     (tmp_path / "x").write_bytes(b"\t".join([b"a"] * 1000))
     assert link_prediction.read_triples(tmp_path / "x").ids.shape == (1, 1000)
 

@@ -136,19 +136,15 @@ def test_relation_is_never_pooled(sided: Ranks) -> None:
 
 def test_a_mapping(sided: Ranks) -> None:
     measured = report(sided)
-    assert len(measured) == 3 * 3 * len(RANK_KEYS.listed)
-    listed = list(measured)[: len(RANK_KEYS.listed)]
-    assert listed == [f"optimistic.{name}" for name in RANK_KEYS.listed]
-    names = ["mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "hmr", "gmr", "median"]
-    names += ["amr", "amri", "amrr", "ah@10", "zmrr"]
-    assert [name for name in RANK_KEYS.listed if name in names] == names
+    names = RANK_KEYS.listed
+    assert len(measured) == 3 * 3 * len(names)
+    assert list(measured)[: len(names)] == [f"optimistic.{name}" for name in names]
     assert "tail.optimistic.hits@77" in measured
     assert "nonsense" not in measured
     assert 3 not in measured
     assert measured == report(sided)
     for other in (report(sided, seed=1), report(sided[1:]), report(sided, by="side")):
         assert measured != other
-        assert other != measured
     assert measured != dict(measured)
     assert report(everything(), unit="task") != query_report(everything().with_weights(None))
 
