@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from strategies.count_problems import problems
 from support.examples import examples
 from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
-from support.problems import FAITHFUL, LAYOUTS, Array
+from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
 from support.refusals import refusal, refused
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
@@ -269,80 +268,57 @@ def test_a_nan_is_named_by_its_place() -> None:
 
 
 def some_scores(rng: np.random.Generator, dtype: str) -> Array:
-    scores = rng.integers(-2, 3, (6, 9)).astype(dtype)
-    if dtype.startswith("f"):
-        scores[rng.random(scores.shape) < 0.1] = np.nan
+    scores = rng.integers(-2, 3, (6, 9)).astype(as_dtype(dtype))
+    if scores.dtype.kind not in "iu":
+        special = rng.random(scores.shape) < rng.choice([0, 0.1])
+        scores[special] = rng.choice([np.nan, np.inf, -np.inf, -0.0], special.sum())
     return scores
 
 
-DTYPES = st.sampled_from(["f2", "f4", "f8", "i1", "u8"])
+DTYPES = st.sampled_from(["float16", "float32", ">f4", "float64", "bfloat16", "int8", "uint8"])
 ORDERS = st.sampled_from(["descending", "ascending"])
 
 
-@given(st.integers(0, 2**32), DTYPES, ORDERS, st.sampled_from(["raise", "worst", "omit"]))
+@given(
+    st.integers(0, 2**32),
+    DTYPES,
+    ORDERS,
+    st.sampled_from(["raise", "worst", "omit"]),
+    st.booleans(),
+)
+@examples(100)
 def test_sampled_negatives_are_counted_as_given(
-    seed: int, dtype: str, order: str, nan: str
+    seed: int, dtype: str, order: str, nan: str, audit: bool
 ) -> None:
-    """Matrices and ragged lists give what `rank` counts with the true scores as one more column."""
+    """What `rank` counts with the true scores as one more column.
+
+    Of matrices, of a list for each task, and of one list for all, which is sorted.
+    """
     rng = np.random.default_rng(seed)
     scores = some_scores(rng, dtype)
-    rules = {"order": order, "nan": nan, "audit": True}
+    rules: dict[str, Any] = {"order": order, "nan": nan, "audit": audit}
     true_scores = rng.permuted(scores, axis=1)[:, 0]
     lengths = rng.integers(0, 10, 6)
-    beside = np.concatenate([true_scores[:, None], scores], axis=1)
     ragged = np.concatenate([row[:n] for row, n in zip(scores, lengths, strict=True)])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    for others, sizes in ((scores, [9] * 6), ((indptr, ragged), lengths)):
-        kept = [list(range(n + 1)) for n in sizes]
-        expected = attempt(tr.rank, beside, 0, candidates=kept, **rules)
-        got = attempt(tr.rank_against, true_scores, others, **rules)
+    for_all = scores[0, : lengths[0]]
+    forms = [
+        (true_scores, scores, scores, [9] * 6),
+        (true_scores, (indptr, ragged), scores, lengths),
+        (true_scores, for_all, scores[[0] * 6], [len(for_all)] * 6),
+        (true_scores[:, None], for_all[None], scores[[0] * 6], [len(for_all)] * 6),
+    ]
+    for true, others, matrix, sizes in forms:
+        beside = np.concatenate([true_scores[:, None], matrix], axis=1)
+        allowed = [list(range(n + 1)) for n in sizes]
+        expected = attempt(tr.rank, beside, 0, candidates=allowed, **rules)
+        got = attempt(tr.rank_against, true, others, **rules)
         if isinstance(expected, Exception):
             assert "is NaN" in str(expected)
             assert "is NaN" in str(got)
             continue
         assert got.protocol.sampled
         assert_equal(got.with_protocol(sampled=False, candidates="selection"), expected)
-
-
-def bits_of(values: Array, dtype: str) -> Array:
-    """Return numbers in a dtype; those of bfloat16 as its bits."""
-    if dtype != "bfloat16":
-        return values.astype(dtype)
-    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-
-
-@given(
-    st.data(),
-    st.sampled_from(["f2", "f4", ">f4", "f8", "i1", "i8", "u8", "bfloat16"]),
-    ORDERS,
-    st.sampled_from(["raise", "worst", "omit"]),
-    st.booleans(),
-)
-def test_one_list_for_all_is_that_list_for_each(
-    data: st.DataObject, dtype: str, order: str, nan: str, audit: bool
-) -> None:
-    """Sorting gives what counting gives, the audit and repeats, zeros and infinities included."""
-    values = [0.0, 1.0, 2.0, 64.0]
-    if dtype.lstrip(">")[0] in "fb":
-        values += [-0.0, -1.0, -1.5, np.inf, -np.inf, np.nan]
-    drawn = st.lists(st.sampled_from(values), max_size=7)
-    true_scores = bits_of(np.array(data.draw(drawn)), dtype)
-    others = bits_of(np.array(data.draw(drawn)), dtype)
-    rules: dict[str, Any] = {"order": order, "nan": nan, "audit": audit}
-    rules["dtype"] = dtype if dtype == "bfloat16" else None
-    of_each = np.broadcast_to(others, (len(true_scores), len(others)))
-    expected = attempt(tr.rank_against, true_scores, of_each, **rules)
-    forms = [others, others[::-1][::-1]]
-    if len(true_scores) != 1:
-        forms.append(others[None])
-    for form, column in product(forms, (true_scores, true_scores[:, None])):
-        got = attempt(tr.rank_against, column, form, **rules)
-        if isinstance(expected, Exception) or isinstance(got, Exception):
-            # without tasks, no matrix has the NaN that the list has
-            assert "is NaN" in str(got)
-            assert "is NaN" in str(expected) or not len(true_scores)
-            continue
-        assert_equal(got, expected)
 
 
 def test_a_long_list_for_all_is_read_from_a_file_and_not_compared_pair_by_pair(

@@ -83,16 +83,6 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.threads
-@pytest.mark.parametrize("rules", [{}, {"audit": True, "order": "ascending"}])
-def test_blocks_are_the_whole(rules: dict[str, Any]) -> None:
-    blocks = [(SCORES[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in range(0, 30, 7)]
-    ranks = ranks_of_blocks(blocks, **rules)
-    expected = tr.rank(SCORES, TARGETS, filter=FILTER, **rules)
-    assert ranks == expected
-    assert ranks.protocol == expected.protocol
-
-
-@pytest.mark.threads
 def test_scores_may_not_be_filled_again() -> None:
     buffer = np.empty((15, 200), np.float32)
 

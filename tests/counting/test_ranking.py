@@ -328,30 +328,3 @@ def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
     ranks = tr.rank(scores, [n - 1], filter=[[2**32 + 1, 0]])
     assert (ranks.above.tolist(), ranks.tied.tolist()) == ([0], [n - 2])
     assert ranks.candidates.tolist() == [n - 2]
-
-
-@given(
-    kind=st.sampled_from(["even", "neighbours", "ties", "with nan"]),
-    dtype=st.sampled_from(["float16", "float32", "float64", "int32"]),
-    per_row=st.sampled_from([2, 3, 4, 7, 31, 32, 100, 128, 1500]),
-    columns=st.sampled_from([4096, 8195, 9000]),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_many_tasks_on_long_rows(
-    kind: str, dtype: str, per_row: int, columns: int, seed: int
-) -> None:
-    """Rows whose scores are spread, nearly equal, mostly tied, or among NaN and infinities."""
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(0, 1000, (2, columns)).astype(dtype)
-    if kind == "neighbours":
-        bits = scores.view(f"i{scores.itemsize}")
-        bits[...] = bits[0, 0] + rng.integers(0, 40, scores.shape)
-    elif kind == "ties":
-        scores[rng.random(scores.shape) < 0.7] = scores[0, 0]
-    elif kind == "with nan" and dtype != "int32":
-        extremes = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], dtype)
-        some = rng.random(scores.shape) < 0.1
-        scores[some] = rng.choice(extremes, np.count_nonzero(some))
-    rows = np.repeat([0, 1], per_row)
-    targets = rng.integers(0, columns, rows.size)
-    check(scores, targets, rows=rows, nan="worst")

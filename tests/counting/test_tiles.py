@@ -163,15 +163,6 @@ def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
     assert kept.read_bytes() == before
 
 
-def replace_file(path: Path) -> None:
-    """Put another file in its place, of the same size and time, as `rsync -t` does."""
-    old = path.stat()
-    other = path.with_name("other.npy")
-    np.save(other, SCORES[::-1])
-    os.utime(other, ns=(old.st_atime_ns, old.st_mtime_ns))
-    os.replace(other, path)
-
-
 def write_in_place(path: Path) -> None:
     """Change the scores, but not the size, the time of modification and the inode."""
     old = path.stat()
@@ -183,7 +174,6 @@ def write_in_place(path: Path) -> None:
 
 
 CHANGES: list[tuple[Callable[[Path], None], str]] = [
-    (replace_file, "another time of change, inode, so it was written, replaced, copied"),
     (write_in_place, "another time of change, so it was written"),
     (
         lambda path: os.utime(path, (1, 1)),
