@@ -42,33 +42,30 @@ def call_options(made: NearTies) -> dict[str, Any]:
     return scored_by(made.similarity) | {"block": made.block, "threads": made.threads}
 
 
-def check_lists(made: NearTies, k: int) -> None:
-    """Compare the top k of every query."""
-    made = replace(made, csls=None)
+def check_arrays(made: NearTies, call: Callable[[], tuple[Array, ...]]) -> None:
+    """Compare what a call returns, in which a NaN stands for a NaN."""
 
-    def lists() -> list[tuple[Array, ...]]:
-        options = {**call_options(made), "candidates": made.allowed, "nan": "worst"}
-        found = tr.topk_embeddings(made.queries, made.entities, k, bias=made.bias, **options)
-        return [(found.ids, np.nan_to_num(found.scores, nan=0.5))]
+    def arrays() -> list[tuple[Array, ...]]:
+        return [tuple(np.nan_to_num(array, nan=0.5) for array in call())]
 
     with levels("off"):
-        expected = lists()
-    compare_levels(made, None, expected, lists)
+        expected = arrays()
+    compare_levels(made, None, expected, arrays)
+
+
+def check_lists(made: NearTies, k: int) -> None:
+    """Compare the top k of every query."""
+    options = {**call_options(made), "candidates": made.allowed, "nan": "worst", "bias": made.bias}
+    call = partial(tr.topk_embeddings, made.queries, made.entities, k, **options)
+    check_arrays(replace(made, csls=None), lambda: (call().ids, call().scores))
 
 
 def check_means(made: NearTies, k: int) -> None:
     """Compare the means of CSLS."""
-    made = replace(made, csls=None, bias=None)
-
-    def means() -> list[tuple[Array, ...]]:
-        options = {**call_options(made), "candidates": (None, made.allowed), "nan": "omit"}
-        found = csls_means(made.queries, made.entities, k, **options)
-        return [tuple(np.nan_to_num(x, nan=0.5) for x in found[:2])]
-
+    options = {**call_options(made), "candidates": (None, made.allowed), "nan": "omit"}
     if made.allowed is None or len(made.allowed):
-        with levels("off"):
-            expected = means()
-        compare_levels(made, None, expected, means)
+        call = partial(csls_means, made.queries, made.entities, k, **options)
+        check_arrays(replace(made, csls=None, bias=None), lambda: call()[:2])
 
 
 CHECKS: dict[str, Callable[[NearTies, int], object]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import truerank as tr
 from oracles.counting import count
 from oracles.embeddings import SIMILARITIES, same_bits, scored_by
 from strategies.embeddings import tenths, vectors_of
-from support.problems import FLOATS, Array, assert_same, unaligned
+from support.problems import FLOATS, Array, assert_same, host_tensor, unaligned
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
@@ -58,38 +59,28 @@ def test_raw_bias_is_what_dtype_says() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_nothing_to_do(dtype: str, tmp_path: Path) -> None:
     np.save(tmp_path / "none.npy", np.zeros((0, 4), dtype))
-    for q, n in ((0, 5), (0, 0), (3, 0), (0, 1)):
-        entities: Any = np.zeros((n, 4), dtype)
-        if not n:
-            entities = tmp_path / "none.npy"
-        vectors = np.zeros((q, 4), dtype), entities
-        for similarity in SIMILARITIES:
-            options = scored_by(similarity)
-            scores = tr.score_embeddings(*vectors, **options)
-            assert scores.shape == (q, n)
-            assert scores.dtype == ("float64" if dtype == "float64" else "float32")
-            assert tr.score_embeddings(*vectors, [], rows=[], **options).shape == (0,)
-            ranks = tr.rank_embeddings(*vectors, [], rows=[], audit=True, **options)
-            assert len(ranks) == 0
-            assert ranks.audit is not None
+    entities = {0: tmp_path / "none.npy", 1: np.zeros((1, 4), dtype), 5: np.zeros((5, 4), dtype)}
+    for (q, n), similarity in product(((0, 5), (0, 0), (3, 0), (0, 1)), SIMILARITIES):
+        vectors = np.zeros((q, 4), dtype), entities[n]
+        options = scored_by(similarity)
+        scores = tr.score_embeddings(*vectors, **options)
+        assert scores.shape == (q, n)
+        assert scores.dtype == ("float64" if dtype == "float64" else "float32")
+        assert tr.score_embeddings(*vectors, [], rows=[], **options).shape == (0,)
+        ranks = tr.rank_embeddings(*vectors, [], rows=[], audit=True, **options)
+        assert (len(ranks), ranks.audit is None) == (0, False)
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float32"])
 def test_torch_tensors(name: str) -> None:
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     vectors = vectors_of(name, similarity="l2")
-
-    def tensor(array: Array) -> Any:
-        if name == "bfloat16":
-            return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
-        return torch.from_numpy(array.copy())
-
-    leaf = tensor(vectors.queries).requires_grad_()
-    strided = tensor(np.ascontiguousarray(vectors.entities.T)).T
+    leaf = host_tensor(vectors.queries).requires_grad_()
+    strided = host_tensor(vectors.entities.T).T
+    bias = vectors.entities[:, 0]
     expected = vectors.scores()
-    bias = tensor(vectors.entities[:, 0].copy())
-    got = tr.score_embeddings(leaf, strided, similarity="l2", bias=bias)
-    assert same_bits(got, expected + vectors.entities[:, 0].astype(expected.dtype))
+    got = tr.score_embeddings(leaf, strided, similarity="l2", bias=host_tensor(bias))
+    assert same_bits(got, expected + bias.astype(expected.dtype))
 
 
 # --- files

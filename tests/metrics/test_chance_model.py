@@ -51,15 +51,12 @@ def values(metric: str, parameter: Any, ranks: Any, weights: Any, sizes: list[in
     def mean(terms: Any) -> Any:
         return (terms * weights).sum(axis=1)
 
-    if metric == "sampled_hits":  # whose f hangs on the number of candidates
-        whole = ranks.astype(np.int64)
-        columns = [drawn_values(parameter, size)[whole[:, i]] for i, size in enumerate(sizes)]
-        return mean(np.stack(columns, axis=1))
+    if metric == "sampled_hits" or metric in oracle.PLAIN_FUNCTIONS:
+        columns = zip(sizes, ranks.astype(np.int64).T, strict=True)
+        terms = [values_of_ranks(metric, parameter, size)[ranks] for size, ranks in columns]
+        return mean(np.stack(terms, axis=1))
     if math.isinf(parameter):
         return ranks.max(axis=1) if parameter > 0 else ranks.min(axis=1)
-    if metric in oracle.PLAIN_FUNCTIONS:
-        of_rank = plain_values(metric, parameter, int(ranks.max()))
-        return mean(of_rank[ranks.astype(np.int64)])
     formulas: dict[str, Callable[[], Any]] = {
         "imr": lambda: 1 / mean(ranks),
         "hmr": lambda: 1 / mean(1 / ranks),
@@ -75,20 +72,14 @@ def values(metric: str, parameter: Any, ranks: Any, weights: Any, sizes: list[in
 
 
 @cache
-def drawn_values(cutoff: tuple[int, int], size: int) -> Any:
-    """The share of hits of each rank from 1 to the number of candidates; that of 0 is nan."""
+def values_of_ranks(metric: str, parameter: Any, size: int) -> Any:
+    """f of each rank from 1 to the number of candidates, by its definition; that of 0 is nan."""
     of_ranks = [math.nan]
-    for rank in range(1, size + 1):
-        of_ranks.append(float(oracle.sampled_hit(Fraction(rank), size, cutoff)))
-    return np.array(of_ranks)
-
-
-@cache
-def plain_values(metric: str, parameter: float, most: int) -> Any:
-    """f of each rank from 1 to `most`, by its definition; that of 0 is nan."""
-    of_ranks = [math.nan]
-    for rank in range(1, most + 1):
-        of_ranks.append(float(oracle.value_at(metric, Fraction(rank), Fraction(parameter))))
+    for rank in map(Fraction, range(1, size + 1)):
+        if metric == "sampled_hits":
+            of_ranks.append(float(oracle.sampled_hit(rank, size, parameter)))
+        else:
+            of_ranks.append(float(oracle.value_at(metric, rank, Fraction(parameter))))
     return np.array(of_ranks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 import pickle
 from collections.abc import Callable
@@ -385,8 +386,8 @@ def test_equality_is_of_everything_but_provenance() -> None:
     assert ranks == everything()
     others: list[object] = [ranks[::-1], ranks[:3], ranks.with_weights(None), "Ranks"]
     others += [ranks.with_weights([1, 1, 1, 1]), ranks.with_protocol(split="valid")]
-    for name in ("side", "relation", "queries", "targets", "unit"):
-        others += [ranks.with_labels(**{name: None}), ranks.with_labels(**{name: "other"})]
+    for name, other in itertools.product(ranks.labels, (None, "other")):
+        others.append(ranks.with_labels(**{name: other}))
     assert [other for other in others if ranks == other] == []
     assert Ranks([0], [1], 5, audit=([0], [0], [1])) != Ranks([0], [1], 5, audit=([1], [0], [1]))
     assert bare != Ranks([0], [1], 6)
