@@ -76,51 +76,28 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
     return Problem(ids, scores, dtype, targets, keywords, form, index)
 
 
-def padded(lists: list[list[Any]], pad: Any, dtype: Any) -> Array:
-    """Return lists as the rows of a matrix, each with a pad at least."""
-    width = max(map(len, lists), default=0) + 1
-    matrix = np.full((len(lists), width), pad, dtype)
-    for row, one in zip(matrix, lists, strict=True):
-        row[: len(one)] = np.array(one, dtype)
-    return matrix
-
-
-def ids_in_form(problem: Problem) -> Any:
-    """Return the ids of a problem in its form."""
-    ids = problem.ids
-    if problem.form == "padded":
-        return padded(ids, -1, problem.index)
+def in_form(problem: Problem, lists: list[list[Any]], pad: Any, dtype: Any) -> Any:
+    """Return the ids or the scores of a problem in its form."""
+    arrays = [np.array(one, dtype) for one in lists]
+    if problem.form == "padded":  # each row has a pad at least
+        matrix = np.full((len(lists), max(map(len, lists), default=0) + 1), pad, dtype)
+        for row, one in zip(matrix, arrays, strict=True):
+            row[: len(one)] = one
+        return matrix
     if problem.form == "ragged":
-        indptr, flat = csr(ids)
-        return indptr, flat.astype(problem.index)
+        return csr(problem.ids)[0], np.concatenate([np.empty(0, dtype), *arrays])
     if problem.form == "lists" and problem.dtype == "float64":
-        return ids
-    return [np.array(one, problem.index) for one in ids]
-
-
-def scores_in_form(problem: Problem) -> Any:
-    """Return the scores of a problem, which may have none, in its form."""
-    scores = problem.scores
-    dtype = problem.dtype
-    if scores is None:
-        return None
-    if not scores and problem.form in ("lists", "arrays"):
-        return []
-    if problem.form == "padded":
-        pad = np.nan if np.dtype(dtype).kind == "f" else 7
-        return padded(scores, pad, dtype)
-    if problem.form == "ragged":
-        indptr, _ = csr(problem.ids)
-        return indptr, np.array([x for one in scores for x in one], dtype)
-    if problem.form == "lists" and dtype == "float64":
-        return scores
-    return [np.array(one, dtype) for one in scores]
+        return lists
+    return arrays
 
 
 def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     """Return what the package counts, or the error that it raises."""
-    ids = ids_in_form(problem)
-    scores = scores_in_form(problem)
+    ids = in_form(problem, problem.ids, -1, problem.index)
+    scores = None
+    if problem.scores is not None:
+        pad = np.nan if np.dtype(problem.dtype).kind == "f" else 7
+        scores = in_form(problem, problem.scores, pad, problem.dtype)
     keywords = {"order": "descending", **problem.keywords, **more}
     if problem.form in ("ragged", "padded") and "filter" in keywords:
         keywords["filter"] = shared_lists(keywords["filter"])

@@ -150,41 +150,33 @@ def test_names_in_tables() -> None:
 
 # -- refusals --------------------------------------------------------------------------------------
 
-REFUSED: dict[str, list[str]] = {
-    "ranks": [
-        *("mmr", "P@5", "zzzzzz", "hits", "tail.AH@2.0", "hits@" + "9" * 1000, "hits:3"),
-        *("amri@3", "ratio.amri", "index.tail.mr", "a.b.mr", "index.std", "macro.z.mrr"),
-        *("power_mean:nan", *(f"{name.title()}@3" for name in ANSWER_NAMES)),
-    ],
-    "answers": [
-        *("chance.median", "P_0", "ndgc@10", "ndcg:2", "tail.mrr", "optimistic.chance.mrr"),
-    ],
+# Keys that are refused, and words that say what there is.
+REFUSED: dict[str, dict[str, str]] = {
+    "ranks": {
+        "mmr": "no metric 'mmr'; did you mean mr",
+        "P@5": "reports of truerank.retrieval have P@k, which is precision@k",
+        "zzzzzz": "known are mr, mrr, hits@k",
+        "hits": "hits@k: k must be a whole number >= 1, got none",
+        "index.tail.mr": r"the form \[macro.\]\[side.\]\[kind.\].*; 'tail'",
+        "index.std": "std has no chance model, so no adjustment 'index'",
+    },
+    "answers": {"ndgc@10": ""},
 }
+MORE = ["tail.AH@2.0", "hits@" + "9" * 1000, "hits:3", "amri@3", "ratio.amri", "a.b.mr"]
+MORE += ["macro.z.mrr", "power_mean:nan", *(f"{name.title()}@3" for name in ANSWER_NAMES)]
+REFUSED["ranks"] |= dict.fromkeys(MORE, "")
+MORE = ["chance.median", "P_0", "ndcg:2", "tail.mrr", "optimistic.chance.mrr"]
+REFUSED["answers"] |= dict.fromkeys(MORE, "")
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_unknown_keys(name: str) -> None:
     measured = report(Ranks([0], [1], 5, side="tail"))
-    for key in REFUSED[name]:
-        message = refusal(KeyError, ": ", GRAMMARS[name][1], key)
+    for key, words in REFUSED[name].items():
+        message = refusal(KeyError, f": .*{words}", GRAMMARS[name][1], key)
         assert message.startswith(f"'{key[:40]}")
         if name == "ranks":  # A report raises the same.
             assert refusal(KeyError, ": ", measured.__getitem__, key) == message
-
-
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("mmr", "no metric 'mmr'; did you mean mr"),
-        ("P@5", "reports of truerank.retrieval have P@k, which is precision@k"),
-        ("zzzzzz", "known are mr, mrr, hits@k"),
-        ("hits", "hits@k: k must be a whole number >= 1, got none"),
-        ("index.tail.mr", r"the form \[macro.\]\[side.\]\[kind.\].*; 'tail'"),
-        ("index.std", "std has no chance model, so no adjustment 'index'"),
-    ],
-)
-def test_messages_say_what_there_is(key: str, words: str) -> None:
-    refusal(KeyError, words, parse, key)
 
 
 @pytest.mark.parametrize("name", ["a.b", "a:b", "a@b", "", "both", "mrr", "amri", "expected", "z"])
