@@ -254,6 +254,16 @@ def test_a_file_that_shrinks_within_a_tile_is_an_error(
     refusal(ValueError, r"scores\.npy.*the file ends at byte 4", tr.rank, path, 0, io="read")
 
 
+@pytest.mark.usefixtures("quarters")
+@pytest.mark.parametrize("nan", ["raise", "omit"])
+def test_a_true_score_that_is_nan_is_named(tmp_path: Path, nan: Any) -> None:
+    scores = SCORES.copy()
+    scores[7, TARGETS[7]] = np.nan
+    path = save(tmp_path, "F", scores)
+    words = rf"row 7\b.*column {TARGETS[7]}\b.*NaN"
+    refusal(ValueError, words, tr.rank, path, TARGETS, nan=nan)
+
+
 @pytest.mark.parametrize("io", ["map", "read"])
 def test_scores_that_change_while_they_are_ranked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str

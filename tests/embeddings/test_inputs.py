@@ -1,4 +1,4 @@
-"""All accepted ways of handing over vectors give the bits of plain arrays, at every door."""
+"""Accepted ways to hand over vectors give the bits of plain arrays; others are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oracles.counting import count
 from oracles.embeddings import SIMILARITIES, same_bits, scored_by
 from strategies.embeddings import tenths, vectors_of
 from support.problems import FLOATS, Array, assert_same, host_tensor, unaligned
-from support.refusals import refusal
+from support.refusals import refusal, refused
 from truerank import alignment, link_prediction, retrieval
 from truerank.embeddings.vectors import Embeddings
 from truerank.stores import open_scores
@@ -211,3 +211,117 @@ def test_a_checkpoint_of_another_layout_is_another_call() -> None:
         for layout in ("interleaved", "halves")
     )
     assert one != other
+
+
+# --- what is refused
+
+GOOD = vectors_of("float32")
+VECTORS: dict[str, Any] = {"queries": GOOD.queries, "entities": GOOD.entities}
+ONE = np.ones((4, 10), np.float32)
+EMPTY = ONE[:, :0]
+RAW = vectors_of("bfloat16 in V2").entities
+COMPLEX = {name: vectors + 0j for name, vectors in VECTORS.items()}
+INTEGERS = {name: vectors.astype(np.int8) for name, vectors in VECTORS.items()}
+HALVES = MODULI | {"layout": "halves"}
+V = ValueError
+T = TypeError
+
+
+CALLS: list[Callable[..., object]] = [
+    lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
+    lambda **given: tr.score_embeddings(**given),
+    lambda **given: tr.topk_embeddings(**given, k=2),
+]
+# Of any call on vectors: what is given in place of good arguments, the error, what it names.
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"entities": ONE[:, 1:]}, V, "entities"),
+    ({"queries": ONE[0, 1:]}, V, "entities"),
+    ({"queries": EMPTY, "entities": EMPTY}, V, "queries"),
+    ({"queries": ONE[:, :5], "entities": ONE[:, :5], **HALVES}, V, "queries"),
+    *[({name: ONE.astype(kind)}, T, name) for name in COMPLEX for kind in ("i8", "O")],
+    ({"queries": ONE + 0j}, T, "queries"),
+    ({"entities": ONE + 0j, "similarity": "l2"}, T, "entities"),
+    ({"entities": RAW}, T, "entities"),
+    ({"entities": RAW, "dtype": "float32"}, T, "entities"),
+    ({"dtype": "float64"}, T, "queries"),
+    ({**COMPLEX, **MODULI, "dtype": "float64"}, T, "queries"),
+    ({"entities": INTEGERS["entities"]}, T, "entities"),
+    ({"queries": INTEGERS["queries"]}, T, "entities"),
+    ({**INTEGERS, "entities": INTEGERS["entities"].view(np.uint8)}, T, "entities"),
+    ({**INTEGERS, "dtype": "float32"}, T, "queries"),
+    ({"bias": np.ones(18)}, V, "bias"),
+    ({"bias": np.ones((1, 19))}, V, "bias"),
+    ({"bias": np.ones(19, np.int64)}, T, "bias"),
+    ({**COMPLEX, **MODULI, "bias": GOOD.entities[:, 0] + 0j}, T, "bias"),
+    ({"threads": 0}, V, "threads"),
+    (MODULI, V, "layout"),
+    ({"queries": COMPLEX["queries"], **MODULI}, V, "layout"),
+    ({**COMPLEX, **HALVES}, V, "layout"),
+    ({"similarity": "l1", "layout": "halves"}, V, "layout"),
+    (MODULI | {"layout": "C"}, V, "layout"),
+    ({"queries": COMPLEX["queries"], "entities": GOOD.entities[:, 2:], **HALVES}, V, "entities"),
+    ({"queries": GOOD.queries[:, 2:], "entities": COMPLEX["entities"], **HALVES}, V, "entities"),
+    ({"rows": [7] * 7}, V, "rows"),
+    ({"rows": [0.0] * 7}, T, "rows"),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "argument"), WRONG)
+def test_what_is_wrong_in_any_call(
+    given: dict[str, Any], kind: type[Exception], argument: str
+) -> None:
+    for call in CALLS:
+        refused(kind, argument, call, **{**VECTORS, **given})
+
+
+SCORED = (tr.rank_embeddings, tr.score_embeddings)
+# Of some functions: these, the targets or k, options, and what the error names.
+OF_SOME: list[tuple[Any, Any, dict[str, Any], str]] = [
+    ((tr.rank_embeddings, tr.topk_embeddings), 1, {"block": 0}, "block"),
+    ((tr.topk_embeddings,), 2, {"filter": [[19]] + [[]] * 6}, "filter"),
+    ((tr.topk_embeddings,), 2, {"candidates": [2, -1]}, "candidates"),
+    (SCORED, [0] * 6, {}, "targets"),
+    (SCORED, [19] + [0] * 6, {}, "targets"),
+    (SCORED, [0, 1], {"rows": [0]}, "targets"),
+]
+
+
+@pytest.mark.parametrize(("functions", "second", "options", "argument"), OF_SOME)
+def test_what_is_wrong_in_some_calls(
+    functions: Any, second: Any, options: dict[str, Any], argument: str
+) -> None:
+    for function in functions:
+        refused(V, argument, function, GOOD.queries, GOOD.entities, second, **options)
+
+
+def test_sizes_of_both_ends() -> None:
+    assert tr.topk_embeddings(GOOD.queries, GOOD.entities, 1, block=2**70) is not None
+    refused(V, "targets", tr.rank_embeddings, GOOD.queries, GOOD.entities[:0], 0)
+    for length, words in ((2**39, "vectors: too long"), (2**60, "queries: ")):  # beyond all memory
+        endless = np.broadcast_to(np.float16(0), (1, length))
+        for call in SCORED:
+            refusal(V, words, call, endless, endless, [0])
+
+
+def test_scores_have_no_layout() -> None:
+    scores = np.ones((2, 3))
+    refused(T, "layout", tr.rank, scores, [0, 0], layout="halves")
+    refused(V, "layout", alignment.infer, scores, None, layout="halves")
+    refused(T, "scores", tr.rank, scores + 0j, [0, 0])
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "text.npy").write_bytes(b"0.5 0.25\n")
+    np.save(tmp_path / "cube.npy", np.ones((3, 10, 2), np.float32))
+    for name in COMPLEX:
+        for file in ("text.npy", "cube.npy", ""):
+            given = {**VECTORS, name: tmp_path / file}
+            for call in CALLS:
+                assert file in refusal(ValueError, f"^{name}: ", call, **given)
+    refusal(FileNotFoundError, "absent", tr.score_embeddings, GOOD.queries, tmp_path / "absent.npy")
+
+
+def test_the_way_out_of_a_module_is_its_weight() -> None:
+    torch = pytest.importorskip("torch", reason="a module of torch")
+    words = "got Embedding; give its weight$"
+    refusal(TypeError, words, tr.score_embeddings, torch.nn.Embedding(19, 10), GOOD.entities)
