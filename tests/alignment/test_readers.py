@@ -26,8 +26,6 @@ NAMES = st.text(
     st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]), min_size=1
 ).filter(lambda name: name.strip(" ") and not name.isdecimal())
 
-# -- DBP15k ----------------------------------------------------------------------------------------
-
 
 BOTH_NAMES = {"sup_ent_ids": "3\t11\n", "sup_pairs": "3\t11\n", "ref_pairs": "9\t5\n7\t8\n"}
 DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
@@ -96,9 +94,6 @@ def test_real_dbp15k(data: Path) -> None:
         "AlignmentData(19,388 and 19,572 entities, 70,414 and 95,142 triples, 15,000 pairs)"
     )
     assert read.left[0] == "http://zh.dbpedia.org/resource/阿卜杜拉·居尔"
-
-
-# -- OpenEA ----------------------------------------------------------------------------------------
 
 
 def test_what_openea_lacks(tmp_path: Path) -> None:

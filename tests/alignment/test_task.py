@@ -89,9 +89,6 @@ def test_the_definition(drawn: Alignment) -> None:
     assert task.protocol.candidates == name
 
 
-# -- audit -----------------------------------------------------------------------------------------
-
-
 def test_warnings_name_what_they_found() -> None:
     options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
     with pytest.warns(UserWarning, match=r"^test: 1 \(a x\) pairs repeat an earlier") as caught:
@@ -100,9 +97,6 @@ def test_warnings_name_what_they_found() -> None:
     with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
         task = Task(LEAKED, **options)
     assert "leaks: in train 1 (c w), kept" in map(str, task.audit)
-
-
-# -- forms -----------------------------------------------------------------------------------------
 
 
 def test_text_of_ids(tmp_path: Path) -> None:
@@ -115,22 +109,15 @@ def test_text_of_ids(tmp_path: Path) -> None:
 
 
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
-    pairs = IDS.copy()
-    pairs.flags.writeable = False
-    task = Task(pairs, left=4, right=4, known=[(2, 0), (0, 0)], candidates="unaligned")
-    assert task.candidates is not None
-    for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
-        arrays = list(each.candidates)
-        arrays.append(each.pairs)
-        for side in each.sides.values():
-            arrays += [side.rows, side.targets, side.units, side.candidates]
-            arrays += side.filter
-        assert each is not task or not any(array.flags.writeable for array in arrays)
+    task = Task(IDS, left=4, right=4, known=[(2, 0), (0, 0)], candidates="unaligned")
+    arrays = [*task.candidates, task.pairs]
+    for side in task.sides.values():
+        arrays += [side.rows, side.targets, side.units, side.candidates, *side.filter]
+    assert not any(array.flags.writeable for array in arrays)
+    for each in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         assert (each.protocol, each.audit) == (task.protocol, task.audit)
         assert each.evaluate_scores(np.eye(4)).ranks == task.evaluate_scores(np.eye(4)).ranks
 
-
-# -- errors ----------------------------------------------------------------------------------------
 
 T = TypeError
 V = ValueError
@@ -174,9 +161,6 @@ def test_answers_of_the_two_graphs_do_not_mix() -> None:
     sides = ["left_to_right"] * 2 + ["right_to_left"] * 2
     assert list(by_target.groups) == list(zip(sides, [1, 2, 0, 1], strict=True))
     assert by_target["macro.mrr"] == pytest.approx(tr.report(ranks, weights="target")["mrr"])
-
-
-# -- candidates ------------------------------------------------------------------------------------
 
 
 def test_errors_of_candidates_speak_of_labels() -> None:

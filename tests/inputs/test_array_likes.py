@@ -20,32 +20,14 @@ from support.outcomes import check
 from support.problems import (
     DISGUISES,
     DTYPES,
-    KINDS,
     LAYOUTS,
     Array,
     as_dtype,
     assert_same,
     csr,
-    dtype_keyword,
     matrix,
-    padding_bytes,
 )
 from support.refusals import refusal, refused
-
-# --- layouts and dtypes
-
-
-@pytest.mark.parametrize("layout", list(LAYOUTS))
-def test_layouts_and_dtypes(layout: str) -> None:
-    targets = [0, 66, 5, 11, 32]
-    lists: dict[str, Any] = {"rows": [4, 4, 0, 4, 2], "filter": [[1, 2], [], [66], [0], [3]]}
-    for i, kind in enumerate(KINDS):
-        scores = LAYOUTS[layout](matrix(kind, nan=True))
-        rules: dict[str, Any] = {"dtype": dtype_keyword(kind), "nan": "worst", "audit": True}
-        rules["order"] = ("ascending", "descending")[i % 2]
-        if i % 3:
-            rules |= lists
-        check(scores, targets, **rules)
 
 
 def test_a_field_of_a_structure() -> None:
@@ -57,25 +39,11 @@ def test_a_field_of_a_structure() -> None:
     check(records["score"].T[:5], [0, 3, 1, 2, 3])
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "float32", "int64"])
-def test_any_address(kind: str) -> None:
-    scores = matrix(kind, (3, 131))
-    raw = padding_bytes((scores.nbytes + 64,), np.dtype(np.uint8))
-    for offset in range(1, 9):
-        moved: Array = np.ndarray(scores.shape, scores.dtype, raw.data, offset)
-        moved[...] = scores
-        check(moved, [0, 130, 64])
-        check(moved[:, 1:], [0, 129, 64])
-
-
 def test_broadcast_matrix_larger_than_memory() -> None:
     row = matrix("float32", (1, 50))[0]
     scores = np.broadcast_to(row, (2**40, 50))
     ranks = tr.rank(scores, [3, 4], rows=[2**40 - 1, 17])
     assert_same(ranks, count(row, [3, 4]))
-
-
-# --- dtype=
 
 
 def test_dtype_says_what_the_bits_are() -> None:
@@ -87,9 +55,6 @@ def test_dtype_says_what_the_bits_are() -> None:
     for dtype in ("float16", "bfloat16", "float64", "int8"):
         typed = floats.astype(as_dtype(dtype))
         assert tr.rank(typed, [0], dtype=dtype) == tr.rank(typed, [0])
-
-
-# --- objects
 
 
 def offering(values: Array, **members: Any) -> Any:
@@ -165,9 +130,6 @@ def test_subclasses_of_arrays() -> None:
     assert_same(tr.rank(scores.view(Mine), 3), count(scores, 3))
 
 
-# --- torch
-
-
 def test_tensors() -> None:
     torch = pytest.importorskip("torch")
     scores = matrix("bfloat16")
@@ -192,9 +154,6 @@ def test_torch_in_other_arguments() -> None:
     assert_same(tr.rank(scores[0], torch.tensor(3)), count(scores[0], 3))
 
 
-# --- targets and rows
-
-
 @pytest.mark.parametrize("dtype", [">i8", ">u2", *(name for name in DTYPES if "int" in name)])
 def test_integer_types_of_targets_and_rows(dtype: str) -> None:
     scores = matrix("float32")
@@ -204,8 +163,6 @@ def test_integer_types_of_targets_and_rows(dtype: str) -> None:
     assert_same(tr.rank(scores, np.array(targets, dtype), rows=np.array(rows, dtype)), expected)
     assert_same(tr.rank(scores, np.array(66, dtype)), count(scores, 66))
 
-
-# --- what numpy would lose without a word: digits of integers beside floats, and masks
 
 BIG = 1 << 53
 
@@ -230,8 +187,6 @@ def test_lists_are_exact_or_refused(row: list[Any]) -> None:
         ranks = tr.rank([row], [0])
         assert (ranks.above.tolist(), ranks.tied.tolist()) == ([above], [tied])
 
-
-# --- refused
 
 MASKED = np.ma.masked_array([0, 1, 2], mask=[False, True, False])
 EYE = np.eye(4)

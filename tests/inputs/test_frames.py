@@ -21,8 +21,9 @@ SCORES = np.array([[0.1, 0.9, 0.5, 0.5, 0.2], [0.7, 0.2, 0.2, 0.3, 0.9], [0.4, 0
 IDS = [2, 1, 0]
 FILTER = [[1], [], [3, 2, 3]]
 SIZE = 4
-# Labels of each kind; the integers are all positions, too, so that only a name tells them apart.
-LABELS: dict[str, Any] = {"str": ("d", "a", "c", "b"), "int": (2, 0, 3, 1), "count": None}
+# Labels that are all positions, too, so that only a name tells them apart.
+QUERIES = (7, 5, 8, 6)
+ENTITIES = (2, 0, 3, 1)
 MATRIX = np.array([[1.0, 7, 3, 5], [2, 2, 9, 4], [6, 1, 0, 8], [3, 5, 4, 2]])
 
 
@@ -60,28 +61,18 @@ VECTORS = MATRIX[:, :3]
 OTHERS = MATRIX[::-1, :3].copy()
 
 
-def labels_of(kind: str) -> tuple[Any, Any, Any, Any]:
-    """Return labels of queries and entities, and the same as tasks take them."""
-    entities = LABELS[kind]
-    if entities is None:
-        return range(SIZE), range(SIZE), SIZE, SIZE
-    queries: Any = {"str": ("q3", "q1", "q2", "q0"), "int": (7, 5, 8, 6)}[kind]
-    return queries, entities, queries, entities
-
-
-def doors_of_retrieval(kind: str) -> Iterator[tuple[str, Door]]:
-    queries, entities, query_names, names = labels_of(kind)
-    qrels = {queries[i]: [entities[i]] for i in range(SIZE)}
+def doors_of_retrieval() -> Iterator[tuple[str, Door]]:
+    qrels = {query: [entity] for query, entity in zip(QUERIES, ENTITIES, strict=True)}
 
     def search(groups: Any = None) -> tr.retrieval.Task:
-        return tr.retrieval.Task(qrels, entities=names, queries=query_names, groups=groups)
+        return tr.retrieval.Task(qrels, entities=ENTITIES, queries=QUERIES, groups=groups)
 
     def grouped(value: Any) -> Any:
         return search(value).evaluate_scores(MATRIX).group_values("mrr")
 
     task = search()
-    of_query: Any = {"labels": queries, "scope": {"task": task, "queries": queries}}
-    of_entity: Any = {"labels": entities, "scope": {"task": task}}
+    of_query: Any = {"labels": QUERIES, "scope": {"task": task, "queries": QUERIES}}
+    of_entity: Any = {"labels": ENTITIES, "scope": {"task": task}}
     scored = ranks_of(task.evaluate_scores, scores=...)
     yield "rows of scores", Door(scored, **of_query)
     yield "columns of scores", Door(scored, axis=1, **of_entity)
@@ -92,15 +83,14 @@ def doors_of_retrieval(kind: str) -> Iterator[tuple[str, Door]]:
     yield "a bias", Door(biased, MATRIX[0], **of_entity)
     yield "groups", Door(grouped, np.array(["x", "y", "x", "z"], object), **of_query)
     part = task[[2, 0]]
-    of_part: Any = {"labels": (queries[2], queries[0]), "scope": {"task": part}}
+    of_part: Any = {"labels": (QUERIES[2], QUERIES[0]), "scope": {"task": part}}
     yield "rows of a part", Door(ranks_of(part.evaluate_scores, scores=...), MATRIX[:2], **of_part)
 
 
-def doors_of_facts(kind: str) -> Iterator[tuple[str, Door]]:
-    _, entities, _, names = labels_of(kind)
-    triples = [(entities[0], 0, entities[2]), (entities[1], 0, entities[3])]
-    task = tr.link_prediction.Task(triples, {}, entities=names, relations=1, sides=["tail"])
-    of_entity: Any = {"labels": entities, "scope": {"task": task}}
+def doors_of_facts() -> Iterator[tuple[str, Door]]:
+    triples = [(ENTITIES[0], 0, ENTITIES[2]), (ENTITIES[1], 0, ENTITIES[3])]
+    task = tr.link_prediction.Task(triples, {}, entities=ENTITIES, relations=1, sides=["tail"])
+    of_entity: Any = {"labels": ENTITIES, "scope": {"task": task}}
     scored = ranks_of(task.evaluate_scores, tail=...)
     yield "columns of tails", Door(scored, MATRIX[:2], axis=1, **of_entity)
     yield "rows of tails", Door(scored, MATRIX[:2], labels=(0, 1))
@@ -108,12 +98,11 @@ def doors_of_facts(kind: str) -> Iterator[tuple[str, Door]]:
     yield "entities of facts", Door(vectors, VECTORS, **of_entity)
 
 
-def doors_of_graphs(kind: str) -> Iterator[tuple[str, Door]]:
-    queries, entities, query_names, names = labels_of(kind)
-    pairs = list(zip(queries, entities, strict=True))
-    task = tr.alignment.Task(pairs, left=query_names, right=names)
-    of_left: Any = {"labels": queries, "scope": {"task": task}}
-    of_right: Any = {"labels": entities, "scope": {"task": task}}
+def doors_of_graphs() -> Iterator[tuple[str, Door]]:
+    pairs = list(zip(QUERIES, ENTITIES, strict=True))
+    task = tr.alignment.Task(pairs, left=QUERIES, right=ENTITIES)
+    of_left: Any = {"labels": QUERIES, "scope": {"task": task}}
+    of_right: Any = {"labels": ENTITIES, "scope": {"task": task}}
     scored = ranks_of(task.evaluate_scores, scores=...)
     yield "left rows", Door(scored, **of_left)
     yield "right columns", Door(scored, axis=1, **of_right)
@@ -158,13 +147,8 @@ NUMBERED: dict[str, Door] = {
     "tasks by a mask": Door(RANKS.__getitem__, MASK),
     "cells": Door(lambda x: tr.Table({"model": WORDS, "mrr": x}).to_csv(), SHARES),
 }
-DOORS = {
-    f"{name} ({kind})": door
-    for kind in LABELS
-    for doors in (doors_of_retrieval, doors_of_facts, doors_of_graphs)
-    for name, door in doors(kind)
-}
-DOORS |= {name: door._replace(labels=range(SIZE)) for name, door in NUMBERED.items()}
+DOORS = {name: door._replace(labels=range(SIZE)) for name, door in NUMBERED.items()}
+DOORS |= {**dict(doors_of_retrieval()), **dict(doors_of_facts()), **dict(doors_of_graphs())}
 
 
 @pytest.mark.python_only
@@ -205,9 +189,6 @@ def test_numbers_are_no_names_and_others_are_refused(name: str) -> None:
         refusal(tr.InputValueError, r"; give (frame|series)\.to_numpy\(\) if", door.call, value)
     backwards = door.named(None, slice(None, None, -1))  # a RangeIndex, but one that counts down
     refusal(tr.InputValueError, r"(frame|series)\.to_numpy\(\)", door.call, backwards)
-
-
-# --- what frames and Series are
 
 
 KINDS_OF_LABELS = [

@@ -13,18 +13,9 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.counting import count
 from support.interruptions import allocating_at_most
-from support.outcomes import check
-from support.problems import FORMS, assert_same, matrix, refuse
+from support.problems import assert_same, refuse
 from support.refusals import refusal
 from truerank.inputs.selection import parsed_selection
-
-# --- accepted
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form(form: str) -> None:
-    lists = [[3, 1, 3], [], [66, 0], [5, 6, 7, 8, 5], list(range(67))]
-    check(matrix("float32"), [1, 4, 0, 5, 66], filter=lists, filter_form=form)
 
 
 def test_padded_lists_in_a_line() -> None:
@@ -34,8 +25,6 @@ def test_padded_lists_in_a_line() -> None:
     pair = eval(message.partition("it is ")[2], {"np": np, "x": x})
     assert tuple(part.tolist() for part in pair) == ([0, 2, 2, 5], [3, 5, 2, 2, 0])
 
-
-# --- refused
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]

@@ -52,7 +52,6 @@ def fake(device: str) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")  # deprecated
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # also a beta
 @pytest.mark.parametrize(
     "make",
@@ -63,7 +62,6 @@ def fake(device: str) -> Any:
         HOST_TENSOR.to_sparse,
         HOST_TENSOR.to_sparse_csr,
         lambda: torch.nested.nested_tensor([HOST_TENSOR[0], HOST_TENSOR[1, :2]]),
-        lambda: torch.quantize_per_tensor(HOST_TENSOR, 0.1, 0, torch.qint8),
     ],
 )
 def test_no_numbers(make: Callable[[], Any]) -> None:

@@ -142,9 +142,6 @@ def test_what_is_no_id_is_refused(
     refusal(ValueError, words, Task, path, {}, **VOCABULARIES | {"ids": True} | options)
 
 
-# -- predictions -----------------------------------------------------------------------------------
-
-
 def predictions(side: str) -> list[tuple[Any, ...]]:
     """Return head, relation, tail and score of all candidates of each query of a side."""
     rows = []

@@ -46,21 +46,15 @@ def test_ids_of_any_dtype(tmp_path: Path) -> None:
 def test_numbers_are_labels_only_where_that_is_said(is_text: bool, tmp_path: Path) -> None:
     """In ascending order "10" comes before "2", so rows of vectors would not match."""
     triples: Any = [("0", "0", "1"), ("17", "2", "10")]
-    if is_text:
-        triples = written(tmp_path, "0\t0\t1\n17\t2\t10\n")
-    words = "are numbers, as '0'; give entities=<int>, how many"
-    for wrong in ({}, {"relations": 3}):
-        refusal(
-            ValueError, f"^entities: all labels of entities {words}", read_triples, triples, **wrong
-        )
-    names = ["0", "1", "10", "17"]
-    refusal(ValueError, "^relations: all .* relations are numbers", Task, triples, entities=names)
     if is_text:  # a field of text has no type
+        triples = written(tmp_path, "0\t0\t1\n17\t2\t10\n")
         assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
     else:
-        refusal(
-            TypeError, "^triples: .* each an int, .* got '0'", read_triples, triples, entities=18
-        )
+        refused(TypeError, "triples", read_triples, triples, entities=18)
+    words = "^entities: all labels of entities are numbers, as '0'; give entities=<int>, how many"
+    refusal(ValueError, words, read_triples, triples, relations=3)
+    names = ["0", "1", "10", "17"]
+    refusal(ValueError, "^relations: all .* relations are numbers", Task, triples, entities=names)
     named = read_triples(triples, entities=names, relations=["2", "0"])
     assert named.ids.tolist() == [[0, 1, 1], [3, 0, 2]]
     refusal(ValueError, "^entities: all labels", Task, triples, [("5", "a", "6")])  # of all splits
@@ -181,7 +175,7 @@ def test_text_is_read_as_it_stands(
         ("2\n0 1 0\n", r"expected 2 rows, as the first line counts, got 1"),
         ("1\n0 1\n", r"line 2: expected at least 3 columns .* with blanks .* got '0 1'"),
         ("1\na\tr\tb\n", "expected ids of entities from 0 to 9, got 'a'"),
-        ("1\n0 1 007\n", "expected integers, .* got '007'"),
+        ("1\n0 1 007\n", "expected integers, .* got '007' in column . of line 2"),
         ("\t\t0", "none empty"),
     ],
 )
@@ -199,9 +193,7 @@ def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
     assert task.tail.targets.tolist() == [2]
     assert task.tail.filter[1].tolist() == [1, 2]
     (finding,) = (finding for finding in task.audit if finding.name == "header")
-    files = 'test: test2id.txt, known["train"]: train2id.txt'
     assert finding.count == 2
-    assert finding.message.replace(f"{tmp_path}/", "").startswith(f"{files}: the first line is")
     assert "OpenKE" in finding.message
 
 
@@ -244,12 +236,6 @@ def left_out(task: Task) -> list[str]:
     return [line.removeprefix("left out of ") for line in lines if line.startswith("left out of ")]
 
 
-def test_each_split_has_names_and_an_order_of_its_own() -> None:
-    test = frame_of(["t", "h", "r"], in_order([2, 0, 1], TEST)).set_axis(range(7, 11))
-    train = frame_of(["relation", "tail", "head"], in_order([1, 2, 0], TRAIN))
-    assert ranks_of(test, train) == RANKS
-
-
 @pytest.mark.parametrize("make", [frame_of, rows_of])
 def test_columns_are_found_as_columns_says(make: Callable[..., Any]) -> None:
     """The fourth column, a weight, is left out of both splits, and the audit says so."""
@@ -273,8 +259,8 @@ def test_columns_of_frames_without_names_need_numbers() -> None:
     tables = [frame_of(ROLES, columns).set_axis([0, 1, 2], axis=1) for columns in (TEST, TRAIN)]
     refusal(ValueError, "^test: expected columns with names, or columns= with", ranks_of, *tables)
     assert ranks_of(*tables, columns=FIRST_THREE) == RANKS
-    series = [tuple(table[j] for j in range(3)) for table in tables]
-    assert ranks_of(*series) == RANKS
+    train = frame_of(["relation", "tail", "head"], in_order([1, 2, 0], TRAIN))
+    assert ranks_of(tuple(tables[0][j] for j in range(3)), train) == RANKS
 
 
 @pytest.mark.parametrize("further", [[1, -1, 1, -1], ["1990", "1991", "1990", "1990"]])

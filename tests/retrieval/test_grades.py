@@ -94,9 +94,6 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     assert report(joined).without_answers == 1
 
 
-# -- levels, and queries without right answers -----------------------------------------------------
-
-
 def by_query(found: tr.Report, values: Any) -> dict[Any, float]:
     return dict(zip(found.queries, values.tolist(), strict=True))
 
@@ -175,8 +172,9 @@ def test_relevance_levels_of_trec_eval(judged_run: tuple[Qrels, Run], level: int
     for query in qrels:  # without ties
         names = {"d6": 1.0} | judged_run[1][query]
         run[query] = {name: float(-i) for i, name in enumerate(names)}
-    names = {"map": "map", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3"}
+    names = {"map": "map", "map@2": "map_cut.2", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3"}
     names |= {"mrr": "recip_rank", "precision@3": "P.3", "recall@3": "recall.3"}
+    names |= {"success@2": "success.2", "r_precision": "Rprec"}
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()), relevance_level=level)
     theirs = evaluator.evaluate(run)
     found = report(evaluated(qrels, run, relevance_level=level).ranks, answerless="zero")

@@ -39,9 +39,6 @@ def test_what_a_query_has_again_is_counted_in_the_audit() -> None:
     ]
 
 
-# -- what there was to order -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("key", WITHOUT_CANDIDATES)
 def test_lists_without_candidates_have_none(key: str, tmp_path: Path) -> None:
     found = Task(RIGHT, entities=1000, groups=["x", "y"]).evaluate_lists(LISTS)
@@ -93,9 +90,6 @@ def test_candidates_say_it(entities: int, candidates: Any, lists: Any, expected:
     assert not found.audit()
 
 
-# -- auc and gauc ----------------------------------------------------------------------------------
-
-
 @st.composite
 def impressions(draw: st.DrawFn) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """Draw right answers and orders of some candidates, which may all be right."""
@@ -139,9 +133,6 @@ def test_impressions_are_those_of_plain_numpy(problem: Any) -> None:
         assert (interval.units, interval.value) == (len(chosen), pytest.approx(expected))
         pair = tr.compare(found, worse, metric=key)
         assert (pair.units, pair.value_b) == (len(chosen), pytest.approx(1 - expected))
-
-
-# -- the first right answer ------------------------------------------------------------------------
 
 
 def test_image_text_retrieval() -> None:

@@ -15,26 +15,6 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.retrieval import Task
 
-
-def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    vectors, others = (rng.normal(size=(n, 4)).astype(np.float32) for n in (6, 30))
-    queries, entities = ([f"{word}{i}" for i in range(n)] for word, n in (("q", 6), ("d", 30)))
-    qrels = {query: [entities[i], entities[-i]] for i, query in enumerate(queries)}
-    task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
-    top = tr.topk_embeddings(vectors, others, 5)
-    expected = task.evaluate_lists(top)
-    path = tmp_path / "run.txt"
-    tr.write_run(path, top, queries=queries, entities=entities)
-    run = tr.read_run(path)
-    in_order = {query: list(run[query]) for query in queries}
-    for form in (path, run, in_order):
-        assert task.evaluate_lists(form).to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
-    assert task.evaluate_lists(in_order).protocol.lists == "order alone"
-    tr.write_run(tmp_path / "copy.txt.gz", in_order)
-    assert list(tr.read_run(tmp_path / "copy.txt.gz")["q0"].values()) == [5, 4, 3, 2, 1]
-
-
 # -- orders ----------------------------------------------------------------------------------------
 
 # In each list the best, of the lowest distance, comes first; ranks say so, too.
@@ -97,23 +77,6 @@ def test_ranks_that_rise_with_scores_are_refused_at_any_size() -> None:
     task = Task({"q": ["d"]}, entities=9)
     words = "ranks rise with the scores"
     refusal(ValueError, words, task.evaluate_lists, few.assign(score=[0.1, 0.3]))
-
-
-def test_vectors_of_the_best_that_is_last() -> None:
-    """The k best by np.argsort(s)[-k:] are taken with the order, also in link prediction."""
-    scores = np.arange(40.0).reshape(4, 10)
-    ids = np.argsort(scores, axis=1)[:, -3:]
-    best_last = tr.TopK(ids, np.take_along_axis(scores, ids, 1))
-    task = Task({i: [9] for i in range(4)}, entities=10)
-    facts = tr.link_prediction.Task([(i, 0, 9) for i in range(4)], entities=10, sides=["tail"])
-    by_key = {(i, 0): dict(zip(range(7, 10), range(3), strict=True)) for i in range(4)}
-    for name, evaluate, lists in (
-        ("ids", task.evaluate_lists, best_last),
-        ("tail", facts.evaluate_lists, best_last),
-        ("tail", facts.evaluate_lists, by_key),
-    ):
-        refusal(ValueError, f"^{name}: scores rise in 4 lists", evaluate, lists)
-        assert evaluate(lists, order="descending")["mrr"] == 1
 
 
 # -- what is left over -----------------------------------------------------------------------------

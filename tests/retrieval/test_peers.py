@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,27 +56,6 @@ def dicts(scores: np.ndarray, gains: np.ndarray, k: int) -> tuple[dict[str, Any]
         for i, row in enumerate(gains)
     }
     return qrels, run
-
-
-# -- without ties ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("length", [ENTITIES, 3])
-def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
-    """Also lists that are shorter than their right answers are many."""
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    qrels, run = dicts(*problem, length)
-    report = Task(qrels, entities=NAMES).evaluate_lists(run)
-    names = {key: key for key in ("map", "ndcg")}
-    names |= {f"{key}@5": f"{key}_cut_5" for key in names}
-    names |= {f"{key}@5": f"{key}_5" for key in ("recall", "success")}
-    names |= {"precision@5": "P_5", "mrr": "recip_rank", "r_precision": "Rprec"}
-    measures = {re.sub(r"_(\d)", r".\1", name) for name in names.values()}
-    found = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
-    for key, name in names.items():
-        values = [each[name] for _, each in sorted(found.items())]
-        assert report.per_query(key) == pytest.approx(values, rel=1e-12, abs=1e-15), key
-        assert (report.per_query(name) == report.per_query(key)).all()  # their name, too
 
 
 @pytest.mark.parametrize("length", [ENTITIES, 3])
@@ -165,8 +143,6 @@ def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: Report) ->
     sizes = np.full(len(right), right.shape[1])  # as FuxiCTR weighs, by impressions
     assert found["gauc"] == pytest.approx(np.average(areas, weights=sizes))
 
-
-# -- with ties -------------------------------------------------------------------------------------
 
 TIED = {"a": 3.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 1.0, "f": 1.0}
 QRELS = ({"b": 1, "f": 2}, {"d": 1, "f": 2})  # all tasks are the same: only the names differ

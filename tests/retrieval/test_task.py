@@ -49,68 +49,65 @@ def by_query(pairs: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     return mapping
 
 
-def in_form(form: str, rows: list[Any], path: Path) -> Any:
-    """Return rows of a query, an entity and a gain in a form; a path may be written to."""
-    if form == "dicts":
-        return {row[0]: {e: gain for q, e, gain in rows if q == row[0]} for row in rows}
-    if form == "columns":
-        return tuple(map(np.array, zip(*rows, strict=True)))
-    path.write_text("".join(f"{query} 0 {entity} {gain}\n" for query, entity, gain in rows))
-    return path
+def checked_sample(task: Task, place: int, right: set[int], free: set[int], sampled: Any) -> Any:
+    """Return the candidates of a query: its right answers, and enough of those that are free."""
+    indptr, indices, _ = task.answers.candidates
+    drawn = set(indices[indptr[place] : indptr[place + 1]].tolist())
+    assert len(drawn) == indptr[place + 1] - indptr[place]
+    assert right <= drawn <= right | free
+    most = sampled.negatives
+    if sampled.per == "answer":
+        most *= len(right)
+    assert min(sampled.negatives, len(free)) <= len(drawn - right) <= min(most, len(free))
+    return drawn
 
 
-@given(
-    problems(), st.sampled_from(KEYS), st.sampled_from(["dicts", "columns", "text"]), st.booleans()
-)
-def test_queries_and_filters_by_their_definition(
-    tmp_path_factory: pytest.TempPathFactory,
-    problem: dict[str, Any],
-    key: str,
-    form: str,
-    is_named: bool,
+@given(problems(), st.sampled_from(KEYS), st.data())
+@examples(100)
+def test_filters_and_candidates_by_their_definition(
+    problem: dict[str, Any], key: str, data: st.DataObject
 ) -> None:
+    """Entities, those of a split, and drawn ones, which are neither right nor known."""
     qrels = problem["qrels"]
     known = problem["known"]
     scores = problem["scores"]
     n, m = scores.shape
-    names: Any = range(n)
-    items: Any = range(m)
-    # in text digits are names, if nobody says which are columns
-    entities: Any = items if form == "text" else m
-    queries: Any = names if form == "text" else n
-    if is_named:
-        names = queries = [f"q{10 - i}" for i in range(n)]
-        items = entities = ITEMS[:m]
-    rows = [(names[i], items[j], gain) for i, g in enumerate(qrels) for j, gain in g.items()]
-    task = quietly(
-        Task,
-        in_form(form, rows, tmp_path_factory.getbasetemp() / "qrels"),
-        entities=entities,
-        queries=queries,
-        known={"train": by_query([(names[i], items[j]) for i, j in known])},
-    )
-    found = task.evaluate_scores(scores)
+    right = [{j for j, gain in grades.items() if gain} for grades in qrels]
+    chosen = sorted(set().union(*right) | data.draw(st.sets(st.integers(0, m - 1))))
+    among = data.draw(st.sampled_from([None, "pool"]))
+    per = data.draw(st.sampled_from([None, "query", "answer"]))
+    options = {"seed": data.draw(st.integers(0, 9)), "among": among, "per": per}
+    sampled = Sampled(data.draw(st.integers(1, 3)), **options)
+    candidates = data.draw(st.sampled_from([None, chosen, "pool", sampled]))
+    given = {"entities": m, "queries": n + 1, "candidates": candidates}
+    given["known"] = {"train": by_query(known), "pool": {n: chosen}}  # of a query without a test
+    task = quietly(Task, dict(enumerate(qrels)), **given)
+    table = np.concatenate([scores, scores[:1]]).astype(np.float32)
+    found = task.evaluate_scores(table)
     order, _, metric = key.rpartition(".")
     expected = {}
     for query, grades in enumerate(qrels):
-        if any_right(grades):
-            left_in = [j for j in range(m) if (query, j) not in known or grades.get(j, 0) > 0]
-            judged: Any = [grades.get(j, 0) for j in left_in]
-            values = oracle.values_by_order(metric, scores[query, left_in].tolist(), judged)
-            expected[query] = values[order or "expected"]
-    assert found.queries == [names[query] for query in expected]
-    right = [(i, j) for i, grades in enumerate(qrels) for j, gain in grades.items() if gain]
-    assert found.ranks.unit.codes.tolist() == [i for i, _ in right]
+        if not right[query]:
+            continue
+        pool = set(range(m)) if candidates is None else set(chosen)
+        if candidates is sampled:
+            free = set(chosen) if among else set(range(m))
+            free -= right[query] | {j for other, j in known if other == query}
+            pool = checked_sample(task, len(expected), right[query], free, sampled)
+        left_in = [j for j in sorted(pool) if j in right[query] or (query, j) not in known]
+        gains = [grades.get(j, 0) for j in left_in]
+        values = oracle.values_by_order(metric, scores[query, left_in].tolist(), gains)
+        expected[query] = values[order or "expected"]
+    assert found.queries == list(expected)
     assert found.per_query(key).tolist() == pytest.approx(list(expected.values()), rel=1e-12)
-    without = n - len(expected)  # rows do not name queries that have no answer
-    if form in ("dicts", "text"):
-        without = sum(map(bool, qrels)) - len(expected)
-    assert found.without_answers == task.without_answers == without
-    assert found.protocol.filter == ("train",)
-    assert task.leaked == sum(pair in known for pair in right)
-
-
-# -- what is known ---------------------------------------------------------------------------------
+    assert found.ranks.unit.codes.tolist() == [i for i, ids in enumerate(right) for _ in ids]
+    assert found.without_answers == task.without_answers == n - len(expected)
+    assert found.protocol.filter == ("train", "pool")
+    assert found.protocol.sampled == (candidates is sampled)
+    assert task.leaked == sum((i, j) in known for i, ids in enumerate(right) for j in ids)
+    of_batches = task.evaluate(lambda queries: table[queries[:, 0]], batch_size=2)
+    of_vectors = task.evaluate_embeddings(table, np.eye(m, dtype=np.float32))
+    assert of_batches.ranks == of_vectors.ranks == found.ranks
 
 
 @pytest.mark.python_only
@@ -180,8 +177,6 @@ def test_a_corpus_that_holds_the_queries() -> None:
     assert found.candidates.tolist() == [2, 2]
 
 
-# -- matrices, groups and candidates ---------------------------------------------------------------
-
 MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
 
 
@@ -221,59 +216,6 @@ def test_groups() -> None:
         assert found.group_tasks() == {"x": 1, "y": 1}
         assert found.without_answers == task.without_answers == 1
         assert [group.without_answers for group in found.groups.values()] == [0, 0]
-
-
-@pytest.mark.python_only
-@given(problems(), st.data())
-@examples(25)
-def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
-    """Entities, those of a split, and drawn ones, which are neither right nor known."""
-    qrels = problem["qrels"]
-    known = problem["known"]
-    scores = problem["scores"]
-    n, m = scores.shape
-    right = [{j for j, gain in grades.items() if gain} for grades in qrels]
-    chosen = sorted(set().union(*right) | data.draw(st.sets(st.integers(0, m - 1))))
-    among = data.draw(st.sampled_from([None, "pool"]))
-    per = data.draw(st.sampled_from([None, "query", "answer"]))
-    options = {"seed": data.draw(st.integers(0, 9)), "among": among, "per": per}
-    sampled = Sampled(data.draw(st.integers(1, 3)), **options)
-    splits = {"train": by_query(known), "pool": {n: chosen}}  # of a query that is not tested
-    table = np.concatenate([scores, scores[:1]]).astype(np.float32)
-    for candidates in (chosen, "pool", sampled):
-        given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
-        task = quietly(Task, dict(enumerate(qrels)), **given)
-        found = task.evaluate_scores(table)
-        expected = []
-        for i, query in enumerate(found.queries):
-            left_in = set(chosen)
-            if candidates is sampled:
-                indptr, indices, _ = task.answers.candidates
-                left_in = set(indices[indptr[i] : indptr[i + 1]].tolist())
-                free = set(range(m))
-                if among:
-                    free = set(chosen)
-                free -= right[query]
-                free -= {j for other, j in known if other == query}
-                assert right[query] <= left_in <= right[query] | free
-                assert len(left_in) == indptr[i + 1] - indptr[i]
-                most = sampled.negatives
-                if per == "answer":
-                    most *= len(right[query])
-                others = len(left_in - right[query])
-                assert min(sampled.negatives, len(free)) <= others <= min(most, len(free))
-            kept = [j for j in left_in if j in right[query] or (query, j) not in known]
-            gains = [qrels[query].get(j, 0) for j in kept]
-            values = oracle.values_by_order("map", scores[query, kept].tolist(), gains)
-            expected.append(values["expected"])
-        assert found.per_query("map").tolist() == pytest.approx(expected, rel=1e-12)
-        of_batches = task.evaluate(lambda queries: table[queries[:, 0]], batch_size=2)
-        of_vectors = task.evaluate_embeddings(table, np.eye(m, dtype=np.float32))
-        assert of_batches.ranks == of_vectors.ranks == found.ranks
-        assert found.protocol.sampled == (candidates is sampled)
-
-
-# -- lists -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")

@@ -34,13 +34,13 @@ KEYS: list[Any] = [
 @pytest.mark.parametrize("keys", KEYS)
 def test_rows_belong_to_keys_in_any_container(keys: Any) -> None:
     scores = np.array([[1.0, 9.0], [9.0, 1.0]])
+    top = tr.TopK(np.array([[1, 0], [0, 1]]), None)
     task = two()
     assert task.evaluate_scores(scores[::-1])["mrr"] == 1
-    assert task.evaluate_scores(scores, row_queries={"tail": keys})["mrr"] == 1
-    top = tr.TopK(np.array([[1, 0], [0, 1]]), None)
-    assert task.evaluate_lists(top, row_queries={"tail": keys})["mrr"] == 1
-    ways = {"entities": np.eye(2), "row_queries": {"tail": keys}}
-    assert task.evaluate_embeddings(scores, **ways)["mrr"] == 1
+    of_keys = {"row_queries": {"tail": keys}}
+    assert task.evaluate_scores(scores, **of_keys)["mrr"] == 1
+    assert task.evaluate_lists(top, **of_keys)["mrr"] == 1
+    assert task.evaluate_embeddings(scores, entities=np.eye(2), **of_keys)["mrr"] == 1
 
 
 def test_rows_of_other_queries_are_counted_and_not_used() -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.alignments import alignments
-from strategies.triples import given_tasks
 from support.examples import examples
 from support.outcomes import quietly
 from support.query_reports import query_report
 from support.refusals import refusal
+from tasks.test_task import ANSWERED, by_triple, evaluated, tables_of
 
 ENTITIES = 7
 ITEMS = [f"d{i}" for i in range(ENTITIES)]
@@ -33,25 +33,12 @@ def few_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(0, 4, shape).astype(np.float32)
 
 
-ANSWERED = given_tasks(rules=("keep", "drop")).filter(
-    lambda given: given.sides != ("relation",) and not given.is_refused
-)
-
-
 @st.composite
 def link_prediction(draw: st.DrawFn) -> Case:
-    given = draw(ANSWERED)
+    given = draw(ANSWERED.filter(lambda given: given.sides != ("relation",)))
     task = quietly(tr.link_prediction.Task, **given.arguments)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    tables = {}
-    matrices = {}
-    for name, side in task.sides.items():
-        tables[name] = few_values(rng, len(side.queries), side.n_candidates)
-        matrices[name] = np.zeros((task.height, side.n_candidates), np.float32)
-        matrices[name][side.units] = tables[name][side.rows]
-    vectors = matrices | {"entities": np.eye(6, dtype=np.float32)}
-    if "relation" in tables:
-        vectors["relations"] = np.eye(3, dtype=np.float32)
+    tables = tables_of(draw, given, task)
+    matrices = by_triple(task, tables)
 
     def of_queries(name: str, queries: np.ndarray) -> np.ndarray:
         rows = list(map(tuple, task.sides[name].queries.tolist()))
@@ -75,7 +62,7 @@ def link_prediction(draw: st.DrawFn) -> Case:
         "callables": lambda part: part.evaluate(**models),
         "matrices": lambda part: part.evaluate_scores(**matrices),
         "queries": by_queries,
-        "vectors": lambda part: part.evaluate_embeddings(**vectors),
+        "vectors": lambda part: evaluated(part, matrices),
     }
     if given.candidates in (None, "all"):
         ways["lists"] = by_lists
@@ -145,27 +132,34 @@ def saved_and_read(ranks: tr.Ranks) -> tr.Ranks:
 
 @pytest.mark.filterwarnings("ignore:left and right are the same vectors:UserWarning")
 @pytest.mark.parametrize("make", UNITS)
-@given(st.data(), st.integers(0, 2**32 - 1), st.integers(2, 20), st.booleans())
+@given(st.data(), st.integers(0, 2**32 - 1), st.integers(2, 20), st.booleans(), st.booleans())
 def test_parts_join_to_the_whole(
-    make: Any, data: st.DataObject, seed: int, number: int, is_sent: bool
+    make: Any, data: st.DataObject, seed: int, number: int, is_sent: bool, is_filled: bool
 ) -> None:
     """Whatever their order, as parts of parts, sent to processes and saved by them."""
     task, ways = data.draw(make())
     evaluate = ways[data.draw(st.sampled_from(sorted(ways)))]
     rng = np.random.default_rng(seed)
     whole = quietly(evaluate, task)
-    in_order = task
+    order = np.arange(len(task))
     if rng.random() < 0.5:
-        in_order = task[rng.permutation(len(task))]
-    parts = [in_order[p::number] for p in range(number)]
-    assert sum(map(len, parts)) == len(task)
+        order = rng.permutation(order)
+    if is_filled and number <= len(order):  # as by a sampler, with the first units again
+        order = np.resize(order, -(-len(order) // number) * number)
+        parts = [task[order[p::number]] for p in range(number)]
+    else:
+        in_order = task[order]
+        parts = [in_order[p::number] for p in range(number)]
+    assert sum(map(len, parts)) == len(order)
     if is_sent:
         parts = [pickle.loads(pickle.dumps(part)) for part in parts]
     ranks = [evaluate(part).ranks for part in parts]  # without a warning
     if is_sent:
         ranks = [saved_and_read(each) for each in ranks]
-    joined = tr.concatenate([ranks[i] for i in rng.permutation(number)])
+    ranks = [ranks[i] for i in rng.permutation(number)]
+    joined = tr.concatenate(ranks, repeats="drop" if is_filled else None)
     assert joined == whole.ranks
+    assert np.array_equal(joined.without_answers, whole.ranks.without_answers)
     assert (joined.random(7) == whole.ranks.random(7)).all()
     report = reported(joined)
     assert str(report.to_dict()) == str(whole.to_dict())
@@ -378,22 +372,6 @@ def fold_of_queries(rows: slice) -> Fold:
 FOLDS = [fold_of_names, fold_of_triples, fold_of_queries]
 
 
-@pytest.mark.parametrize("fold", FOLDS)
-def test_a_sampler_that_fills_its_last_batch(fold: Any) -> None:
-    """Four processes of ten units: the last batch is filled with the first units again."""
-    task, evaluate = fold(slice(0, 10))
-    whole = evaluate(task)
-    order = (np.arange(12) % 10).tolist()
-    parts = [evaluate(task[order[p::4]]) for p in range(4)]
-    words = r"^parts: 4 of 24 tasks are there twice .* \((unit 0, side|query q0, target d0)"
-    refusal(tr.InputValueError, words, tr.concatenate, parts)
-    joined = tr.concatenate(parts, repeats="drop")
-    assert joined == whole
-    assert np.array_equal(joined.without_answers, whole.without_answers)
-    assert len(tr.concatenate(parts, repeats="keep")) == 24
-    assert len(whole[[0, 0, 1]]) == 3
-
-
 @examples(30)
 @given(st.sampled_from(FOLDS), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
 def test_parts_of_shards_in_any_order(make: Any, seed: int, number: int, is_saved: bool) -> None:
@@ -482,18 +460,13 @@ def test_units_that_are_given_are_not_mixed_with_those_of_tasks() -> None:
 
 
 def test_data_sets_that_are_pooled_have_facts_of_their_own() -> None:
-    """The same numbers are other entities there; a fact that a test repeats is in it twice."""
+    """The same numbers are other entities there."""
     ranks = []
     for entities in (20, 30):
         triples = [(0, 0, 1), (1, 0, entities - 1)]
         task = tr.link_prediction.Task(triples, {}, entities=entities, sides=["tail"])
         ranks.append(task.evaluate(partial(flat, entities)).ranks)
     assert len(tr.concatenate(ranks, repeats="refuse")) == 4
-    rows = [(0, 0, 1), (0, 0, 1), (1, 0, 2)]
-    with pytest.warns(UserWarning, match="repeat an earlier one"):
-        task = tr.link_prediction.Task(rows, {}, entities=20, sides=["tail"])
-    parts = [task[p::2].evaluate(partial(flat, 20)).ranks for p in (0, 1)]
-    assert len(tr.concatenate(parts)) == 3
 
 
 KNOWN = [(0, 0, 5), (1, 0, 5), (1, 0, 9)]
@@ -501,16 +474,14 @@ KNOWN = [(0, 0, 5), (1, 0, 5), (1, 0, 9)]
 
 def half(rows: slice, known: Any, entities: Any, side: str = "tail") -> tr.Ranks:
     """Ranks of a half of one test, by a task that may be made otherwise."""
-    test = [(i, 0, 7 * i % 20) for i in range(16)]
-    relations: Any = None
+    test: Any = [(i, 0, 7 * i % 20) for i in range(16)]
+    options: dict[str, Any] = {"entities": entities, "sides": [side]}
+    columns = entities
     if not isinstance(entities, int):
-        relations = ["r"]
-        test = [(NAMES[h], "r", NAMES[t]) for h, _, t in test]
-        known = [(NAMES[h], "r", NAMES[t]) for h, _, t in known]
-    task = tr.link_prediction.Task(
-        test, {"train": known}, entities=entities, relations=relations, sides=[side]
-    )[rows]
-    columns = entities if isinstance(entities, int) else len(entities)
+        columns = len(entities)
+        options["relations"] = ["r"]
+        test, known = ([(NAMES[h], "r", NAMES[t]) for h, _, t in facts] for facts in (test, known))
+    task = tr.link_prediction.Task(test, {"train": known}, **options)[rows]
     return task.evaluate(**{side: partial(flat, columns)}).ranks
 
 
@@ -518,7 +489,6 @@ def half(rows: slice, known: Any, entities: Any, side: str = "tail") -> tr.Ranks
     ("one", "two"),
     [
         ((KNOWN, 20), (KNOWN, 50)),
-        ((KNOWN, 20), (KNOWN[:2], 20)),
         ((KNOWN, 20), ([*KNOWN[:2], (1, 0, 8)], 20)),
         ((KNOWN, NAMES), (KNOWN, NAMES[::-1])),
         ((KNOWN, NAMES), (KNOWN, [*NAMES, "more"])),
@@ -527,12 +497,11 @@ def half(rows: slice, known: Any, entities: Any, side: str = "tail") -> tr.Ranks
 def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: Path) -> None:
     first = half(slice(0, 8), *one)
     second = half(slice(8, 16), *two)
+    first.save(tmp_path / "first.npz")
     words = "parts: the same facts are ranked, but of .* as task"
     for repeats in (None, "refuse", "keep"):
-        refusal(tr.InputValueError, words, tr.concatenate, [first, second], repeats=repeats)
-    first.save(tmp_path / "first.npz")
-    again = tr.load(tmp_path / "first.npz")
-    refusal(tr.InputValueError, words, tr.concatenate, [again, second])
+        parts = [tr.load(tmp_path / "first.npz"), second]
+        refusal(tr.InputValueError, words, tr.concatenate, parts, repeats=repeats)
     # These were made alike: the order of known facts is no matter, nor the side.
     known, entities = two
     alike = [half(slice(0, 8), known[::-1], entities), second]

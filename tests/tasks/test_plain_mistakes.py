@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,29 +10,11 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.refusals import refusal
-from truerank.link_prediction import Task, read_triples
+from truerank.link_prediction import Task
 
 LIKES = [("a", "likes", "c"), ("c", "likes", "a")]
 TRAIN = [("a", "likes", "b"), ("a", "knows", "b")]
 SCORES = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
-
-
-def test_a_header_is_left_out_where_that_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "triples.txt.gz"
-    path.write_bytes(gzip.compress("\ufeff h \tr\tt\na\tlikes\tc\nc\tlikes\ta\n".encode()))
-    words = r"^triples: .*triples\.txt\.gz: expected header=True, .* or header=False"
-    refusal(ValueError, words, read_triples, path)
-    assert read_triples(path, header=True).ids.tolist() == [[0, 0, 1], [1, 0, 0]]
-    task = Task(path, {"train": TRAIN}, header=True)
-    (line,) = (finding.message for finding in task.audit if finding.name == "header")
-    assert line.startswith("test: ")
-    assert line.endswith(" a header: left out")
-    path.write_bytes(gzip.compress(b"head\trelation\ttail\n\n0\t1\t7\n"))
-    words = "got '7' in column 2 of line 3"
-    refusal(ValueError, words, read_triples, path, entities=3, relations=2, header=True)
-    path.write_bytes(gzip.compress(b"head\trelation\ttail\n"))
-    refusal(ValueError, r"^test: expected at least one triple", Task, path, header=True)
 
 
 def evaluate(way: str, task: Task) -> tr.Report:

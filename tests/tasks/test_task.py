@@ -294,6 +294,7 @@ TWO: dict[str, Any] = {"tail": WIDE, "head": WIDE}
 VECTORS = TWO | {"entities": np.zeros((5, 5))}
 ROWS: dict[str, Any] = {"row_queries": {"head": [(0, 1), (0, 2), (1, 0)]}}
 TOPS = dict.fromkeys(("tail", "head"), tr.TopK([[0]] * 4, None))
+RISING = dict.fromkeys(("tail", "head"), tr.TopK([[4, 3, 2]] * 4, [[0.1, 0.2, 0.3]] * 4))
 # What does not fit, by the word behind evaluate_; of callables it is `evaluate`.
 CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
     (T, "head", "scores", {"tail": WIDE}),
@@ -301,6 +302,7 @@ CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
     (V, "head", "scores", TWO | ROWS),
     (V, "head: a score at row 1, column 2 is NaN", "scores", TWO | {"head": NAN}),
     (V, "head: expected 3 lists, one for each key of row_", "lists", TOPS | ROWS),
+    (V, "tail: scores rise in 4 lists", "lists", RISING),
     (T, "entities", "embeddings", TWO),
     (V, "entities", "embeddings", VECTORS | {"entities": WIDE}),
     (V, "head", "embeddings", VECTORS | {"head": WIDE[1:]}),

@@ -1,15 +1,19 @@
-"""Every published figure by one command: its page says what comes out, and its rule is strict."""
+"""Every published figure by one command, whose rule is strict; and the counts of data sets."""
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from support.environment import ROOT
@@ -17,19 +21,28 @@ from support.environment import ROOT
 STUDIES = ROOT / "bench" / "studies"
 
 
+def _is_study(module: ModuleType) -> bool:
+    return Path(getattr(module, "__file__", None) or "/").parent == STUDIES
+
+
 @pytest.fixture(scope="module")
-def study() -> Iterator[ModuleType]:
+def studies() -> Iterator[Callable[[str], ModuleType]]:
+    """Give what imports a study by its name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(STUDIES)
-        import reproduce
-
-        yield reproduce
+        yield importlib.import_module
         for name in [name for name, module in sys.modules.items() if _is_study(module)]:
             del sys.modules[name]
 
 
-def _is_study(module: ModuleType) -> bool:
-    return Path(getattr(module, "__file__", None) or "/").parent == STUDIES
+@pytest.fixture(scope="module")
+def study(studies: Callable[[str], ModuleType]) -> ModuleType:
+    return studies("reproduce")
+
+
+@pytest.fixture(scope="module")
+def data_sets(studies: Callable[[str], ModuleType]) -> ModuleType:
+    return studies("data_sets")
 
 
 class Run(NamedTuple):
@@ -106,3 +119,52 @@ def test_no_other_figure_would_agree(study: ModuleType, run: Run) -> None:
             value = float(figure.printed) + by
             moved = figure._replace(stands_for=study.Range.at(value), reasons=())
             assert moved.judge()[0] == "open", figure
+
+
+def test_counts_of_each_split_and_side(data_sets: ModuleType) -> None:
+    for split, tasks in (("test", 6268), ("valid", 6068)):
+        counts, times = data_sets.filtered_candidates("wn18rr", split)
+        assert (times.sum(), counts.max()) == (tasks, 40943)
+    counts, times = data_sets.filtered_candidates("wn18rr", "train", ("relation",))
+    assert (times.sum(), counts.max()) == (86835, 11)
+
+
+def test_the_table_is_whole(data_sets: ModuleType) -> None:
+    for key, facts in data_sets.data_sets().items():
+        assert facts["sources"], key
+        assert all(facts[name] > 0 for name in ("entities", "relations", "train", "valid", "test"))
+        for split, sides in facts.get("left_out", {}).items():
+            for side, (left_out, multiplicities) in sides.items():
+                assert left_out == sorted(set(left_out))
+                assert left_out[0] >= 0
+                ranked = "relations" if side == "relation" else "entities"
+                assert left_out[-1] < facts[ranked]
+                assert min(multiplicities) > 0
+                assert sum(multiplicities) == facts[split]
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_filtered_counts_are_those_of_the_triples(
+    data: Path, split: str, data_sets: ModuleType
+) -> None:
+    """Count in another way than the script does, with a set of known answers for each query."""
+    with np.load(data / "kinships" / "triples.npz") as arrays:
+        triples = {name: arrays[name].tolist() for name in ("train", "valid", "test")}
+    for side, (a, b) in {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}.items():
+        asked = 3 - a - b
+        answers: dict[tuple[int, int], set[int]] = {}
+        for triple in itertools.chain(*triples.values()):
+            answers.setdefault((triple[a], triple[b]), set()).add(triple[asked])
+        size = 25 if side == "relation" else 104
+        left = [size - len(answers[t[a], t[b]] - {t[asked]}) for t in triples[split]]
+        counts = data_sets.filtered_candidates("kinships", split, (side,))
+        assert [part.tolist() for part in counts] == [
+            part.tolist() for part in np.unique(left, return_counts=True)
+        ]
+
+
+def test_the_script_makes_the_table(data: Path, tmp_path: Path, data_sets: ModuleType) -> None:
+    pytest.importorskip("pykeen")
+    data_sets.main(data, tmp_path)
+    made = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
+    assert made == data_sets.data_sets()
