@@ -18,11 +18,9 @@ from strategies.embeddings import Tasks, Vectors, check, tasks, vectors
 def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
     """Draw large vectors with tasks, which there are only among entities."""
     problem = draw(vectors(nan=True, oracle=score, large=True))
-    size = len(problem.entities)
-    if size == 0:
+    if not len(problem.entities):
         return problem, None
-    is_single = problem.queries.ndim == 1
-    return problem, draw(tasks(problem.height, size, is_single, errors=False))
+    return problem, draw(tasks(problem))
 
 
 @settings(max_examples=10)

@@ -8,6 +8,7 @@ place. Counts of tensors are compared with those of arrays, which the core count
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ from triton.runtime import interpreter
 
 import truerank as tr
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
-from support.counts_of_numbers import counts_of_numbers
 from support.problems import Array
 from truerank import _core
+from truerank.counting.driver import count_scores
+from truerank.counting.job import prepare_job
 from truerank.devices import bounded_scores, scoring_kernels, vector_scores
 from truerank.devices.bounded_scores import BoundedScan, products_hold
 from truerank.devices.vector_scores import VectorScores, bounds_right
+from truerank.embeddings.vectors import Embeddings
+from truerank.inputs.rules import Rules
 
 HOST = torch.device("cpu")
 RNG = np.random.default_rng(11)
@@ -121,8 +125,7 @@ def test_bounds_that_are_too_tight_are_found_out(monkeypatch: pytest.MonkeyPatch
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
     given = draw(vectors(nan=draw(st.booleans()), similarities=BOUNDED))
-    single = given.queries.ndim == 1
-    return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=False))
+    return given, draw(tasks(given))
 
 
 @given(problems(), st.sampled_from([0, 3]))
@@ -133,6 +136,17 @@ def test_counts(problem: tuple[Vectors, Tasks], most_repeated: int) -> None:
         patch.setattr(BoundedScan.__init__, "__defaults__", (most_repeated,))
         got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords)
     assert agree(got, expected)
+
+
+def counts_of_numbers(
+    queries: Any, entities: Any, numbers: Array, similarity: str, **options: Any
+) -> tuple[Array, Array]:
+    """Count the candidates of each query above each number of its row, and those equal to it."""
+    opened = Embeddings(queries, entities, similarity, **options)
+    rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
+    job = prepare_job(opened.shape, ..., rows, None, None, Rules(nan="worst"))
+    counts = count_scores(opened, replace(job, true_scores=numbers.ravel())).arrays
+    return counts["above"], counts["tied"]
 
 
 def counts_of(queries: Array, entities: Array, similarity: str, **options: Any) -> Array:

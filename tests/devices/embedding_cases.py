@@ -121,9 +121,7 @@ def test_scores(given: Vectors) -> None:
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
     given = draw(vectors(nan=draw(st.booleans())))
-    errors = draw(st.booleans())
-    single = given.queries.ndim == 1
-    return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=errors))
+    return given, draw(tasks(given, errors=draw(st.booleans())))
 
 
 @given(problems(), st.booleans())
@@ -142,7 +140,7 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
 @EXAMPLES
 def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
     given, asked = problem
-    with_rows(given, asked)
+    asked = with_rows(given, asked)
     assert agree(*both(tr.topk_embeddings, given, k, **asked.keywords))
 
 

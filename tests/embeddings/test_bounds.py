@@ -221,8 +221,7 @@ def test_thresholds_on_values_in_rational_arithmetic(similarity: str, family: st
 
 def assert_within_thresholds(made: NearTies) -> None:
     """Compare the exact value of every pair with the thresholds that its own score gives."""
-    added = {"bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **scored_by(made.similarity), **added)
+    scores = made.scores()
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(scores) & (np.abs(scores) < LARGEST_ADDEND)
     wide = scores.dtype == np.float64

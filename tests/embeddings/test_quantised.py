@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.counting import count
 from oracles.embeddings import scored_by
-from strategies.embeddings import Vectors, check, check_tasks_top_k, tasks
+from strategies.embeddings import Vectors, check, check_top_k, tasks
 from support.examples import examples
 from support.problems import LAYOUTS, Array, assert_same, unaligned
 from truerank.alignment import CSLS
@@ -84,11 +84,10 @@ def quantised(draw: st.DrawFn) -> Vectors:
 def test_counts_and_the_top_k_are_those_of_integers(
     drawn: Vectors, data: st.DataObject, errors: bool, audit: bool, k: int
 ) -> None:
-    columns = len(drawn.entities)
-    asked = data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=errors))
+    asked = data.draw(tasks(drawn, errors=errors))
     check(drawn, asked, audit=audit)
     if not errors:
-        check_tasks_top_k(drawn, k, asked)
+        check_top_k(drawn, k, asked)
 
 
 @pytest.mark.parametrize("similarity", SUMS)

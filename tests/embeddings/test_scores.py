@@ -21,7 +21,6 @@ from strategies.embeddings import (
     Vectors,
     check,
     check_pairs,
-    check_tasks_top_k,
     check_top_k,
     tasks,
     vectors,
@@ -208,11 +207,6 @@ def reports_at_once() -> Iterator[None]:
         yield
 
 
-def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False) -> Tasks:
-    columns = max(1, len(drawn.entities))
-    return data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=errors))
-
-
 @pytest.mark.smoke
 @given(
     st.booleans().flatmap(lambda nan: vectors(nan=nan)),
@@ -226,7 +220,7 @@ def test_counts_and_refusals_are_those_of_the_oracle(
 ) -> None:
     event(drawn.similarity)
     if len(drawn.entities):
-        check(drawn, _tasks(data, drawn, errors=errors), audit=audit)
+        check(drawn, data.draw(tasks(drawn, errors=errors)), audit=audit)
 
 
 @given(vectors(nan=True), st.data(), st.booleans(), st.sampled_from([2, 8, 40]))
@@ -236,18 +230,18 @@ def test_queries_that_have_many_tasks(
     """Some tasks come once, and others many times, with the same lists."""
     if not len(drawn.entities):
         return
-    asked = _tasks(data, drawn)
+    asked = data.draw(tasks(drawn))
     scores = np.zeros((*drawn.queries.shape[:-1], len(drawn.entities)))
     targets, rows = tasks_of(scores, asked.targets, asked.plain.get("rows"))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    tasks = rng.permutation(np.repeat(np.arange(len(targets)), rng.integers(1, most, len(targets))))
-    plain = {**asked.plain, "rows": [rows[task] for task in tasks]}
+    order = rng.permutation(np.repeat(np.arange(len(targets)), rng.integers(1, most, len(targets))))
+    plain = {**asked.plain, "rows": [rows[task] for task in order]}
     keywords = {**asked.keywords, "rows": np.array(plain["rows"], np.int64)}
     for name in ("filter", "candidates"):
         if name in asked.keywords:
-            plain[name] = [plain[name][task] for task in tasks]
+            plain[name] = [plain[name][task] for task in order]
             keywords[name] = shared_lists(plain[name])
-    check(drawn, Tasks([targets[task] for task in tasks], keywords, plain), audit=audit)
+    check(drawn, Tasks([targets[task] for task in order], keywords, plain), audit=audit)
 
 
 @given(vectors(nan=True), st.data())
@@ -283,11 +277,9 @@ def test_long_vectors(similarity: str) -> None:
 @examples(100)
 def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None:
     event(drawn.similarity)
-    height = drawn.height
     columns = len(drawn.entities)
     k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
     if not columns or data.draw(st.integers(0, 3)) == 0:  # a task for each query
-        check_top_k(drawn, k, {"nan": "worst"}, {"nan": "worst"})
+        check_top_k(drawn, k, Tasks(0, {"nan": "worst"}, {"nan": "worst"}))
         return
-    asked = data.draw(tasks(height, columns, drawn.queries.ndim == 1, errors=False))
-    check_tasks_top_k(drawn, k, asked)
+    check_top_k(drawn, k, data.draw(tasks(drawn)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -55,13 +55,11 @@ def exact(
         parameter = Fraction(p or k or 0)
         return mean([value_at(name, r, parameter) for r in ranks], weights)
 
-    def mean_of(values: list[Fraction]) -> Fraction:
-        found = mean(values, weights)
-        assert isinstance(found, Fraction)
-        return found
+    def mean_of(values: Sequence[Fraction]) -> Fraction:
+        return Fraction(mean(values, weights))
 
     def variance() -> Fraction:
-        centre = mean_of(list(ranks))
+        centre = mean_of(ranks)
         return mean_of([(r - centre) ** 2 for r in ranks])
 
     def deviation() -> Fraction:
@@ -69,7 +67,7 @@ def exact(
         return MAD_SCALE * middle([abs(r - centre) for r in ranks], weights)
 
     formulas: dict[str, Callable[[], Number]] = {
-        "imr": lambda: 1 / mean_of(list(ranks)),
+        "imr": lambda: 1 / mean_of(ranks),
         "hmr": lambda: 1 / mean_of([1 / r for r in ranks]),
         "gmr": lambda: power_mean(0, ranks, weights),
         "igmr": lambda: 1 / decimal(power_mean(0, ranks, weights)),
@@ -89,15 +87,13 @@ def exact(
             for r, n in zip(ranks, sizes, strict=True)
         ]
         return Fraction(row.inverse(float(mean_of([Fraction(float(value[0])) for value in each]))))
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return formulas[name]()
 
 
 def value_at(name: str, rank: Fraction, parameter: Fraction) -> Number:
     """Return f of one rank, for a metric that is a mean of f(r)."""
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return PLAIN_FUNCTIONS[name](rank, parameter)
 
 
@@ -127,8 +123,7 @@ def mean(values: Sequence[Number], weights: Sequence[Fraction]) -> Number:
     """Return the weighted mean; a Decimal if one of the values is."""
     total = sum(weights)
     if any(isinstance(value, Decimal) for value in values):
-        with localcontext() as context:
-            context.prec = DIGITS
+        with localcontext(prec=DIGITS):
             pairs = zip(weights, values, strict=True)
             return sum((decimal(w / total) * decimal(v) for w, v in pairs), Decimal(0))
     fractions = zip(weights, map(Fraction, values), strict=True)
@@ -169,15 +164,13 @@ def decimal(x: Number) -> Decimal:
 
 @lru_cache(1 << 12)
 def logarithm(x: Fraction) -> Decimal:
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return decimal(x).ln()
 
 
 @lru_cache(1 << 12)
 def real_power(x: Fraction, p: float) -> Decimal:
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return decimal(x) ** Decimal(p)
 
 
@@ -188,8 +181,7 @@ def power_mean(p: float, ranks: Sequence[Fraction], weights: Sequence[Fraction])
     if p == -math.inf:
         return min(r for r, _ in pairs)
     total = sum(w for _, w in pairs)
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         if p == 0:
             return sum((decimal(w / total) * logarithm(r) for r, w in pairs), Decimal(0)).exp()
         mean = sum((decimal(w / total) * real_power(r, p) for r, w in pairs), Decimal(0))
@@ -207,17 +199,11 @@ def middle(ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
 # -- under chance ----------------------------------------------------------------------------------
 
 
-def outcomes(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> Iterator[Number]:
-    """Yield the value of a metric for every outcome: all ranks from 1 to the tasks' sizes."""
-    for ranks in itertools.product(*(range(1, size + 1) for size in sizes)):
-        yield exact(name, [Fraction(r) for r in ranks], weights, sizes)
-
-
 def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tuple[Number, Number]:
     """Return the mean and the variance of a metric over all outcomes."""
-    values = list(outcomes(name, sizes, weights))
-    with localcontext() as context:
-        context.prec = DIGITS
+    all_ranks = itertools.product(*(map(Fraction, range(1, size + 1)) for size in sizes))
+    values = [exact(name, ranks, weights, sizes) for ranks in all_ranks]
+    with localcontext(prec=DIGITS):
         mean = sum(values[1:], values[0]) / len(values)  # type: ignore[operator]
         squares = [(value - mean) ** 2 for value in values]
         return mean, sum(squares[1:], squares[0]) / len(values)  # type: ignore[operator]

@@ -295,9 +295,11 @@ def listener(_: tr.Progress) -> None:
 
 
 @st.composite
-def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: bool) -> Tasks:
-    """Draw targets, rows and selections for a shape; with `errors`, some are out of range."""
-    targets, plain = draw(count_tasks(height, columns, single=single, errors=errors))
+def tasks(draw: st.DrawFn, given: Vectors, *, errors: bool = False) -> Tasks:
+    """Draw targets, rows and selections for vectors; with `errors`, some are out of range."""
+    columns = max(1, len(given.entities))
+    single = given.queries.ndim == 1
+    targets, plain = draw(count_tasks(given.height, columns, single=single, errors=errors))
     keywords: dict[str, Any] = {"nan": plain["nan"], "threads": plain.pop("threads")}
     for name in ("filter", "candidates"):
         form = plain.pop(f"{name}_form", None)
@@ -334,11 +336,21 @@ def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
     assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)
 
 
-def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
+def with_rows(given: Vectors, asked: Tasks) -> Tasks:
+    """Give each task of a single query its row, since a call without targets cannot count them."""
+    if "rows" in asked.plain or given.height != 1:
+        return asked
+    rows = [0] * len(np.atleast_1d(asked.targets))
+    keywords = asked.keywords | {"rows": np.array(rows, np.int64)}
+    return Tasks(asked.targets, keywords, asked.plain | {"rows": rows})
+
+
+def check_top_k(given: Vectors, k: int, asked: Tasks) -> None:
     """Check that ids and scores are those of sorting, or that the refusal is the same."""
-    expected = attempt(top_k, given.scores(), k, **plain)
+    asked = with_rows(given, asked)
+    expected = attempt(top_k, given.scores(), k, **asked.plain)
     vectors = given.queries, given.entities
-    got = attempt(tr.topk_embeddings, *vectors, k, **given.keywords, **keywords)
+    got = attempt(tr.topk_embeddings, *vectors, k, **given.keywords, **asked.keywords)
     if are_refused(got, expected):
         assert_refused(got, expected)
         return
@@ -346,21 +358,6 @@ def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[st
     assert got.ids.dtype == np.int64
     np.testing.assert_array_equal(got.ids, ids, strict=True)
     assert same_bits(got.scores, scores)
-
-
-def with_rows(given: Vectors, asked: Tasks) -> int:
-    """Give each task of a single query its row; return how many tasks there are."""
-    if "rows" not in asked.plain and given.height == 1:
-        rows = [0] * len(np.atleast_1d(asked.targets))
-        asked.plain["rows"] = rows
-        asked.keywords["rows"] = np.array(rows, np.int64)
-    return len(asked.plain.get("rows", range(given.height)))
-
-
-def check_tasks_top_k(given: Vectors, k: int, asked: Tasks) -> None:
-    """Check the top k of tasks that were drawn for `rank`; a single query has no targets here."""
-    with_rows(given, asked)
-    check_top_k(given, k, asked.keywords, asked.plain)
 
 
 def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: int | None) -> None:

@@ -97,6 +97,14 @@ class NearTies:
     threads: int = 1
 
     @property
+    def added(self) -> dict[str, Any]:
+        """Return the similarity, and what is added to it, as a call takes them."""
+        return scored_by(self.similarity) | {"bias": self.bias, "csls": self.csls}
+
+    def scores(self) -> Array:
+        return tr.score_embeddings(self.queries, self.entities, **self.added)
+
+    @property
     def covered(self) -> bool:
         """Whether bounds certainly take all pairs of this problem."""
         added = [] if self.bias is None else [self.bias]
@@ -139,7 +147,6 @@ def near_ties(
         entities = np.where(moved, np.nextafter(entities, towards), entities)
     made = NearTies(queries, entities, similarity)
     wide = np.float64 if kind == "float64" else np.float32
-    scores = tr.score_embeddings(queries, entities, **scored_by(similarity))
     if added == "bias":
         made.bias = (rng.standard_normal(columns) * 10.0 ** rng.integers(-9, 10)).astype(wide)
         if rng.integers(2):  # some biases are too large, or no numbers
@@ -147,7 +154,7 @@ def near_ties(
     elif added == "equal":  # biases that make the scores of one query nearly equal
         with np.errstate(invalid="ignore", over="ignore"):
             level = wide(rng.standard_normal() * 10.0 ** rng.integers(-3, 8))
-            made.bias = level - scores[0]
+            made.bias = level - made.scores()[0]
             jitter = rng.integers(-3, 4, columns) * np.spacing(np.maximum(level, made.bias))
             made.bias = (made.bias + jitter).astype(wide)
     elif added == "means":
@@ -266,10 +273,8 @@ def check_levels(made: NearTies) -> Tally:
     of these were open, and how many were scored.
     """
     chosen, rows, targets, filtered = all_tasks(made)
-    added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **added)
-    inside = np.isin(np.arange(scores.shape[1]), chosen) & ~filtered
-    options = added | {"rows": rows, "candidates": made.allowed, "nan": "worst"}
+    inside = np.isin(np.arange(len(made.entities)), chosen) & ~filtered
+    options = made.added | {"rows": rows, "candidates": made.allowed, "nan": "worst"}
     options |= {"block": made.block, "threads": made.threads}
     if made.filtered is not None:
         options["filter"] = lists_of(filtered)
@@ -278,7 +283,7 @@ def check_levels(made: NearTies) -> Tally:
         got = tr.rank_embeddings(made.queries, made.entities, targets, **options)
         return [(got.above, got.tied, got.candidates)]
 
-    expected = expected_counts(scores, rows, targets, inside)
+    expected = expected_counts(made.scores(), rows, targets, inside)
     return compare_levels(made, len(rows) * len(chosen), [expected], counts)
 
 
@@ -287,8 +292,7 @@ def check_grid(made: NearTies) -> Tally:
     chosen, rows, targets, filtered = all_tasks(made)
     if len(chosen) == 0:
         return (0, 0, 0, 0)  # a grid has queries and entities
-    added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **added)
+    scores = made.scores()
     height, columns = scores.shape
     to_left = filtered[:, np.arange(height) % columns]
     inside = np.isin(np.arange(columns), chosen) & ~filtered
@@ -296,7 +300,7 @@ def check_grid(made: NearTies) -> Tally:
         expected_counts(scores, rows, targets, inside),
         expected_counts(scores.T, targets, rows, ~to_left),
     ]
-    opened = Embeddings(made.queries, made.entities, **added)
+    opened = Embeddings(made.queries, made.entities, **made.added)
     core_grid = _core.Grid(opened.core(), np.arange(height), chosen)
     filters = [None, None]
     if made.filtered is not None:
@@ -305,8 +309,8 @@ def check_grid(made: NearTies) -> Tally:
 
     def counts() -> list[Counted]:
         rules = ("worst", made.block or 0, made.threads)
-        found = _core.rank_grid(core_grid, tasks, filters[1], *rules)
-        arrays = [both.arrays for both in found]
+        both = _core.rank_grid(core_grid, tasks, filters[1], *rules)
+        arrays = [one.arrays for one in both]
         return [(x["above"], x["tied"], x["candidates"]) for x in arrays]
 
     return compare_levels(made, len(rows) * (len(chosen) + height), expected, counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 DBP15K = {
     "ent_ids_1": "7\tWien\n9\tGraz\n3\tLinz\n",
@@ -54,68 +54,51 @@ def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
     """
     read = {name: lines(text) for name, text in files.items()}
     by_id = "triples_1" in read
+    order = int if by_id else str
+    prefix = "" if by_id else "rel_"
+    parts = {split: f"{fold}/{split}_links" for split in ("train", "valid", "test")}
     if by_id:
-        name_of_triples = "triples"
         parts = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
-    else:
-        name_of_triples = "rel_triples"
-        parts = {split: f"{fold}/{split}_links" for split in ("train", "valid", "test")}
     splits = {split: read[name] for split, name in parts.items() if read.get(name)}
     pairs = read.get("ent_links", [pair for rows in splits.values() for pair in rows])
-    found: dict[str, Any] = {}
-    orders = []
+    data: dict[str, Any] = {"pairs": list(map(list, dict.fromkeys(map(tuple, pairs))))}
+    data["splits"] = {} if by_id and len(splits) == 1 else splits
     for k in (1, 2):
-        triples = read[f"{name_of_triples}_{k}"]
+        triples = read[f"{prefix}triples_{k}"]
         used = {pair[k - 1] for pair in pairs}
         for head, _, tail in triples:
             used |= {head, tail}
-        entities = labels_of(read.get(f"ent_ids_{k}"), used, by_id)
-        relations = labels_of(read.get(f"rel_ids_{k}"), {row[1] for row in triples}, by_id)
-        found |= {f"names_{k}": entities.names, f"ids_{k}": entities.ids}
-        found[f"relations_{k}"] = relations.names
-        order = entities.order
-        found[f"triples_{k}"] = positions(triples, order, relations.order, order)
-        orders.append(order)
-    distinct = dict.fromkeys(map(tuple, positions(pairs, *orders)))
-    found["pairs"] = list(map(list, distinct))
-    found["splits"] = {name: positions(rows, *orders) for name, rows in splits.items()}
-    if by_id and len(splits) == 1:
-        found["splits"] = {}
-    return found
+        listed = read.get(f"ent_ids_{k}")
+        data[f"names_{k}"] = sorted(used, key=order)
+        data[f"ids_{k}"] = None
+        if listed:
+            data[f"names_{k}"] = [name for _, name in listed]
+            data[f"ids_{k}"] = [int(number) for number, _ in listed]
+        words = {row[1]: row[1] for row in sorted(triples, key=lambda row: order(row[1]))}
+        relations = read.get(f"rel_ids_{k}")
+        if relations:
+            words = {row[not by_id]: row[1] for row in relations}
+        data[f"relations_{k}"] = list(words.values())
+        data[f"triples_{k}"] = [[head, words[relation], tail] for head, relation, tail in triples]
+    return data
 
 
-class Labels(NamedTuple):
-    """What entities or relations are called in triples, in order; their names and their ids."""
-
-    order: list[str]
-    names: tuple[str, ...]
-    ids: list[int] | None
-
-
-def labels_of(rows: list[list[str]] | None, used: set[str], by_id: bool) -> Labels:
-    """Return the labels of rows of an id and a name, or the ids or names that are used."""
-    if rows:
-        order = [row[not by_id] for row in rows]
-        return Labels(order, tuple(row[1] for row in rows), [int(row[0]) for row in rows])
-    order = sorted(used, key=int if by_id else str)
-    return Labels(order, tuple(order), None)
-
-
-def positions(rows: list[list[str]], *orders: list[str]) -> list[list[int]]:
-    """Return where the labels of each row are in the order of their column."""
-    return [[order.index(x) for x, order in zip(row, orders, strict=True)] for row in rows]
-
-
-def plain_data(data: Any) -> dict[str, Any]:
+def plain_data(data: Any, *, by_id: bool = False) -> dict[str, Any]:
     """Return what the package has read, in the form of the slow readers."""
-    found: dict[str, Any] = {
-        "pairs": data.pairs.tolist(),
-        "splits": {name: pairs.tolist() for name, pairs in data.splits.items()},
-    }
+    plainly: dict[str, Any] = {}
+    labels = []
     for k, graph in ((1, "left"), (2, "right")):
         ids = getattr(data, f"{graph}_ids")
-        found[f"ids_{k}"] = ids if ids is None else ids.tolist()
-        found[f"names_{k}"] = getattr(data, graph)
-        found[f"relations_{k}"] = getattr(data, f"{graph}_relations")
-        found[f"triples_{k}"] = getattr(data, f"{graph}_triples").tolist()
-    return found
+        names = list(getattr(data, graph))
+        relations = getattr(data, f"{graph}_relations")
+        labels.append(list(map(str, ids)) if by_id else names)
+        of = labels[-1]
+        plainly[f"ids_{k}"] = ids if ids is None else ids.tolist()
+        plainly[f"names_{k}"] = names
+        plainly[f"relations_{k}"] = list(relations)
+        triples = getattr(data, f"{graph}_triples").tolist()
+        plainly[f"triples_{k}"] = [[of[head], relations[i], of[tail]] for head, i, tail in triples]
+    left, right = labels
+    splits = {"": data.pairs, **data.splits}
+    words = {name: [[left[a], right[b]] for a, b in x.tolist()] for name, x in splits.items()}
+    return {"pairs": words.pop(""), "splits": words, **plainly}

@@ -22,19 +22,18 @@ def arrays_like(array: Any) -> Iterator[Any]:
     """Give arrays of the same shape with other values and dtypes, and of other shapes."""
     shape = array.shape
     for bound in BOUNDS:
-        mixed = np.zeros(shape, np.uint64 if bound >= 2**63 else np.int64)
-        mixed[...] = bound
-        yield mixed.copy()
+        mixed = np.full(shape, bound, np.uint64 if bound >= 2**63 else np.int64)
+        yield mixed
         if array.size > 1:
+            mixed = mixed.copy()
             mixed.flat[:-1] = 0
-            yield mixed
-            yield np.roll(mixed, 1)
+            yield from (mixed, np.roll(mixed, 1))
     for dtype in (np.uint64, np.float64, np.bool_, "U3", ">i8"):
         yield from (np.zeros(shape, dtype), np.ones(shape, dtype))
     yield from (np.full(shape, value) for value in (np.nan, np.inf, -np.inf, 1e300))
-    zeros = np.zeros(shape, array.dtype)
-    others = [np.zeros(other, array.dtype) for other in ((), (0,), (1,))]
-    yield from (*others, zeros[..., None], zeros[None])
+    yield from (
+        np.zeros(other, array.dtype) for other in ((), (0,), (1,), (*shape, 1), (1, *shape))
+    )
     if array.dtype == np.int64:
         yield np.arange(array.size).reshape(shape)
         yield array[:-1] if array.ndim else array[None]
@@ -47,12 +46,10 @@ def values_like(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         for name, inner in value.items():
             yield {key: other for key, other in value.items() if key != name}
-            for other in values_like(inner):
-                yield value | {name: other}
+            yield from (value | {name: other} for other in values_like(inner))
     elif isinstance(value, list):
         yield value + value
-        for other in JSON:
-            yield [other, *value[1:]]
+        yield from ([other, *value[1:]] for other in JSON)
 
 
 def text_array(value: Any) -> Any:
@@ -66,13 +63,8 @@ def rewrite(path: Path, **changes: Any) -> None:
         members = dict(archive)
     if isinstance(changes.get(HEADER), dict):
         changes[HEADER] = text_array(json.loads(members[HEADER].tobytes()) | changes[HEADER])
-    write(path, members | changes)
-
-
-def write(path: Path, members: dict[str, Any]) -> None:
-    """Write all members that are not None."""
     with path.open("wb") as file:
-        np.savez(file, **{k: v for k, v in members.items() if v is not None})
+        np.savez(file, **{k: v for k, v in (members | changes).items() if v is not None})
 
 
 def hostile_files(path: Path) -> Iterator[str]:
@@ -80,19 +72,19 @@ def hostile_files(path: Path) -> Iterator[str]:
 
     Under a sanitizer, the header is not replaced by other JSON: Python alone reads it.
     """
+    whole = path.read_bytes()
     with np.load(path) as archive:
         members = dict(archive)
     for name, array in members.items():
-        others = [None]
-        others += arrays_like(array)
+        others = [None, *arrays_like(array)]
         if name == HEADER:
             others += [np.frombuffer(word, np.uint8) for word in (b"[" * 99_999, b"\xff\xfe", b"")]
-            header = json.loads(array.tobytes())
             if not SANITIZED:
-                others += map(text_array, values_like(header))
+                others += map(text_array, values_like(json.loads(array.tobytes())))
         # The first one, None, leaves the member out, which must be refused.
         for other in some(others):
-            write(path, members | {name: other})
+            path.write_bytes(whole)
+            rewrite(path, **{name: other})
             yield name
 
 
