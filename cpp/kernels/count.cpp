@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/keys.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/several_body.hpp"
@@ -115,30 +116,16 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
     return count_one_in<T, Bytes, false>(scores, n, true_score, more_follow, counts);
 }
 
-// In ascending order this takes keys less the key of the lowest number, as unsigned integers: the NaN, which wrap round
-// to the top, are never least.
 template <class T, int Bytes>
-TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
-    using Counter = typename Order<T>::Bits;
+TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count,
+                               const KeyKernels<T>& of_keys) {
     constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t m = std::min(chunk, n - i);
-        keys_of<T, Bytes>(scores + i, m, keys);
-        Key<T> new_best = *best;
-        if (ascending) {
-            Counter least = static_cast<Counter>(*best) - static_cast<Counter>(Order<T>::bottom());
-            for (std::size_t j = 0; j < m; ++j) {
-                const Counter lifted =
-                    static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(Order<T>::bottom()));
-                least = lifted < least ? lifted : least;
-            }
-            new_best = static_cast<Key<T>>(static_cast<Counter>(least + static_cast<Counter>(Order<T>::bottom())));
-        } else {
-            for (std::size_t j = 0; j < m; ++j) new_best = keys[j] > new_best ? keys[j] : new_best;
-        }
+        keys_body<T, Bytes>(scores + i, m, keys);  // inlined, for the NaN need not be counted
         std::int64_t equal = 0;
-        for (std::size_t j = 0; j < m; ++j) equal += keys[j] == new_best ? 1 : 0;
+        const Key<T> new_best = of_keys.best(keys, m, ascending, Order<T>::bottom(), *best, &equal);
         *count = equal + (new_best == *best ? *count : 0);
         *best = new_best;
     }
@@ -202,13 +189,34 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
                                         counts);                                                                      \
     }                                                                                                                 \
     template <class T>                                                                                                \
+    attribute std::int64_t keys(const T* scores, std::size_t n, Key<T>* keys) {                                       \
+        return keys_body<T, width>(scores, n, keys);                                                                  \
+    }                                                                                                                 \
+    template <class K>                                                                                                \
+    attribute void count_keys(const K* keys, std::size_t n, const K* true_scores, std::size_t k,                      \
+                              PartialCounts* counts, std::uintptr_t ahead) {                                          \
+        count_keys_body<K, width>(keys, n, true_scores, k, counts, ahead);                                            \
+    }                                                                                                                 \
+    template <class K>                                                                                                \
+    attribute void search_keys(const K* keys, std::size_t n, const K* true_scores, std::size_t k,                     \
+                               std::int64_t* histogram) {                                                             \
+        search_keys_body(keys, n, true_scores, k, histogram);                                                         \
+    }                                                                                                                 \
+    template <class K>                                                                                                \
+    attribute K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {       \
+        return best_key_body(keys, n, ascending, lowest, best, equal);                                                \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    constexpr KeyKernels<T> of_keys = {keys<T>, count_keys<Key<T>>, search_keys<Key<T>>, best_key<Key<T>>};           \
+    template <class T>                                                                                                \
     attribute std::int64_t count_several(const void* scores, std::size_t n, const Key<T>* true_scores, std::size_t k, \
                                          PartialCounts* counts, std::int64_t* scratch) {                              \
-        return count_several_body<T, width>(static_cast<const T*>(scores), n, true_scores, k, counts, scratch);       \
+        return count_several_body<T, width>(static_cast<const T*>(scores), n, true_scores, k, counts, scratch,        \
+                                            of_keys<T>);                                                              \
     }                                                                                                                 \
     template <class T>                                                                                                \
     attribute void best(const void* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {       \
-        best_body<T, width>(static_cast<const T*>(scores), n, ascending, best, count);                                \
+        best_body<T, width>(static_cast<const T*>(scores), n, ascending, best, count, of_keys<T>);                    \
     }                                                                                                                 \
     template <class T>                                                                                                \
     attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,   \

@@ -9,8 +9,8 @@
 namespace truerank {
 
 // Counts many true scores: every score is entered in a histogram of its codes, and only in bins that have a true score
-// are scores compared, with those of the bin. below[p] and equal[p] are as in `search`. Returns how many scores it has
-// counted: none where too many would be compared.
+// are scores compared, with those of the bin. below[p] and equal[p] are the counts that a search makes (keys.hpp).
+// Returns how many scores it has counted: none where too many would be compared.
 template <class T, int Bytes>
 TRUERANK_INLINE std::size_t count_by_bins(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
                                           PartialCounts* counts, std::int64_t* below, std::int64_t* equal,

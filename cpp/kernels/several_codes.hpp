@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/several_registers.hpp"
+#include "kernels/keys.hpp"
 
 namespace truerank {
 
