@@ -13,7 +13,7 @@ import pytest
 import truerank as tr
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
-from truerank.alignment import Task
+from truerank.alignment import Task, read_dbp15k, read_openea
 from truerank.naming import format_count
 
 PAIRS = {
@@ -105,13 +105,6 @@ def test_options_are_keywords_of_the_task(
 # -- data sets -------------------------------------------------------------------------------------
 
 
-GRAPHS = {
-    "dbp": [["Wien", "Graz", "Linz"], ["Vienna", "Graz", "Salzburg", "Linz"]],
-    "oea": [
-        ["Graz", "Linz", "Steiermark", "Wien"],
-        ["Austria", "Graz", "Linz", "Styria", "Vienna"],
-    ],
-}
 OWN = {"id": "9\t5\n", "ids": "7\t8\n3\t11\n", "second": "Graz\tGraz\n", "last": "Linz\tLinz\n"}
 
 
@@ -164,7 +157,7 @@ def test_data_sets(line: str, pairs: Any, told: str, align: Align) -> None:
     known = re.findall("[a-z]+", told.partition("known: ")[2].replace("none", ""))
     assert ranks.protocol.filter == (*known, ranks.protocol.split)
     assert len(ranks) == 2 * len(pairs)
-    left, right = GRAPHS[folder[:3]]
-    names = zip(ranks.queries.values.tolist(), ranks.targets.values.tolist(), strict=True)
-    rows = [[left.index(x), right.index(y)] for x, y in list(names)[: len(pairs)]]
-    assert rows == pairs
+    read = read_openea if folder == "oea" else read_dbp15k
+    data = read(folder)
+    assert ranks.queries.values[: len(pairs)].tolist() == [data.left[x] for x, _ in pairs]
+    assert ranks.targets.values[: len(pairs)].tolist() == [data.right[y] for _, y in pairs]

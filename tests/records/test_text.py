@@ -116,27 +116,21 @@ def test_columns_in_any_order_give_the_same_facts(
 ) -> None:
     """Whether a header names them, or columns= by names or by numbers does."""
     fields = dict(zip(NAMES, zip(*LOOP, strict=True), strict=True))
+    words = {role: data.draw(st.sampled_from(names)) for role, names in NAMES.items()}
+    header = [words[role] for role in order if role != "beside"]
+    alone = zip(*(fields[role] for role in order if role != "beside"), strict=True)
     fields["beside"] = ("0.5",) * 9
     rows = list(zip(*(fields[role] for role in order), strict=True))
-    words = {role: data.draw(st.sampled_from(names)) for role, names in NAMES.items()}
+    unknown = [f"name of {role}" for role in order]
+    named = {role: f"name of {role}" for role in NAMES}
     path = tmp_path_factory.getbasetemp() / name
-    between = "," if name == "x.csv" else "\t"
-    header = [words[role] for role in order if role != "beside"]
-    alone = [[row[j] for j, role in enumerate(order) if role != "beside"] for row in rows]
-    places = {role: order.index(role) for role in NAMES}
-    unknown = {role: f"name of {word}" for role, word in words.items()} | {"beside": "w"}
     expected = link_prediction.Task(LOOP, {}, entities=NODES)
-    files: list[tuple[Any, dict[str, Any]]] = [
+    for content, options in (
         ([header, *alone], {"header": True}),
-        (rows, {"columns": places}),
-        ([[unknown[role] for role in order], *rows], {"columns": places, "header": True}),
-        (
-            [[unknown[role] for role in order], *rows],
-            {"columns": {role: unknown[role] for role in NAMES}, "header": True},
-        ),
-    ]
-    for content, options in files:
-        written(path, content, between)
+        (rows, {"columns": {role: order.index(role) for role in NAMES}}),
+        ([unknown, *rows], {"columns": named, "header": True}),
+    ):
+        written(path, content, "," if name == "x.csv" else "\t")
         task = link_prediction.Task(path, {}, entities=NODES, **options)
         assert task.test.tolist() == expected.test.tolist()
         assert task.relations == expected.relations
