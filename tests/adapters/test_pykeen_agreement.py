@@ -20,19 +20,11 @@ KINDS = ("optimistic", "realistic", "pessimistic")
 MODELS = ("distmult", "complex", "transe", "rotate", "tucker", "conve", "ermlp")
 CASES = [(model, "nations", number % 2 == 0) for number, model in enumerate(MODELS)]
 CASES += [("transe", "kinships", True), ("rotate", "kinships", False), ("convkb", "nations", False)]
-RELATIONS = {True: "inverse", False: "plain"}
-IDS = [f"{model}-{name}-{RELATIONS[inverse]}" for model, name, inverse in CASES]
 
 # PyKEEN's realistic ranks are float32, and so are their sums. A z adds that error, divided by the
 # standard deviation of the metric; an index is a difference, near 0 for models like these.
 NEAR = {"rtol": 2e-6, "atol": 1e-6}
 NEAR_Z = {"rtol": 2e-5, "atol": 2e-5}
-
-
-@pytest.fixture(scope="module", params=CASES, ids=IDS)
-def case(request: Any) -> Any:
-    """One of CASES. All tests of a case come one after another, and so it is trained once."""
-    return request.param
 
 
 def by_truerank(model: Any, data: Any, **options: Any) -> Any:
@@ -49,10 +41,12 @@ def assert_metrics_agree(ours: Any, theirs: Any) -> None:
         np.testing.assert_allclose(mine[name], value, err_msg=name, **near)
 
 
-@pytest.mark.parametrize("filtered", [True, False], ids=["filtered", "unfiltered"])
-def test_all_metrics_agree_on_trained_models(case: tuple[str, str, bool], filtered: bool) -> None:
+@pytest.mark.parametrize("filtered", [True, False])
+@pytest.mark.parametrize(("name", "data", "inverse"), CASES)
+def test_all_metrics_agree_on_trained_models(
+    name: str, data: str, inverse: bool, filtered: bool
+) -> None:
     """Both rank the scores of the model; different batches change almost nothing."""
-    name, data, inverse = case
     model = trained(name, data, inverse)
     sets = data_set(data, inverse)
     theirs, evaluator = by_pykeen(model, sets, filtered)

@@ -6,14 +6,15 @@ Each test runs with operations of torch, with kernels of Triton, and with copies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from embedding_cases import agree, result, tensor_of
+from counting_cases import LAYOUTS
+from embedding_cases import agree, both, tensor_of
 from embedding_cases import problems as vector_problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -38,11 +39,6 @@ BACKENDS = ("torch", "triton", "host")
 EXAMPLES = settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-LAYOUTS: dict[str, Callable[[Any], Any]] = {
-    "rows": lambda tensor: tensor,
-    "columns": lambda tensor: tensor.transpose(0, -1).contiguous().transpose(0, -1),
-    "steps": lambda tensor: tensor.repeat_interleave(2, -1)[..., ::2],
-}
 
 
 @pytest.fixture(params=BACKENDS)
@@ -66,8 +62,11 @@ def on_host() -> Iterator[None]:
 
 
 def on_cuda(array: Any) -> Any:
-    """Return an array as a tensor on the device."""
-    return tensor_of(array).cuda()
+    """Return an array as a tensor on the device, and all else as it is."""
+    value = tensor_of(array)
+    if isinstance(value, torch.Tensor):
+        value = value.cuda()
+    return value
 
 
 # --- the device is used at all
@@ -192,35 +191,25 @@ def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- vectors
 
 
-def both(call: Callable[..., Any], given: Vectors, *more: Any, **keywords: Any) -> tuple[Any, Any]:
-    """Return what a call gives for tensors on the device, and for arrays."""
-    bias = given.bias
-    if isinstance(bias, np.ndarray):
-        bias = on_cuda(bias)
-    tensors = on_cuda(given.queries), on_cuda(given.entities)
-    return (
-        result(call, *tensors, *more, **{**given.keywords, "bias": bias}, **keywords),
-        result(call, given.queries, given.entities, *more, **given.keywords, **keywords),
-    )
-
-
 @given(given=vectors(nan=True, similarities=SIMILARITIES))
 @EXAMPLES
 def test_scores_of_vectors(given: Vectors, backend: str) -> None:
-    assert agree(*both(tr.score_embeddings, given))
+    assert agree(*both(tr.score_embeddings, given, move=on_cuda))
     if given.height and len(given.entities):
         rows = RNG.integers(0, given.height, 7)
         targets = RNG.integers(0, len(given.entities), 7)
-        assert agree(*both(tr.score_embeddings, given, targets, rows=rows))
+        pair = both(tr.score_embeddings, given, targets, rows=rows, move=on_cuda)
+        assert agree(*pair)
 
 
 @given(problem=vector_problems(), k=st.integers(1, 45))
 @EXAMPLES
 def test_counts_and_most_similar(problem: tuple[Vectors, Tasks], k: int, backend: str) -> None:
     given, asked = problem
-    assert agree(*both(tr.rank_embeddings, given, asked.targets, **asked.keywords))
+    tasks = asked.keywords | {"move": on_cuda}
+    assert agree(*both(tr.rank_embeddings, given, asked.targets, **tasks))
     if given.queries.ndim > 1:
-        assert agree(*both(tr.topk_embeddings, given, k))
+        assert agree(*both(tr.topk_embeddings, given, k, move=on_cuda))
 
 
 @pytest.mark.parametrize("similarity", bounded_scores.BOUNDED)

@@ -85,10 +85,16 @@ def result(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
-def both(call: Callable[..., Any], given: Vectors, *more: Any, **keywords: Any) -> tuple[Any, Any]:
+def both(
+    call: Callable[..., Any],
+    given: Vectors,
+    *more: Any,
+    move: Callable[[Any], Any] = tensor_of,
+    **keywords: Any,
+) -> tuple[Any, Any]:
     """Return what a call gives for tensors, and for arrays."""
-    tensors = tensor_of(given.queries), tensor_of(given.entities)
-    offsets = {**given.keywords, "bias": tensor_of(given.bias)}
+    tensors = move(given.queries), move(given.entities)
+    offsets = {**given.keywords, "bias": move(given.bias)}
     return (
         result(call, *tensors, *more, **offsets, **keywords),
         result(call, given.queries, given.entities, *more, **given.keywords, **keywords),
