@@ -136,8 +136,6 @@ def test_one_key_gives_a_scalar_tensor() -> None:
     assert metric(SCORES[:5], TARGETS[:5]).item() == tr.evaluate(SCORES[:5], TARGETS[:5])["mrr"]
     with pytest.warns(UserWarning, match="before the ``update`` method"):
         assert math.isnan(TrueRankMetric("mrr").compute().item())
-    collection = torchmetrics.MetricCollection({"a": TrueRankMetric("mrr")})
-    assert collection(SCORES, TARGETS)["a"].ndim == 0
 
 
 def test_which_values_are_better() -> None:
@@ -156,16 +154,14 @@ def test_which_values_are_better() -> None:
     assert tracker.best_metric() == min(means)
 
 
-@pytest.mark.parametrize(("metrics", "label"), [("mrr", "mrr"), (["mrr", "hits@10"], "")])
-def test_plots(metrics: Any, label: str) -> None:
+def test_plots() -> None:
     plt = pytest.importorskip("matplotlib.pyplot", reason="drawings of matplotlib")
     plt.switch_backend("agg")
-    metric = TrueRankMetric(metrics)
+    metric = TrueRankMetric("mrr")
     steps = [metric(SCORES[i : i + 20], TARGETS[i : i + 20]) for i in (0, 20, 40)]
-    expected = [list(map(float, steps))] if label else [[x[key] for x in steps] for key in metrics]
     _, axes = metric.plot(steps)
-    assert [list(line.get_ydata()) for line in axes.get_lines()] == expected
-    assert axes.get_ylabel() == label
+    assert list(axes.get_lines()[0].get_ydata()) == list(map(float, steps))
+    assert axes.get_ylabel() == "mrr"
     assert metric.plot(None, ax=axes) == (None, axes)
     plt.close("all")
 
