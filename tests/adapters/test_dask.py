@@ -279,8 +279,8 @@ def test_tensors_of_every_dtype_and_rule(order: str, kind: str) -> None:
 def test_the_first_nan_of_all_tensors_is_named() -> None:
     array = RNG.random((20, 90))
     array[[19, 11, 11], [2, 88, 45]] = np.nan
-    with pytest.raises(ValueError, match=r"^scores: a score at row 11, column 45 is NaN"):
-        adapter.rank(of_tensors(array), np.zeros(20, int))
+    words = "^scores: a score at row 11, column 45 is NaN"
+    refusal(ValueError, words, adapter.rank, of_tensors(array), np.zeros(20, int))
 
 
 @pytest.mark.usefixtures("_way")

@@ -1,4 +1,4 @@
-"""The evaluator in PyKEEN's pipeline, stoppers, loops and searches, and its errors."""
+"""The evaluator in PyKEEN's pipeline, stoppers and loops, and its errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ pytest.importorskip("pykeen", reason="PyKEEN is not installed")
 
 import torch
 from pykeen.evaluation import LCWAEvaluationLoop, RankBasedEvaluator
-from pykeen.evaluation import evaluator_resolver as resolver
-from pykeen.hpo import hpo_pipeline
 from pykeen.metrics.ranking import ArithmeticMeanRank, rank_based_metric_resolver
 from pykeen.pipeline import pipeline
 from pykeen.triples import TriplesFactory
@@ -60,11 +58,8 @@ def test_one_line_of_a_pipeline(tmp_path: Path) -> None:
     mine = ours.metric_results.to_flat_dict()
     other = theirs.metric_results.to_flat_dict()
     assert list(mine) == list(other)
-    assert run(RankEvaluator()).metric_results.to_flat_dict() == pytest.approx(mine, nan_ok=True)
-    names = ("hits@10", "both.realistic.inverse_harmonic_mean_rank", "tail.optimistic.mr")
-    for name in names:
+    for name in ("hits@10", "both.realistic.inverse_harmonic_mean_rank", "tail.optimistic.mr"):
         assert ours.get_metric(name) == pytest.approx(theirs.get_metric(name), rel=1e-6)
-    assert ours.metric_results.to_df().columns.tolist() == ["Side", "Rank_type", "Metric", "Value"]
     assert ours.metric_results.report["mrr"] == ours.get_metric("mrr")
     assert len(ours.metric_results.ranks) == 402
     ours.save_to_directory(tmp_path)
@@ -72,12 +67,11 @@ def test_one_line_of_a_pipeline(tmp_path: Path) -> None:
     assert saved["both"]["realistic"]["inverse_harmonic_mean_rank"] == ours.get_metric("mrr")
     again = pickle.loads(pickle.dumps(ours.metric_results))
     assert again.report["mrr"] == ours.get_metric("mrr")
-    assert isinstance(resolver.make("rank"), RankEvaluator)
 
 
 def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
     """So that they can be compared: the protocols are those of one task."""
-    ran = run(RankEvaluator)
+    ran = run(RankEvaluator())
     data = data_set("nations")
     known = {"train": data.training, "valid": data.validation}
     by_pipeline = ran.metric_results.report
@@ -108,23 +102,7 @@ def test_any_key_of_a_report_is_a_metric() -> None:
         assert result.get_metric(key) == report[key]
     assert result.key_to_string("tail.expected.ah@3") == "tail.expected.index.hits@3"
     assert result.get_metric("zmr") == -report["zmr"]  # PyKEEN's
-    with pytest.raises(KeyError, match="no metric 'mmr'"):
-        result.get_metric("mmr")
-
-
-def test_a_search_optimises_its_metric() -> None:
-    found = hpo_pipeline(
-        n_trials=1,
-        dataset="nations",
-        model="distmult",
-        model_kwargs_ranges={"embedding_dim": {"type": int, "low": 4, "high": 4}},
-        training_kwargs={"num_epochs": 1, **QUIET},
-        evaluator="rank",
-        evaluation_kwargs=QUIET,
-        metric="expected.amri",
-    )
-    assert found.study.user_attrs["evaluator"] == "rank"
-    assert -1 <= found.study.best_value <= 1
+    refusal(KeyError, "no metric 'mmr'", result.get_metric, "mmr")
 
 
 def test_restrictions_equal_those_of_pykeen() -> None:

@@ -185,8 +185,7 @@ def test_state_dict_forward_and_merge() -> None:
     metric.merge_state(updated(TrueRankMetric(KEYS), 0, 60))
     assert len(metric.ranks) == 120
     metric.merge_state(updated(TrueRankMetric(KEYS, nan="omit"), 0, 10))
-    with pytest.raises(ValueError, match="the same rules"):
-        metric.report()
+    refusal(ValueError, "the same rules", metric.report)
 
 
 def test_collections() -> None:
@@ -271,8 +270,7 @@ def test_the_error_of_a_pending_batch_comes_with_the_next_call(
 def test_a_failed_report_leaves_the_metric_unsynced() -> None:
     twice = {"distributed_available_fn": lambda: True, "dist_sync_fn": lambda x, group: [x, x]}
     metric = updated(TrueRankMetric(KEYS, **twice), 0, 30)
-    with pytest.raises(ValueError, match="groups"):
-        metric.report(by="groups")
+    refusal(ValueError, "groups", metric.report, by="groups")
     updated(metric, 30, 60)
     assert len(metric.ranks) == 60
     assert len(metric.report().ranks) == 120

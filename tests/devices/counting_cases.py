@@ -45,6 +45,40 @@ def prepare(patch: pytest.MonkeyPatch, most: int = 40) -> None:
     patch.setattr(StoredScores, "empty", lambda *args: plain(*args).fill_(113))
 
 
+READS = ("__array__", "__bool__", "cpu", "item", "numpy", "to", "tolist")
+
+
+class Watched(torch.Tensor):
+    """A tensor that notes when the host reads it."""
+
+    events: list[str]
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if function.__name__ in READS:
+            Watched.events.append("read")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+@pytest.fixture(autouse=True)
+def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happens in a call: that the host reads a tensor, and that counts are copied to it."""
+    prepare(monkeypatch, 1000)
+    monkeypatch.setattr(count_kernels, "PLACES", 8)
+    monkeypatch.setattr(count_kernels, "SORTED_TOGETHER", 4)
+    Watched.events = []
+    plain = DeviceStream.copy_to_host
+
+    def noted(self: DeviceStream, tensor: Any) -> Any:
+        Watched.events.append("counts")
+        return plain(self, tensor)
+
+    monkeypatch.setattr(DeviceStream, "copy_to_host", noted)
+    return Watched.events
+
+
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda tensor: tensor,
     "columns": lambda tensor: tensor.transpose(0, -1).contiguous().transpose(0, -1),
@@ -52,8 +86,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def test_blocks_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare(monkeypatch)
+def test_blocks_of_candidates() -> None:
     array = RNG.integers(0, 9, (23, 90)).astype(np.float32)
     targets = RNG.integers(0, 90, 23)
     lists = [RNG.integers(0, 90, 12).tolist() for _ in range(23)]
@@ -70,9 +103,8 @@ def test_blocks_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_buffer_that_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_buffer_that_is_filled_again() -> None:
     """What a kernel has been given to count may be written again, also if it has a NaN."""
-    prepare(monkeypatch)
     array = RNG.integers(0, 9, (60, 30)).astype(np.float32)
     targets = RNG.integers(0, 30, 60)
     buffer = torch.empty(20, 30)
@@ -93,8 +125,7 @@ def test_a_buffer_that_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal(ValueError, words, ranks_of_blocks, blocks())
 
 
-def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare(monkeypatch)
+def test_the_error_of_the_first_block_is_the_first() -> None:
     scores = torch.zeros(3, 4)
     wrong = scores.clone()
     wrong[1, 2] = float("nan")
@@ -107,7 +138,6 @@ def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPat
 def test_the_next_block_is_asked_for_before_one_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    prepare(monkeypatch)
     events: list[str] = []
     note_waits(monkeypatch, events)
     array = RNG.integers(0, 9, (15, 30)).astype(np.float32)
@@ -124,7 +154,6 @@ def test_the_next_block_is_asked_for_before_one_is_waited_for(
 
 def test_a_filter_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of all batches of a side; a batch does not wait for the one before."""
-    prepare(monkeypatch, 1000)
     events: list[str] = []
     note_waits(monkeypatch, events)
     plain = unchecked.copy_to_device
@@ -191,39 +220,6 @@ def test_memory_beside_the_scores(
 
 
 # --- targets and lists on the device of the scores
-
-READS = ("__array__", "__bool__", "cpu", "item", "numpy", "to", "tolist")
-
-
-class Watched(torch.Tensor):
-    """A tensor that notes when the host reads it."""
-
-    events: list[str]
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        if function.__name__ in READS:
-            Watched.events.append("read")
-        return super().__torch_function__(function, types, args, kwargs or {})
-
-
-@pytest.fixture(autouse=True)
-def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What happens in a call: that the host reads a tensor, and that counts are copied to it."""
-    prepare(monkeypatch, 1000)
-    monkeypatch.setattr(count_kernels, "PLACES", 8)
-    monkeypatch.setattr(count_kernels, "SORTED_TOGETHER", 4)
-    Watched.events = []
-    plain = DeviceStream.copy_to_host
-
-    def noted(self: DeviceStream, tensor: Any) -> Any:
-        Watched.events.append("counts")
-        return plain(self, tensor)
-
-    monkeypatch.setattr(DeviceStream, "copy_to_host", noted)
-    return Watched.events
 
 
 def tensors(value: Any) -> Any:

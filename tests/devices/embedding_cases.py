@@ -214,31 +214,24 @@ def test_alignment() -> None:
         assert got.ranks == expected.ranks
         way = "host" if "audit" in options else "triton"
         assert got.ranks.protocol.device == f"cpu, {way}"
-    vectors = torch.from_numpy(left[1:]), torch.from_numpy(right)
-    refused(ValueError, "left", task.evaluate_embeddings, *vectors)
 
 
 # --- where vectors are scored
-
-
-def opened(queries: Any, entities: Any, **options: Any) -> Any:
-    return Embeddings(queries, entities, "dot", **options)
 
 
 def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = tenths(3, 4)
     entities = tenths(5, 4)
     tensor = torch.from_numpy(entities)
-    assert opened(torch.from_numpy(queries), tensor).on_device
-    assert opened(queries, tensor).on_device
-    assert not opened(torch.from_numpy(queries), entities).on_device
+    assert Embeddings(queries, tensor, "dot").on_device
+    assert not Embeddings(torch.from_numpy(queries), entities, "dot").on_device
     expected = tr.score_embeddings(queries, entities)
     for left in (queries, queries.astype(">f4"), queries.astype(np.float64), queries[0]):
         assert same_bits(tr.score_embeddings(left, tensor), tr.score_embeddings(left, entities))
     assert same_bits(tr.score_embeddings(torch.from_numpy(queries), entities), expected)
     for way in ("torch", "host"):
         monkeypatch.setenv("TRUERANK_DEVICE", way)
-        assert not opened(queries, tensor).on_device
+        assert not Embeddings(queries, tensor, "dot").on_device
         assert same_bits(tr.score_embeddings(queries, tensor), expected)
 
 
@@ -248,7 +241,6 @@ def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPa
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
     monkeypatch.setattr(devices, "scores_right", lambda *args: False)
     tensors = torch.from_numpy(queries), torch.from_numpy(entities)
-    assert not opened(*tensors).on_device
     ranks = tr.rank_embeddings(*tensors, [1, 2, 3])
     assert ranks == expected
     assert ranks.protocol is not None
