@@ -27,7 +27,7 @@ from support.environment import Run
 from support.examples import examples
 from support.outcomes import quietly
 from support.problems import FAITHFUL, LAYOUTS, assert_same
-from support.refusals import refusal, refused
+from support.refusals import refusal
 from truerank.alignment import Task, csls_means
 from truerank.alignment import task as task_module
 from truerank.counting import driver
@@ -260,15 +260,29 @@ T = TypeError
 V = ValueError
 VECTORS = task_of().evaluate_embeddings
 SCORES = task_of().evaluate_scores
+MEANS = csls_means(LEFT, RIGHT, 1)
+
+
+def means(**options: Any) -> Any:
+    return csls_means(LEFT, RIGHT, **{"k": 2, **options})
+
+
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^left: ", lambda: VECTORS(LEFT[:3], RIGHT)),
     (V, "^right: ", lambda: VECTORS(LEFT, np.ones((6, 2)))),
     (V, "^right: ", lambda: VECTORS(LEFT[:, :1], RIGHT)),
     (V, "^csls: ", lambda: VECTORS(LEFT, RIGHT, csls=-1)),
+    (T, "^csls: ", lambda: tr.rank_embeddings(LEFT, RIGHT, 0, csls=10)),
+    (V, "^csls: ", lambda: VECTORS(LEFT, RIGHT, csls=MEANS._replace(queries=MEANS.entities))),
+    (V, "^csls: ", lambda: VECTORS(LEFT, RIGHT, csls=MEANS._replace(entities=[1, 2]))),
     (V, "^scores: ", lambda: SCORES(SIMILARITIES.T)),
     (V, "^scores: ", lambda: SCORES(SIMILARITIES * np.nan)),
     (T, "^csls: ", lambda: SCORES(SIMILARITIES, csls=3)),
     (T, "^right_to_left: ", lambda: task_of().evaluate(left_to_right=len)),
+    (V, "^k: ", lambda: means(k=0)),
+    (T, "^candidates: ", lambda: means(candidates=np.arange(2))),
+    (V, "^candidates: ", lambda: means(candidates=([], None))),
+    (V, r"^candidates\[1\]: ", lambda: means(candidates=(None, [9]))),
 ]
 
 
@@ -365,29 +379,6 @@ def test_many_tasks_of_one_pair_are_counted_once() -> None:
     ranks = quietly(task.evaluate_embeddings, np.eye(3), np.eye(3), similarity="dot").ranks
     for name, count in (("above", 0), ("tied", 1), ("candidates", 3)):
         assert (getattr(ranks, name) == count).all()
-
-
-EYE = np.eye(4)
-MEANS = csls_means(EYE, EYE[:2], 1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "argument", "options"),
-    [
-        (ValueError, "k", {"k": 0}),
-        (TypeError, "candidates", {"candidates": np.arange(2)}),
-        (ValueError, "candidates", {"candidates": ([], None)}),
-        (ValueError, "candidates[1]", {"candidates": (None, [9])}),
-        (TypeError, "csls", {"csls": 10}),
-        (ValueError, "csls", {"csls": MEANS._replace(queries=MEANS.entities)}),
-        (ValueError, "csls", {"csls": MEANS._replace(entities=[1, 2])}),
-    ],
-)
-def test_bad_arguments_of_means(kind: type[Exception], argument: str, options: Any) -> None:
-    call: Any = csls_means
-    if "csls" in options:
-        call = partial(tr.rank_embeddings, targets=0)
-    refused(kind, argument, call, EYE, EYE[:2], **options)
 
 
 @pytest.mark.python_only

@@ -6,7 +6,6 @@ import copy
 import pickle
 import warnings
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,15 +98,6 @@ def test_warnings_name_what_they_found() -> None:
     assert "leaks: in train 1 (c w), kept" in map(str, task.audit)
 
 
-def test_text_of_ids(tmp_path: Path) -> None:
-    """If a graph is given by its number of entities, its column of text holds ids."""
-    path = tmp_path / "pairs.tsv"
-    path.write_text("a\t1\nb\t2\nb\t3\n")
-    task = Task(path, left=LEFT, right=4)
-    assert task.pairs.tolist() == IDS.tolist()
-    assert (task.left, task.right) == (LEFT, None)
-
-
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(IDS, left=4, right=4, known=[(2, 0), (0, 0)], candidates="unaligned")
     arrays = [*task.candidates, task.pairs]
@@ -169,7 +159,6 @@ def test_errors_of_candidates_speak_of_labels() -> None:
     refusal(ValueError, words, Task, [("a", "x")], candidates=by_side(["b"], ["x"]), **named)
     task = Task([("a", "x")], candidates=by_side(["b", "a"], ["x"]), **named)
     assert listed(task) == [[0, 1], [0]]
-    assert listed(Task(ASKED, **UNALIGNED)) == [[0, 1, 4, 5], [0, 2, 4]]
     # splits without pairs count as known splits
     everyone = [list(range(6)), list(range(5))]
     assert listed(Task(ASKED, **UNALIGNED | {"known": {"train": []}})) == everyone

@@ -252,21 +252,18 @@ def test_lists_of_ids_have_no_names() -> None:
 
 def test_frames_of_polars_have_columns_alone() -> None:
     polars = pytest.importorskip("polars", reason="frames of polars")
-    named = polars.DataFrame(SCORES, schema=NAMES)
-    refused(ValueError, "scores", tr.rank, named, IDS)
     unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ...
-    filter = polars.Series(FILTER)
-    assert tr.rank(unnamed, polars.Series(IDS), filter=filter) == tr.rank(
-        SCORES, IDS, filter=FILTER
-    )
+    lists = polars.Series(FILTER)
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    assert tr.rank(unnamed, polars.Series(IDS), filter=lists) == expected
     refused(ValueError, "scores", tr.rank, unnamed[:, ::-1], IDS)
     task = tr.retrieval.Task({0: ["Oslo"], 1: ["Rome"], 2: ["Lima"]}, entities=NAMES)
-    expected = task.evaluate_scores(SCORES).ranks
+    named = polars.DataFrame(SCORES, schema=NAMES)
     turned = named[:, ::-1]
     message = refusal(ValueError, "^scores: ", task.evaluate_scores, turned)
     assert "; give frame[list(task.entities)], or" in message
     for frame in (named, turned[list(task.entities)]):
-        assert task.evaluate_scores(frame).ranks == expected
+        assert task.evaluate_scores(frame).ranks == task.evaluate_scores(SCORES).ranks
 
 
 def test_columns_of_vectors_are_compared_with_those_of_the_other_frame() -> None:

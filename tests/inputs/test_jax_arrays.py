@@ -10,6 +10,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
+from truerank.inputs.array_likes import as_scores
 
 jax = pytest.importorskip("jax", reason="arrays of JAX")
 
@@ -28,17 +29,11 @@ def test_arrays_of_the_cpu(kind: str) -> None:
     for name in ("above", "tied", "candidates"):
         np.testing.assert_array_equal(getattr(ranks, name), getattr(expected, name))
     assert tr.rank(array.T, 3) == tr.rank(np.asarray(array).T, 3)
+    assert as_scores(array).array.ctypes.data == array.unsafe_buffer_pointer()  # nothing is copied
     counter = tr.RankCounter(array[np.arange(9), targets], targets, candidates=40)
     counter.update(array[:, 10:], start=10)
     counter.update(array[:, :10], start=0)
     assert counter.ranks() == ranks
-
-
-def test_nothing_is_copied() -> None:
-    array = jax.numpy.zeros((9, 40), np.float32)
-    from truerank.inputs.array_likes import as_scores
-
-    assert as_scores(array).array.ctypes.data == array.unsafe_buffer_pointer()
 
 
 def test_within_jit() -> None:

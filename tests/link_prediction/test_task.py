@@ -155,9 +155,7 @@ def test_names() -> None:
     )
     with pytest.raises(AttributeError, match="no attribute 'relation'"):
         _ = Task(TEST).relation
-    known = {"train": [(0, 0, 0)]}
-    ids = {"b": 0, "a": 1}
-    mapped = Task([("a", "r", "b")], known, entities=ids, relations=["r"])
+    mapped = Task([("a", "r", "b")], [(0, 0, 0)], entities={"b": 0, "a": 1}, relations=["r"])
     assert (mapped.entities, mapped.test.tolist()) == (("b", "a"), [[1, 0, 0]])
     assert lists_of(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
 

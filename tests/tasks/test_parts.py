@@ -381,11 +381,11 @@ def test_parts_of_shards_in_any_order(make: Any, seed: int, number: int, is_save
     parts: list[tuple[int, tr.Ranks]] = []
     for shard in range(number):
         task, evaluate = make(slice(9 * shard, 9 * shard + 9))
-        wholes.append(labelled_freely(evaluate(task)))
+        wholes.append(evaluate(task))
         order = rng.permutation(len(task))
         several = int(rng.integers(1, len(task) + 2))
         for p in range(several):
-            part = labelled_freely(evaluate(task[order[p::several]]))
+            part = evaluate(task[order[p::several]])
             if is_saved:
                 again = saved_and_read(part)
                 assert (again, again.origins) == (part, part.origins)
@@ -507,11 +507,3 @@ def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: P
     alike = [half(slice(0, 8), known[::-1], entities), second]
     alike.append(half(slice(8, 16), known, entities, "head"))
     assert len(tr.concatenate(alike)) == 24
-
-
-def labelled_freely(ranks: tr.Ranks) -> tr.Ranks:
-    """Give ranks a label, and weights where they may have them, by what their tasks are."""
-    ranks = ranks.with_labels(parity=ranks.unit.codes % 2)
-    if ranks.without_answers is not None:  # every query counts once
-        return ranks
-    return ranks._with({"weights": 1.5 + ranks.targets.codes % 3})
