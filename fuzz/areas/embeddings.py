@@ -11,25 +11,26 @@ from hypothesis import strategies as st
 import truerank as tr
 from fuzz.oracles.vectors import score
 from oracles.embeddings import SIMILARITIES, scored_by
-from strategies.embeddings import Tasks, Vectors, check, tasks, vectors
+from strategies.embeddings import Vectors, check, tasks, vectors
+from support.outcomes import Problem
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
+def calls(draw: st.DrawFn) -> tuple[Vectors, Problem | None]:
     """Draw large vectors with tasks, which there are only among entities."""
-    problem = draw(vectors(nan=True, oracle=score, large=True))
-    if not len(problem.entities):
-        return problem, None
-    return problem, draw(tasks(problem))
+    given = draw(vectors(nan=True, oracle=score, large=True))
+    if not len(given.entities):
+        return given, None
+    return given, draw(tasks(given))
 
 
 @settings(max_examples=10)
 @given(calls())
-def beyond_a_tile(call: tuple[Vectors, Tasks | None]) -> None:
-    problem, asked = call
-    problem.scores()
-    if asked is not None:
-        check(problem, asked)
+def beyond_a_tile(call: tuple[Vectors, Problem | None]) -> None:
+    given, problem = call
+    given.scores()
+    if problem is not None:
+        check(given, problem)
 
 
 LENGTHS = st.sampled_from([0, 1, 2, 3, 8])

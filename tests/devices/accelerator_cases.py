@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.embeddings import SIMILARITIES
 from strategies.count_problems import Problem, problems
-from strategies.embeddings import Tasks, Vectors, vectors
+from strategies.embeddings import Vectors, vectors
 from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
@@ -204,10 +204,10 @@ def test_scores_of_vectors(given: Vectors, backend: str) -> None:
 
 @given(problem=vector_problems(), k=st.integers(1, 45))
 @EXAMPLES
-def test_counts_and_most_similar(problem: tuple[Vectors, Tasks], k: int, backend: str) -> None:
-    given, asked = problem
-    tasks = asked.keywords | {"move": on_cuda}
-    assert agree(*both(tr.rank_embeddings, given, asked.targets, **tasks))
+def test_counts_and_most_similar(problem: tuple[Vectors, Problem], k: int, backend: str) -> None:
+    given, drawn = problem
+    targets, keywords = drawn.call()
+    assert agree(*both(tr.rank_embeddings, given, targets, **keywords, move=on_cuda))
     if given.queries.ndim > 1:
         assert agree(*both(tr.topk_embeddings, given, k, move=on_cuda))
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from triton.runtime import interpreter
 
 import truerank as tr
-from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from strategies.embeddings import Vectors, tasks, vectors
+from support.outcomes import Problem
 from support.problems import Array
 from truerank import _core
 from truerank.counting.driver import count_scores
@@ -123,18 +124,19 @@ def test_bounds_that_are_too_tight_are_found_out(monkeypatch: pytest.MonkeyPatch
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
+def problems(draw: st.DrawFn) -> tuple[Vectors, Problem]:
     given = draw(vectors(nan=draw(st.booleans()), similarities=BOUNDED))
     return given, draw(tasks(given))
 
 
 @given(problems(), st.sampled_from([0, 3]))
 @settings(max_examples=10)
-def test_counts(problem: tuple[Vectors, Tasks], most_repeated: int) -> None:
-    given, asked = problem
+def test_counts(problem: tuple[Vectors, Problem], most_repeated: int) -> None:
+    given, drawn = problem
+    targets, keywords = drawn.call()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoundedScan.__init__, "__defaults__", (most_repeated,))
-        got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords)
+        got, expected = both(tr.rank_embeddings, given, targets, **keywords)
     assert agree(got, expected)
 
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.embeddings import SIMILARITIES, same_bits
-from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
+from strategies.embeddings import Vectors, tasks, vectors, with_rows
+from support.outcomes import Problem
 from support.problems import Array
 from support.refusals import refused
 from truerank import _core, alignment, devices
@@ -125,16 +126,17 @@ def test_scores(given: Vectors) -> None:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
+def problems(draw: st.DrawFn) -> tuple[Vectors, Problem]:
     given = draw(vectors(nan=draw(st.booleans())))
     return given, draw(tasks(given, errors=draw(st.booleans())))
 
 
 @given(problems(), st.booleans())
 @EXAMPLES
-def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> None:
-    given, asked = problem
-    got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords, audit=audit)
+def test_counts_and_refusals(problem: tuple[Vectors, Problem], audit: bool) -> None:
+    given, drawn = problem
+    targets, keywords = drawn.call()
+    got, expected = both(tr.rank_embeddings, given, targets, **keywords, audit=audit)
     assert agree(got, expected)
     if isinstance(expected, tr.Ranks):
         assert got.protocol.device == ("cpu, host" if audit else "cpu, triton")
@@ -144,10 +146,10 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
 
 @given(problems(), st.integers(1, 45))
 @EXAMPLES
-def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
-    given, asked = problem
-    asked = with_rows(given, asked)
-    assert agree(*both(tr.topk_embeddings, given, k, **asked.keywords))
+def test_top_k(problem: tuple[Vectors, Problem], k: int) -> None:
+    given, drawn = problem
+    _, keywords = with_rows(given, drawn).call()
+    assert agree(*both(tr.topk_embeddings, given, k, **keywords))
 
 
 @given(

@@ -84,10 +84,10 @@ def quantised(draw: st.DrawFn) -> Vectors:
 def test_counts_and_the_top_k_are_those_of_integers(
     drawn: Vectors, data: st.DataObject, errors: bool, audit: bool, k: int
 ) -> None:
-    asked = data.draw(tasks(drawn, errors=errors))
-    check(drawn, asked, audit=audit)
+    problem = data.draw(tasks(drawn, errors=errors))
+    check(drawn, problem, audit=audit)
     if not errors:
-        check_top_k(drawn, k, asked)
+        check_top_k(drawn, k, problem)
 
 
 @pytest.mark.parametrize("similarity", SUMS)

@@ -17,7 +17,6 @@ import truerank as tr
 from oracles.counting import count, tasks_of
 from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score, scored_by
 from strategies.embeddings import (
-    Tasks,
     Vectors,
     check,
     check_pairs,
@@ -27,7 +26,8 @@ from strategies.embeddings import (
 )
 from support.environment import Run
 from support.examples import examples
-from support.problems import assert_same, csr, shared_lists
+from support.outcomes import Problem
+from support.problems import assert_same, csr
 from truerank import _core
 from truerank.inputs import progress_listeners
 
@@ -230,18 +230,17 @@ def test_queries_that_have_many_tasks(
     """Some tasks come once, and others many times, with the same lists."""
     if not len(drawn.entities):
         return
-    asked = data.draw(tasks(drawn))
-    scores = np.zeros((*drawn.queries.shape[:-1], len(drawn.entities)))
-    targets, rows = tasks_of(scores, asked.targets, asked.plain.get("rows"))
+    problem = data.draw(tasks(drawn))
+    scores = problem.scores
+    targets, rows = tasks_of(scores, problem.targets, problem.keywords.get("rows"))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     order = rng.permutation(np.repeat(np.arange(len(targets)), rng.integers(1, most, len(targets))))
-    plain = {**asked.plain, "rows": [rows[task] for task in order]}
-    keywords = {**asked.keywords, "rows": np.array(plain["rows"], np.int64)}
+    keywords = problem.keywords | {"rows": [rows[task] for task in order]}
     for name in ("filter", "candidates"):
-        if name in asked.keywords:
-            plain[name] = [plain[name][task] for task in order]
-            keywords[name] = shared_lists(plain[name])
-    check(drawn, Tasks([targets[task] for task in order], keywords, plain), audit=audit)
+        if name in keywords:
+            keywords[name] = [keywords[name][task] for task in order]
+            keywords[f"{name}_form"] = "lists int64"
+    check(drawn, Problem(scores, [targets[task] for task in order], keywords), audit=audit)
 
 
 @given(vectors(nan=True), st.data())
@@ -280,6 +279,6 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
     columns = len(drawn.entities)
     k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
     if not columns or data.draw(st.integers(0, 3)) == 0:  # a task for each query
-        check_top_k(drawn, k, Tasks(0, {"nan": "worst"}, {"nan": "worst"}))
+        check_top_k(drawn, k, Problem(np.zeros((1, 1)), 0, {"nan": "worst"}))
         return
     check_top_k(drawn, k, data.draw(tasks(drawn)))

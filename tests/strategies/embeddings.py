@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Refused, count
+from oracles.counting import Refused
 from oracles.embeddings import (
     EXACT,
     SIMILARITIES,
@@ -25,7 +25,7 @@ from oracles.embeddings import (
 )
 from strategies.count_problems import tasks as count_tasks
 from support import problems
-from support.outcomes import are_refused, attempt
+from support.outcomes import Problem, are_refused, attempt, defined
 from support.problems import (
     DISGUISES,
     FLOATS,
@@ -33,7 +33,6 @@ from support.problems import (
     Array,
     as_dtype,
     assert_same,
-    in_form,
     pool,
     pool_without_nan,
 )
@@ -281,35 +280,21 @@ def vectors(
     return Vectors(queries, entities, similarity, bias, dtype, csls, oracle, layout, interleaved)
 
 
-@dataclass
-class Tasks:
-    """The targets and keywords of a call, and the same for the oracle."""
-
-    targets: Any
-    keywords: dict[str, Any]
-    plain: dict[str, Any]
-
-
 def listener(_: tr.Progress) -> None:
     """Hear how far a call has come, which changes none of its results."""
 
 
 @st.composite
-def tasks(draw: st.DrawFn, given: Vectors, *, errors: bool = False) -> Tasks:
-    """Draw targets, rows and selections for vectors; with `errors`, some are out of range."""
-    columns = max(1, len(given.entities))
-    single = given.queries.ndim == 1
-    targets, plain = draw(count_tasks(given.height, columns, single=single, errors=errors))
-    keywords: dict[str, Any] = {"nan": plain["nan"], "threads": plain.pop("threads")}
-    for name in ("filter", "candidates"):
-        form = plain.pop(f"{name}_form", None)
-        if form is not None:
-            keywords[name] = in_form(form, plain[name], columns)
-    if "rows" in plain:
-        keywords["rows"] = np.asarray(plain["rows"], np.int64)
+def tasks(draw: st.DrawFn, given: Vectors, *, errors: bool = False) -> Problem:
+    """Draw targets, rows and selections for vectors; with `errors`, some are out of range.
+
+    The scores are not those of the vectors, but have their shape.
+    """
+    shape = given.height, max(1, len(given.entities))
+    targets, keywords = draw(count_tasks(*shape, single=given.queries.ndim == 1, errors=errors))
     keywords["block"] = draw(st.sampled_from([None, 1, 2, 5, 6, 7, 100]))
     keywords["progress"] = draw(st.sampled_from([None, listener]))
-    return Tasks(targets, keywords, plain)
+    return Problem(np.zeros(shape), targets, keywords)
 
 
 def assert_refused(error: Exception, refused: Refused) -> None:
@@ -317,14 +302,15 @@ def assert_refused(error: Exception, refused: Refused) -> None:
     problems.assert_refused(error, refused, "^scores: .* at row {}, column {} is NaN")
 
 
-def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
+def check(given: Vectors, problem: Problem, *, audit: bool = False) -> None:
     """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()
     if given.queries.ndim == 1:
         scores = scores[0]
-    expected = attempt(count, scores, asked.targets, **asked.plain)
-    keywords = {**given.keywords, **asked.keywords, "audit": audit}
-    got = attempt(tr.rank_embeddings, given.queries, given.entities, asked.targets, **keywords)
+    expected = defined(replace(problem, scores=scores))
+    targets, keywords = problem.call()
+    keywords |= given.keywords | {"audit": audit}
+    got = attempt(tr.rank_embeddings, given.queries, given.entities, targets, **keywords)
     if are_refused(got, expected):
         assert_refused(got, expected)
         return
@@ -336,21 +322,21 @@ def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
     assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)
 
 
-def with_rows(given: Vectors, asked: Tasks) -> Tasks:
+def with_rows(given: Vectors, problem: Problem) -> Problem:
     """Give each task of a single query its row, since a call without targets cannot count them."""
-    if "rows" in asked.plain or given.height != 1:
-        return asked
-    rows = [0] * len(np.atleast_1d(asked.targets))
-    keywords = asked.keywords | {"rows": np.array(rows, np.int64)}
-    return Tasks(asked.targets, keywords, asked.plain | {"rows": rows})
+    if "rows" in problem.keywords or given.height != 1:
+        return problem
+    rows = [0] * len(np.atleast_1d(problem.targets))
+    return replace(problem, keywords=problem.keywords | {"rows": rows})
 
 
-def check_top_k(given: Vectors, k: int, asked: Tasks) -> None:
+def check_top_k(given: Vectors, k: int, problem: Problem) -> None:
     """Check that ids and scores are those of sorting, or that the refusal is the same."""
-    asked = with_rows(given, asked)
-    expected = attempt(top_k, given.scores(), k, **asked.plain)
-    vectors = given.queries, given.entities
-    got = attempt(tr.topk_embeddings, *vectors, k, **given.keywords, **asked.keywords)
+    problem = with_rows(given, problem)
+    expected = attempt(top_k, given.scores(), k, **problem.plain)
+    _, keywords = problem.call()
+    keywords |= given.keywords
+    got = attempt(tr.topk_embeddings, given.queries, given.entities, k, **keywords)
     if are_refused(got, expected):
         assert_refused(got, expected)
         return

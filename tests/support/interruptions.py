@@ -43,10 +43,10 @@ def allocating_at_most(most: float) -> Iterator[None]:
     tracemalloc.start()
     try:
         yield
-        peak = tracemalloc.get_traced_memory()[1]
     finally:
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert peak < most
+        assert peak < most, f"{peak:,} bytes of memory"
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from support.problems import Array, assert_refused, assert_same, in_form
 from support.refusals import is_of_kind
 
 # The definition does not take these keywords of a problem.
-OURS = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
+OURS = ("as_targets", "filter_form", "candidates_form", "audit", "threads", "block", "progress")
 
 
 @dataclass
@@ -28,6 +28,11 @@ class Problem:
     def tasks(self) -> int:
         """How many tasks there are."""
         return len(tasks_of(self.scores, self.targets, self.keywords.get("rows"))[0])
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Return the keywords as a definition takes them."""
+        return {name: value for name, value in self.keywords.items() if name not in OURS}
 
     def call(self) -> tuple[Any, dict[str, Any]]:
         """Return targets and keywords as `rank` takes them."""
@@ -96,8 +101,7 @@ def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
 
 def defined(problem: Problem) -> Counts | Refused:
     """Return what the definition says about a problem."""
-    plain = {name: value for name, value in problem.keywords.items() if name not in OURS}
-    return attempt(count, problem.scores, problem.targets, **plain)
+    return attempt(count, problem.scores, problem.targets, **problem.plain)
 
 
 def are_refused(got: Any, expected: Any) -> bool:

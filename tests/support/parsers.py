@@ -15,7 +15,6 @@ import io
 import shutil
 import tempfile
 import time
-import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -27,6 +26,7 @@ import numpy as np
 
 import truerank as tr
 from support.environment import ROOT, SANITIZED
+from support.interruptions import allocating_at_most
 from truerank.link_prediction import Task
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
@@ -53,22 +53,15 @@ def parse(name: str, data: bytes) -> Any:
     parser = PARSERS[name]
     path = _folder() / f"file{parser.suffix}"
     path.write_bytes(data)
+    limit = contextlib.nullcontext() if SANITIZED else allocating_at_most(MOST_MEMORY)
     started = time.process_time()
-    tracing = not SANITIZED and not tracemalloc.is_tracing()
-    if tracing:
-        tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
     try:
-        with warnings.catch_warnings():
+        with limit, warnings.catch_warnings():
             warnings.simplefilter("error")
             return parser.read(path)
     except parser.promised as error:
         return check_text(error)
     finally:
-        used = tracemalloc.get_traced_memory()[1] - before
-        if tracing:
-            tracemalloc.stop()
-        assert used <= MOST_MEMORY, f"{used:,} bytes of memory for a file of {len(data):,} bytes"
         seconds = time.process_time() - started
         assert seconds <= MOST_SECONDS, f"{seconds:.0f} s for a file of {len(data):,} bytes"
         path.unlink(missing_ok=True)
@@ -97,14 +90,12 @@ def samples(name: str) -> list[bytes]:
     return [data for file, data in corpus_files(name) if file.startswith("read-")]
 
 
-@functools.cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder of this process, in memory where there is one."""
-    return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+# A folder of this process, in memory where there is one.
+_TEMPORARY = tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def _folder() -> Path:
-    return Path(_temporary().name)
+    return Path(_TEMPORARY.name)
 
 
 def written(write: Callable[[Path], object]) -> bytes:
@@ -220,9 +211,9 @@ def _read_selection(path: Path) -> Any:
 
 
 def _read_names(path: Path) -> list[str]:
-    from truerank.cli.options import read_names
+    from truerank.cli import options
 
-    return read_names("--labels entities", str(path))
+    return options.read_names("--labels entities", str(path))
 
 
 def _read_ranks(path: Path) -> Any:
@@ -299,10 +290,10 @@ def _plain_rows(path: Path) -> list[list[str]]:
 def _plain_triples(path: Path) -> list[list[str]]:
     """Read the rows of triples; those of OpenKE stand below a count, in another order."""
     rows = _plain_rows(path)
-    if not rows or len(rows[0]) > 1:
-        return rows
-    swapped = [" ".join(row).split() for row in rows[1:]]
-    return [[head, relation, tail] for head, tail, relation in swapped]
+    if rows and len(rows[0]) == 1:
+        swapped = [" ".join(row).split() for row in rows[1:]]
+        rows = [[head, relation, tail] for head, tail, relation in swapped]
+    return [row[:3] for row in rows]
 
 
 def _triples_of(path: Path, **options: Any) -> Any:
@@ -319,7 +310,7 @@ def _read_triples(path: Path) -> Any:
         [found.entities[head], found.relations[relation], found.entities[tail]]
         for head, relation, tail in found.ids[:, :3].tolist()
     ]
-    assert words == [row[:3] for row in rows], f"plain reading gives {rows}, not {words}"
+    assert words == rows, f"plain reading gives {rows}, not {words}"
     _use(lambda: Task(path, duplicates="drop"))
     return words
 
@@ -327,7 +318,7 @@ def _read_triples(path: Path) -> Any:
 def _read_id_triples(path: Path) -> Any:
     """Read text as ids, of which there is a number."""
     found = _triples_of(path, entities=1000, relations=100)
-    rows = [list(map(int, row[:3])) for row in _plain_triples(path)]
+    rows = [list(map(int, row)) for row in _plain_triples(path)]
     assert found.ids[:, :3].tolist() == rows, f"plain reading gives {rows}, not {found.ids}"
     return rows
 
