@@ -109,8 +109,6 @@ def test_damage_is_one_kind_of_error() -> None:
         assert caught.value is passed
 
 
-# --- .npy and .npz
-
 MAGIC = b"\x93NUMPY"
 DTYPES = ("<f4", ">f8", "<i8", "|i1", "|b1", ">u2", "<U3", ">U1", "|S2", "<M8[s]", "<c8", "<f2")
 

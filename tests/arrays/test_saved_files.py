@@ -40,9 +40,6 @@ def assert_untouched(target: Path) -> None:
     assert os.listdir(target.parent) == ["target"]
 
 
-# -- permissions -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("before", [0o600, 0o640, 0o755])
 def test_the_mode_of_what_is_replaced_is_kept(before: int, target: Path) -> None:
     """Also where a link leads to it, which stays."""
@@ -97,9 +94,6 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
     assert_untouched(target)
 
 
-# -- places ----------------------------------------------------------------------------------------
-
-
 def test_links_in_a_circle(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
@@ -117,8 +111,6 @@ def test_names_of_any_length(tmp_path: Path) -> None:
     assert caught.value.errno == errno.ENAMETOOLONG
     assert os.listdir(tmp_path) == []
 
-
-# -- full disks ------------------------------------------------------------------------------------
 
 # A limit on the size of files stands for a full disk: both fail in the middle of a write.
 LIMITED = """
@@ -140,9 +132,6 @@ def test_a_full_disk_is_an_error_that_names_the_file(run_python: Run, tmp_path: 
     lines = run_python(LIMITED, tmp_path / "new").splitlines()
     assert lines == [f"{errno.EFBIG} True 1"] * 2
     assert os.listdir(tmp_path) == []
-
-
-# -- what ends in the middle -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -198,9 +187,6 @@ def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:
         assert target.read_bytes() == b"second"
     assert target.read_bytes() == b"first"
     assert os.listdir(target.parent) == ["target"]
-
-
-# -- names that were free --------------------------------------------------------------------------
 
 
 def no_links(patch: pytest.MonkeyPatch, how: str) -> None:

@@ -28,8 +28,6 @@ def test_results_do_not_keep_input_alive() -> None:
     assert ranks.above.tolist() == expected
 
 
-# --- no reads outside of the scores
-
 GUARDED_SHAPES = [(1, 1), (1, 3), (2, 5), (3, 17), (1, 31), (4, 63), (3, 65), (7, 130)]
 GUARDED_SHAPES += [(33, 9), (129, 5), (300, 7), (1027, 3), (2, 4097), (5000, 2)]
 
@@ -70,8 +68,6 @@ def test_nothing_is_read_beyond_the_scores(dtype: str, order: str, at_end: bool)
                 kw |= {"rows": rows, "filter": [[0, width - 1]] * 12}
                 assert tr.rank(turned, columns, **kw) == tr.rank(plain, columns, **kw)
 
-
-# --- peak memory
 
 PEAK = """
 import sys, threading, time

@@ -231,9 +231,6 @@ def test_a_long_check_of_lists_can_be_interrupted(threads: int) -> None:
     assert _core.find_listed(selection, width, none, none, None, threads)[0] is None
 
 
-# -- what is kept of misses ------------------------------------------------------------------------
-
-
 def test_misses_travel_with_ranks(tmp_path: Path) -> None:
     path = tmp_path / "ranks.npz"
     ranks = tr.rank_lists([[4, 7], [1, 2]], None, [7, 3], candidates=10)

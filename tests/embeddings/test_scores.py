@@ -68,9 +68,6 @@ def test_cosines_of_all_magnitudes() -> None:
     assert scores[2, 1] == pytest.approx(0.5**0.5, rel=1e-15)
 
 
-# --- what changes nothing
-
-
 THREADED = [pytest.param("l2", marks=pytest.mark.threads)]
 OTHERS = [name for name in SIMILARITIES if name != "l2"]
 
@@ -160,9 +157,6 @@ def test_instruction_sets_change_no_bit(run_python: Run) -> None:
         assert other == digests[0]
 
 
-# --- memory
-
-
 LIMITED = """
 import resource, sys
 import numpy as np
@@ -194,9 +188,6 @@ def test_mapped_entities_are_not_copied(run_python: Run, tmp_path: Path, sanitiz
     np.save(path, np.zeros((500_000, 16), np.float32))  # 32 MB
     assert run_python(LIMITED, path, env={"OMP_NUM_THREADS": "1"}).strip() == "done"
     os.unlink(path)
-
-
-# --- whatever a call can combine
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -235,9 +235,6 @@ def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     assert mixed.pairing == "query and target ids"
 
 
-# -- entities in another order ---------------------------------------------------------------------
-
-
 def by_names(order: list[str], first: int = 0) -> tr.Ranks:
     """The ranks that a model gives, whose entities are in some order."""
     names = [f"n{i}" for i in range(20)]

@@ -36,9 +36,6 @@ def grouped_ranks(draw: st.DrawFn) -> tuple[Ranks, list[int]]:
     return ranks, draw(st.lists(st.integers(-2, 1), min_size=n, max_size=n))
 
 
-# -- codes and weights -----------------------------------------------------------------------------
-
-
 @pytest.fixture
 def labelled() -> Ranks:
     return Ranks(
@@ -100,9 +97,6 @@ def test_each_query_weighs_one(ranks: Ranks) -> None:
     measured = report(ranks, by="query", weights="query")
     if len(ranks) and measured.sides[0] == "both":
         assert measured["mr"] == pytest.approx(measured["macro.mr"], nan_ok=True)
-
-
-# -- many groups at once ---------------------------------------------------------------------------
 
 
 def micro(ranks: Ranks, key: str) -> float:

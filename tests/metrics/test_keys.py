@@ -148,8 +148,6 @@ def test_names_in_tables() -> None:
     assert list(map(table_name, keys)) == names.split(", ")
 
 
-# -- refusals --------------------------------------------------------------------------------------
-
 # Keys that are refused, and words that say what there is.
 REFUSED: dict[str, dict[str, str]] = {
     "ranks": {
@@ -195,9 +193,6 @@ def test_any_text_is_read_or_a_key_error(name: str, text: str) -> None:
     except KeyError:
         return
     assert read(str(key)) == key
-
-
-# -- other names -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

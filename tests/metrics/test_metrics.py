@@ -43,9 +43,6 @@ def small_ties(draw: st.DrawFn) -> Ranks:
     return Ranks(above_, tied_, candidates, weights=weights)
 
 
-# -- values ----------------------------------------------------------------------------------------
-
-
 @given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))
 def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> None:
     ranks = ranks.with_labels(side=None)
@@ -121,9 +118,6 @@ def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
         assert report(scaled)[name] == pytest.approx(report(ranks)[name], nan_ok=True, rel=1e-9)
 
 
-# -- the ends of the range -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("key", ["median", "mad", "imedian", "mr", "std", "power_mean:inf"])
 def test_the_most_candidates(key: str) -> None:
     """Positions up to 2**52 are floats, as are the halves between them."""
@@ -159,8 +153,6 @@ def test_every_metric_has_a_plain_definition(monkeypatch: pytest.MonkeyPatch) ->
     for key in keys_where(lambda metric: True):
         assert oracle.exact(key, [Fraction(1)], [Fraction(2)], [5]) in (0, 1), key
 
-
-# -- a new row of the table is all that a metric needs ---------------------------------------------
 
 # Half of the power of the rank's share of the candidates, averaged; less is better.
 ROW = Metric(

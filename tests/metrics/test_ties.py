@@ -29,8 +29,6 @@ from truerank.metrics.answer_metrics import (
 )
 from truerank.metrics.chance_model import sampled_hit_moments
 
-# -- one right answer ------------------------------------------------------------------------------
-
 firsts = st.integers(1, 40) | st.integers(1, 10**4)
 sizes = st.integers(1, 12) | st.integers(1, 3000)
 
@@ -84,8 +82,6 @@ def test_published_values(data: Path) -> None:
             assert got[0] == pytest.approx(float(record[name]), rel=1e-15, abs=0)
 
 
-# -- several right answers -------------------------------------------------------------------------
-
 SIZES = st.integers(0, 40) | st.integers(0, 3000)
 FAR = st.integers(0, 40) | st.integers(0, 3000) | st.integers(60_000, 70_000) | st.just(10**9)
 
@@ -138,9 +134,6 @@ def test_a_tie_of_millions_takes_no_time_of_its_own() -> None:
     )
     assert result[0] == pytest.approx(expected, rel=1e-9)
     assert 0 < result[1] < result[0]
-
-
-# -- hits among drawn negatives --------------------------------------------------------------------
 
 
 @given(st.integers(0, 400), st.integers(257, 400), st.integers(0, 600), st.integers(1, 30))
