@@ -42,19 +42,14 @@ def queries(right: Any, entities: Any = 9, **options: Any) -> Any:
 LAST = {q: {q: 0.1, 7: 0.5, 8: 0.9} for q in range(4)}  # Scores that rise: distances, best first.
 PLACES = {q: {7: 3, 8: 2, q: 1} if q % 2 else {7: 2, 8: 3, q: 1} for q in range(4)}
 TOP = tr.TopK([[7, 8, q] for q in range(4)], [[0.1, 0.5, 0.9]] * 4)
-FRAME = [(q, q + k, -k, k + 1) for q in range(4) for k in range(3)]
 
 # Lists of queries whose right answer has their number; how they are read; and the mrr.
 LISTS: dict[str, tuple[Any, dict[str, str], float]] = {
-    "distances, best first": (LAST, UP, 1.0),
-    "lists whose best is last": (LAST, DOWN, 0.3333),
     "a TopK whose best is last": (TOP, DOWN, 1.0),
     "lists of two": ({q: {7: 0.1, q: 0.5} for q in range(4)}, {}, 1.0),
     "three lists": ({q: LAST[q] for q in range(3)}, {}, 0.3333),
     "one of many lists falls": (LAST | {3: {3: 0.9, 7: 0.5, 8: 0.1}}, {}, 0.5),
     "all scores are equal": ({q: {q: 1.0, 7: 1.0, 8: 1.0} for q in range(4)}, {}, 0.6111),
-    "places of lists": (PLACES, UP, 1.0),
-    "points of lists": (PLACES, DOWN, 0.3333),
     "points of lists, best first": ({q: {q: 3, 7: 2, 8: 1} for q in range(4)}, {}, 1.0),
     "places of two entries": ({q: {7: 1, q: 2} for q in range(4)}, {}, 1.0),
     "places of three lists": ({q: PLACES[q] for q in range(3)}, {}, 0.3333),
@@ -69,12 +64,6 @@ def test_orders_of_lists(name: str) -> None:
     lists, options, mrr = LISTS[name]
     right = {q: [q] for q in (lists if isinstance(lists, dict) else range(4))}
     assert round(queries(right).evaluate_lists(lists, **options)["mrr"], 4) == mrr
-
-
-def test_ranks_beside_scores() -> None:
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(FRAME, columns=["query", "document", "score", "rank"])
-    assert queries({q: [q] for q in range(4)}).evaluate_lists(table)["mrr"] == 1
 
 
 MASKED = np.where(RNG.random(MODEL.shape) < 0.15, MODEL, -INF)  # a user's own negatives

@@ -46,26 +46,21 @@ def identity(triple: Triple, keys: Sequence[int]) -> Triple:
 def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found:
     same = [identity(triple, keys) for triple in test]
     trained = known.get("train")
-    everything = [triple for rows in known.values() for triple in rows]
-    if trained is not None:
-        everything = list(trained)
-    in_split = {name: {identity(row, keys) for row in rows} for name, rows in known.items()}
-    seen: set[Triple] = set()
-    repeats = []
-    for i, triple in enumerate(same):
-        if triple in seen:
-            repeats.append(i)
-        seen.add(triple)
-    entities = {entity for triple in everything for entity in (triple[0], triple[2])}
-    relations = {triple[1] for triple in everything}
+    if trained is None:
+        trained = [triple for rows in known.values() for triple in rows]
+    entities = {entity for triple in trained for entity in (triple[0], triple[2])}
+    relations = {triple[1] for triple in trained}
+    leaks = {}
+    for name, rows in known.items():
+        split = {identity(row, keys) for row in rows}
+        leaks[name] = [i for i, triple in enumerate(same) if triple in split]
     unseen = []
-    for i, triple in enumerate(test):
-        head, relation, tail = triple[:3]
-        if head not in entities or relation not in relations or tail not in entities:
+    for i, (head, relation, tail, *_) in enumerate(test):
+        if not {head, tail} <= entities or relation not in relations:
             unseen.append(i)
     return Found(
-        repeats,
-        {name: [i for i, t in enumerate(same) if t in rows] for name, rows in in_split.items()},
+        [i for i, triple in enumerate(same) if triple in same[:i]],
+        leaks,
         unseen,
         {entity for t in test for entity in (t[0], t[2])} - entities,
         {t[1] for t in test} - relations,
@@ -86,19 +81,11 @@ def chosen_positions(
     return [i for i in range(given) if i not in dropped]
 
 
-def all_triples(test: Rows, known: dict[str, Rows]) -> list[Triple]:
-    """Return what is known to be true: the test triples, then those of all splits."""
-    every = list(test)
-    for rows in known.values():
-        every += rows
-    return every
-
-
 def side(
     name: str, test: Rows, known: dict[str, Rows], chosen: Sequence[int], keys: Sequence[int] = ()
 ) -> Side:
     """Return the tasks of the chosen test triples; all test triples are known to be true."""
-    every = all_triples(test, known)
+    every = [*test, *(triple for rows in known.values() for triple in rows)]
     answers: dict[Triple, set[Any]] = defaultdict(set)
     types: dict[Any, set[Any]] = defaultdict(set)
     asked = TARGET_COLUMN[name]
@@ -107,11 +94,10 @@ def side(
     def query(triple: Triple) -> Triple:
         return tuple(triple[column] for column in columns)
 
+    of: dict[Any, list[Triple]] = defaultdict(list)
     for triple in every:
         answers[query(triple)].add(triple[asked])
         types[triple[1]].add(triple[asked])
-    of: dict[Any, list[Triple]] = defaultdict(list)
-    for triple in every:
         of[triple[1]].append(triple)
     categories = {relation: category(triples) for relation, triples in of.items()}
     stands, of_relation = degrees(known)
@@ -159,9 +145,7 @@ def category(triples: Rows) -> str:
 def bucket(number: int) -> str:
     if number < 2:
         return str(number)
-    low = 1
-    while 2 * low <= number:
-        low *= 2
+    low = 1 << number.bit_length() - 1
     return f"{low}-{2 * low - 1}"
 
 

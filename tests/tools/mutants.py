@@ -16,7 +16,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 1200.0  # seconds for the tests of the tree as it is
+TIMED_OUT = 124  # the exit status of `timeout`
 
 # Tokens of Python, and what they become; numbers become the next one.
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
@@ -162,34 +162,27 @@ class Tests:
     def run(self) -> str:
         """Return "survived", "timed out", or what killed the change."""
         end = time.monotonic() + self.limit
-        try:
-            for build in self.builds:
-                if self.status(["cmake", "--build", str(build)], end):
-                    return "killed by the compiler"
-                for library in build.glob("_core*.so"):
+        steps = []
+        if self.builds:
+            steps = [(["cmake", "--build", str(build)], "the compiler") for build in self.builds]
+            steps.append(([str(self.builds[1] / "truerank_tests")], "the tests in C++"))
+        steps += [(self.pytest + stage, " ".join(stage)) for stage in self.stages]
+        for command, name in steps:
+            status = self.status(command, end)
+            if status == TIMED_OUT:
+                return "timed out"
+            if status:
+                return f"killed by {name}"
+            if command[0] == "cmake":
+                for library in Path(command[2]).glob("_core*.so"):
                     shutil.copy(library, self.tree / "python" / "truerank")
-            for build in self.builds[1:]:
-                if self.status([str(build / "truerank_tests")], end):
-                    return "killed by the tests in C++"
-            for stage in self.stages:
-                if self.status(self.pytest + stage, end):
-                    return f"killed by {' '.join(stage)}"
-        except subprocess.TimeoutExpired:
-            return "timed out"
         return "survived"
 
     def status(self, command: list[str], end: float) -> int:
-        """Return the exit status of a command that must end in time, or is ended."""
+        """Return the exit status of a command, which is ended with all that it has started."""
+        limited = ["timeout", "-k", "9", f"{max(1, end - time.monotonic()):.0f}", *command]
         options = {"cwd": self.tree, "env": self.environment, "stdout": subprocess.DEVNULL}
-        process = subprocess.Popen(
-            command, stderr=subprocess.STDOUT, start_new_session=True, **options
-        )
-        try:
-            return process.wait(max(1, end - time.monotonic()))
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        return subprocess.run(limited, stderr=subprocess.STDOUT, check=False, **options).returncode
 
 
 def try_room(source: Path, room: str, options: argparse.Namespace) -> None:
