@@ -99,8 +99,7 @@ def test_errors_quote_no_control_characters(run: Run, line: list[str]) -> None:
 
 
 def test_any_name_of_a_side_can_be_printed() -> None:
-    ranks = tr.rank(SCORES, TARGETS).with_labels(side="\u043b\u0435\u0432")
-    ranks.save("ranks.npz")
+    tr.rank(SCORES, TARGETS).with_labels(side="\u043b\u0435\u0432").save("ranks.npz")
     code, out, err = start("evaluate", "ranks.npz", PYTHONIOENCODING="latin-1")
     assert (code, err) == (0, "")
     assert r"\u043b\u0435\u0432" in out

@@ -56,7 +56,6 @@ THOUSANDS = tr.report(
 )
 
 NAMED = {"one": ONE, "tied": TIED, "four": FOUR, "tiny": TINY, "empty": EMPTY, "alone": ALONE}
-
 PLOTS = [getattr(plot, name) for name in plot.__all__]
 Case = tuple[Callable[..., Any], Any, dict[str, Any]]
 DRAW: dict[str, Case] = {

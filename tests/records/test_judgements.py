@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -56,29 +56,20 @@ def test_a_mapping_is_read_as_it_is_or_refused(lists: dict[Any, dict[Any, Any]])
         np.testing.assert_array_equal(list(found[query].values()), list(listed.values()))
 
 
-def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    return {name: [row[j] for row in rows] for j, name in enumerate(names)}
-
-
 def structured(columns: dict[str, list[Any]]) -> Any:
-    arrays = {name: np.array(values) for name, values in columns.items()}
-    table = np.empty(len(arrays[next(iter(arrays))]), [(n, a.dtype) for n, a in arrays.items()])
-    for name, values in arrays.items():
-        table[name] = values
-    return table
+    return np.rec.fromarrays(list(map(np.array, columns.values())), names=list(columns))
 
 
 def test_columns_are_said_and_others_are_left_out() -> None:
     names = {"query": "qid", "document": "docno"}
-    entries = columns_of([(*row, 7) for row in ENTRIES], ["qid", "docno", "score", "iteration"])
-    frame = pd.DataFrame(entries)
+    entries = [(*row, 7) for row in ENTRIES]
+    frame = pd.DataFrame(entries, columns=["qid", "docno", "score", "iteration"])
     assert lists_of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"] == RUN["q1"]
     in_order = lists_of(frame, columns=names)
     assert list(in_order["q1"]) == ["d7", "d3"]
     assert in_order.scores is None
-    judged = pd.DataFrame(
-        columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
-    )
+    rows = [(*row, "text") for row in JUDGED]
+    judged = pd.DataFrame(rows, columns=["qid", "docno", "label", "title"])
     grades = names | {"relevance": "label"}
     facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": grades}
     task = quietly(tr.retrieval.Task, judged, **facts)

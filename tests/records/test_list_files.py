@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
+from support.refusals import refusal
 from truerank import _core
 from truerank.records.text import exact_number, first_rounded
 
@@ -45,14 +46,6 @@ def written(tmp: Path, text: str, name: str = "run.txt") -> Path:
     return path
 
 
-def lines_of(run: Runs) -> list[str]:
-    return [
-        f"{query} Q0 {document} 0 {score!r} tag"
-        for query, listed in run.items()
-        for document, score in listed.items()
-    ]
-
-
 @given(
     RUNS,
     st.randoms(use_true_random=False),
@@ -68,7 +61,9 @@ def test_runs_are_read_as_plain_loops_read_them(
     packed: bool,
     at_once: int,
 ) -> None:
-    lines = lines_of(run)
+    lines = []
+    for query, listed in run.items():
+        lines += [f"{query} Q0 {document} 0 {score!r} tag" for document, score in listed.items()]
     random.shuffle(lines)
     plain: Runs = {}
     for line in lines:
@@ -248,7 +243,5 @@ ONE = tr.TopK([[1]], [[1.0]])
 def test_wrong_arguments_leave_no_file(
     tmp_path: Path, top: Any, options: dict[str, Any], argument: str
 ) -> None:
-    with pytest.raises(tr.InputError) as error:
-        tr.write_run(tmp_path / "run.txt", top, **options)
-    assert error.value.argument == argument  # type: ignore[attr-defined]
+    refusal(tr.InputError, f"^{argument}: ", tr.write_run, tmp_path / "run.txt", top, **options)
     assert list(tmp_path.iterdir()) == []
