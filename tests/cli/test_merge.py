@@ -10,7 +10,6 @@ import pytest
 
 import truerank as tr
 from support.cli_files import SCORES, TARGETS, Run
-from truerank.cli.options import read_part
 from truerank.retrieval import Task
 
 TRUE = SCORES[np.arange(4), TARGETS]
@@ -109,24 +108,6 @@ def test_parts_of_candidates(run: Run) -> None:
     run("merge", *names[1:]).refuses(1, "got 3 of them; missing: column 3 and others")
 
 
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        (["0::3", "2::3"], "missing: rows 1, 4, 7 (--part 1::3)"),
-        ([":8"], "expected all 9 triples of the whole, got 8 of them; missing: row 8"),
-    ],
-)
-def test_missing_parts_are_named(run: Run, parts: list[str], words: str) -> None:
-    task = tr.link_prediction.Task([(i % 4, 0, i % 3) for i in range(9)], {}, entities=4)
-    files = []
-    for part in parts:
-        files.append(f"{part}.npz")
-        score(task[read_part("--part", part)]).save(files[-1])
-    score(task[:0]).save("none.npz")
-    err = run("merge", *files, "none.npz").err
-    assert err.rstrip().endswith(words)
-
-
 def test_parts_that_lack_a_side(run: Run) -> None:
     """Means over both sides would weigh one of them more; each side may have its own file."""
     names = [f"tasks-{p}.npz" for p in range(3)]
@@ -150,6 +131,7 @@ def test_parts_that_lack_a_side(run: Run) -> None:
     [
         ("tasks-0.npz", 2, "at least two jobs, each once"),
         ("tasks-0.npz tasks-0.npz", 2, "at least two jobs, each once"),
+        ("tasks-2.npz tasks-0.npz", 1, "got 3 of them; missing: rows 1, 4 (--part 1::3)"),
         ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
         ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
         ("tasks-0.npz broken.npz", 1, "Error: parts: broken.npz: "),
