@@ -190,6 +190,13 @@ def test_names_have_blanks_within_between_tabs(tmp_path: Path) -> None:
     assert judged_in(qrels) == [("7", "the wall", 1), ("07", "heat", 4.5)]
 
 
+def test_columns_that_nobody_names_are_left_out(tmp_path: Path) -> None:
+    columns = {"query": 0, "document": 1, "relevance": 2}
+    qrels = tr.read_qrels(written(tmp_path, "ann tea 5 881250949\n"), columns=columns)
+    assert judged_in(qrels) == [("ann", "tea", 5)]
+    assert qrels.source.endswith("; left out: column 3)")
+
+
 NAMED = "query,document,score\n"
 # What is no run, in text or in csv: the number of the line, or what the message says of it.
 WRONG_RUNS = [

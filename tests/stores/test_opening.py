@@ -202,6 +202,8 @@ def test_ranks_in_files_are_refused(tmp_path: Path) -> None:
 TAKEN: dict[str, Any] = {
     "another row": np.vstack([POINTS, np.zeros(12, int)]),
     "repeats": np.vstack([POINTS, [0, 0, *range(1, 10), 11]]),
+    "from 2": POINTS + 2,
+    "no rows": POINTS[:0],
     "large": POINTS * np.int64(2**40),
     "some columns": POINTS[:, :11],
     "shards of columns": open_scores([POINTS, POINTS], axis=1),
