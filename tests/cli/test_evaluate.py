@@ -101,7 +101,7 @@ DIGITS = {"metrics": "mr", "kinds": "all", "digits": 2, "notes": False}
 @pytest.mark.parametrize(
     ("line", "keywords", "style", "options"),
     [
-        ("--by words.npy", {"by": ["a", "b", "c", "d"]}, "csv", {}),
+        ("--by words.npy --metrics all", {"by": list("abcd")}, "csv", {"metrics": "all"}),
         ("--weights masses.npy --by query", BY_QUERY, "csv", {}),
         ("--metrics mrr,hits@1 --interval", {}, "latex", OF_KEYS),
         ("--by relation --kinds optimistic", {"by": "relation"}, "html", {"kinds": "optimistic"}),

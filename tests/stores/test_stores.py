@@ -104,7 +104,7 @@ def test_paths_of_every_kind(folder: Path, kind: Any, monkeypatch: pytest.Monkey
 
 def test_names_of_members_and_of_shards(folder: Path) -> None:
     array = scores(3, 4, "f4")
-    np.savez(folder / "one.npz", scores=array)
+    np.savez(folder / "one.npz", scores=array, other=array[:0])
     for member in (None, "scores", "scores.npy"):
         with open_scores(folder / "one.npz", member=member) as store:
             assert_same(store, array)
