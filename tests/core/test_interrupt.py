@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -200,11 +198,6 @@ except KeyboardInterrupt:
 
 @posix
 @pytest.mark.python_only
-@pytest.mark.parametrize(
-    "name",
-    ["numpy", "truerank._core", "truerank.ranks.container"],
-)
-def test_ctrl_c_while_it_is_imported_is_a_keyboard_interrupt(name: str) -> None:
-    line = [sys.executable, "-c", AT_IMPORT, name]
-    found = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
-    assert found.stdout.startswith("Ranks(1 tasks"), found.stderr
+@pytest.mark.parametrize("name", ["numpy", "truerank._core", "truerank.ranks.container"])
+def test_ctrl_c_while_it_is_imported_is_a_keyboard_interrupt(run_python: Run, name: str) -> None:
+    assert run_python(AT_IMPORT, name, timeout=120).startswith("Ranks(1 tasks")

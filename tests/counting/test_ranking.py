@@ -307,16 +307,6 @@ def test_anything(seed: int) -> None:
         raise
 
 
-def test_best_score_in_one_far_segment() -> None:
-    """The candidates at the best score of a row are known only at its end, in every thread."""
-    for best in (0, 2_999_999):
-        scores = np.zeros((1, 3_000_000), np.float32)
-        scores[0, [3, best]] = 1
-        for threads in (1, 3):
-            check(scores, 7, threads=threads, audit=True)
-            check(scores, 7, threads=threads, audit=True, filter=[[best, best]])
-
-
 def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
     if sanitized:
         pytest.skip("a sanitizer has no 4 GB to give")

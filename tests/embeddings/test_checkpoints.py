@@ -35,33 +35,18 @@ def rotated(head: Array, phases: Array) -> Array:
     return halves(head) * (np.cos(phases) + 1j * np.sin(phases))
 
 
-# By the words that a line begins with: the lengths of entities and relations, and the score of
-# three vectors of doubles.
-MODELS: dict[str, tuple[int, int, Score]] = {
-    "DistMult": (DIM, DIM, lambda h, r, t: (h * r * t).sum()),
-    "TransE": (DIM, DIM, lambda h, r, t: -np.abs(h + r - t).sum()),
-    "RotatE": (  # where a phase of (gamma + 2) / dim is half a turn
-        2 * DIM,
-        DIM,
-        lambda h, r, t: -np.abs(rotated(h, r * np.pi * DIM / (GAMMA + 2)) - halves(t)).sum(),
-    ),
-    "RotatE of LibKGE": (2 * DIM, DIM, lambda h, r, t: -np.abs(rotated(h, r) - halves(t)).sum()),
-    "RotatE of PyKEEN": (
-        2 * DIM,
-        2 * DIM,
-        lambda h, r, t: -np.linalg.norm(in_turn(h) * in_turn(r) - in_turn(t)),
-    ),
-    "ComplEx": (
-        2 * DIM,
-        2 * DIM,
-        lambda h, r, t: (halves(h) * halves(r) * halves(t).conj()).real.sum(),
-    ),
-    "ComplEx of PyKEEN": (
-        2 * DIM,
-        2 * DIM,
-        lambda h, r, t: (in_turn(h) * in_turn(r) * in_turn(t).conj()).real.sum(),
-    ),
+# By the words that a line begins with: the score of three vectors of doubles.
+MODELS: dict[str, Score] = {
+    "DistMult": lambda h, r, t: (h * r * t).sum(),
+    "TransE": lambda h, r, t: -np.abs(h + r - t).sum(),
+    # A phase of (gamma + 2) / dim is half a turn.
+    "RotatE": lambda h, r, t: -np.abs(rotated(h, r * np.pi * DIM / (GAMMA + 2)) - halves(t)).sum(),
+    "RotatE of LibKGE": lambda h, r, t: -np.abs(rotated(h, r) - halves(t)).sum(),
+    "RotatE of PyKEEN": lambda h, r, t: -np.linalg.norm(in_turn(h) * in_turn(r) - in_turn(t)),
+    "ComplEx": lambda h, r, t: (halves(h) * halves(r) * halves(t).conj()).real.sum(),
+    "ComplEx of PyKEEN": lambda h, r, t: (in_turn(h) * in_turn(r) * in_turn(t).conj()).real.sum(),
 }
+PHASES = ("RotatE", "RotatE of LibKGE")  # whose relations are angles, half as many as components
 LINES = {
     cells[0].strip(): re.findall(r"`([^`]+)`", cells[1]) + re.findall(r"`([^`]+)`", cells[2])
     for row in SECTION.splitlines()
@@ -76,9 +61,10 @@ def test_a_line_ranks_as_the_model_does(model: str) -> None:
     assert len(LINES) == len(MODELS)
     assert all(map(str.startswith, LINES, MODELS))
     rng = np.random.default_rng(7)
-    of_entities, of_relations, score = MODELS[model]
-    entities = rng.standard_normal((ENTITIES, of_entities)).astype(np.float32)
-    relations = rng.standard_normal((RELATIONS, of_relations)).astype(np.float32)
+    score = MODELS[model]
+    entities = rng.standard_normal((ENTITIES, 2 * DIM)).astype(np.float32)
+    length = DIM if model in PHASES else 2 * DIM
+    relations = rng.standard_normal((RELATIONS, length)).astype(np.float32)
     if model == "RotatE of PyKEEN":  # which keeps the moduli of relations at 1
         relations /= np.hypot(relations[:, ::2], relations[:, 1::2]).repeat(2, axis=1)
     h, t = rng.integers(0, ENTITIES, (2, 17))

@@ -204,9 +204,6 @@ def test_the_kind_random_has_one_seed() -> None:
     assert compare(*reports, "random.mrr") == two
 
 
-# -- many pairs without intervals ------------------------------------------------------------------
-
-
 def test_keys_are_carried_as_they_were_asked_each_once() -> None:
     a = of_ranks([1, 5, 9] * 20)
     b = moved(a, 1)
