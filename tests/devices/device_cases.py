@@ -6,9 +6,8 @@ and every copy to the host is noted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -49,13 +48,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The way in which scores on the device are counted in a test."""
     choose(request.param, monkeypatch)
     return str(request.param)
-
-
-@contextmanager
-def chosen(way: str) -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as patch:
-        choose(way, patch)
-        yield patch
 
 
 def same(got: Any, expected: Exception) -> bool:
@@ -112,7 +104,8 @@ def test_every_view(view: str, way: str) -> None:
 def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int) -> None:
     tensor = host_tensor(problem.scores)
     problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
-    with chosen(way) as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        choose(way, patch)
         if way == "host":
             patch.setattr(device, "BLOCK_BYTES", most)
         expected = outcome(tensor, problem)
@@ -342,9 +335,6 @@ def example() -> tuple[Any, Any]:
     return RNG.random((23, 300)), RNG.integers(0, 100, 23)
 
 
-# --- copied to the host
-
-
 @pytest.mark.usefixtures("copied")
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block is counted only after the next copy has begun, and all counts are right."""
@@ -401,9 +391,6 @@ def test_a_refused_block_leaves_the_counter_as_it_was(example: tuple[Any, Any]) 
         assert same(attempt(counter.update, pending_scores(block)), expected)
     counter.update(pending_scores(array))
     assert counter.ranks() == tr.rank(array, targets)
-
-
-# --- counted on the device
 
 
 def test_operations_of_torch_are_the_default(
