@@ -298,6 +298,7 @@ RISING = dict.fromkeys(("tail", "head"), tr.TopK([[4, 3, 2]] * 4, [[0.1, 0.2, 0.
 # What does not fit, by the word behind evaluate_; of callables it is `evaluate`.
 CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
     (T, "head", "scores", {"tail": WIDE}),
+    (T, "relation", "scores", TWO | {"relation": WIDE}),
     (V, "head", "scores", TWO | {"head": WIDE[:, 1:]}),
     (V, "head", "scores", TWO | ROWS),
     (V, "head: a score at row 1, column 2 is NaN", "scores", TWO | {"head": NAN}),
@@ -314,6 +315,7 @@ CASES: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
     (V, "tail: .* memory", "", {"tail": lambda q: WIDE[:1], "head": blank, "batch_size": 1}),
     (V, f"tail: query 2: {NAN_AT}", "", {"tail": second_is_nan, "head": blank, "batch_size": 2}),
     (V, "tail: queries 0 to 2: a", "", {"tail": first_are_nan, "head": blank}),
+    (V, "batch_size", "", {"tail": blank, "head": blank, "batch_size": 0}),
 ]
 
 
