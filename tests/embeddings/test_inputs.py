@@ -144,7 +144,7 @@ def test_a_map_whose_file_has_shrunk(tmp_path: Path, name: str) -> None:
 # --- layouts of complex numbers
 
 RNG = np.random.default_rng(3)
-QUERIES, ENTITIES = (RNG.standard_normal((n, 6)) + 1j * RNG.integers(0, 3, (n, 6)) for n in (9, 40))
+QUERIES, ENTITIES = (RNG.integers(-9, 9, (n, 6, 2)) @ [0.125, 0.25j] for n in (9, 40))
 MODULI: dict[str, Any] = {"similarity": "complex_l1"}
 
 
@@ -156,25 +156,34 @@ def halves(numbers: Array) -> Array:
     return np.concatenate([numbers.real, numbers.imag], axis=-1)
 
 
-# Of queries and of entities. What is scored and ranked of these, hypothesis draws, too.
-COMPLEX_FORMS: dict[str, tuple[Any, Any, str | None]] = {
-    "complex": (np.asarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], None),
-    "halves": (halves, lambda x: np.asfortranarray(halves(x)), "halves"),
-    "complex queries, halves": (lambda x: x.tolist(), halves, "halves"),
-    "halves, complex entities": (halves, lambda x: x.conj().conj(), "halves"),
+# Of queries and of entities, which are exact in the dtypes named last.
+COMPLEX_FORMS: dict[str, tuple[Any, Any, str | None, str]] = {
+    "complex": (np.asarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], None, "dd"),
+    "halves": (halves, lambda x: np.asfortranarray(halves(x)), "halves", "dd"),
+    "complex queries, halves": (lambda x: x.tolist(), halves, "halves", "dd"),
+    "halves, complex entities": (halves, lambda x: x.conj().conj(), "halves", "dd"),
+    "single precision": (lambda x: x.astype("F"), lambda x: x.astype(">c8"), None, "ff"),
+    "16 bits": (lambda x: halves(x).astype("e"), lambda x: x.astype("F"), "halves", "ef"),
 }
 
 
 @pytest.mark.parametrize("form", COMPLEX_FORMS)
 def test_forms_of_complex_numbers_have_the_same_bits_at_every_door(form: str) -> None:
-    of_queries, of_entities, layout = COMPLEX_FORMS[form]
+    of_queries, of_entities, layout, kinds = COMPLEX_FORMS[form]
     vectors = of_queries(QUERIES), of_entities(ENTITIES)
     options: dict[str, Any] = {**MODULI, "layout": layout}
-    plain = interleaved(QUERIES), interleaved(ENTITIES)
+    plain = interleaved(QUERIES).astype(kinds[0]), interleaved(ENTITIES).astype(kinds[1])
     usual: dict[str, Any] = {**MODULI, "layout": "interleaved"}
     scores = tr.score_embeddings(*vectors, **options)
     assert same_bits(scores, tr.score_embeddings(*plain, **usual))
-    np.testing.assert_allclose(scores, -np.abs(QUERIES[:, None] - ENTITIES).sum(-1))
+    np.testing.assert_allclose(scores, -np.abs(QUERIES[:, None] - ENTITIES).sum(-1), rtol=1e-5)
+    targets = np.arange(9)
+    ranks = tr.rank_embeddings(*vectors, targets, **options)
+    assert ranks == tr.rank_embeddings(*plain, targets, **usual)
+    top, usual_top = (
+        tr.topk_embeddings(*x, 3, **y) for x, y in ((vectors, options), (plain, usual))
+    )
+    np.testing.assert_array_equal(top.ids, usual_top.ids)
     means = alignment.csls_means(*vectors, 3, **options)
     usual_means = alignment.csls_means(*plain, 3, **usual)
     np.testing.assert_array_equal(means.entities, usual_means.entities)

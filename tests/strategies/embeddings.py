@@ -59,16 +59,11 @@ class Vectors:
     dtype: str | None = None
     csls: CSLS | None = None
     oracle: Callable[..., Array] = score
-    layout: str | None = None
-    interleaved: tuple[Array, Array] | None = None  # the same vectors, of complex numbers
 
     @property
     def keywords(self) -> dict[str, Any]:
-        names = ("similarity", "bias", "dtype", "csls", "layout")
-        keywords = {name: getattr(self, name) for name in names}
-        if self.interleaved is None:
-            keywords |= scored_by(self.similarity)
-        return keywords
+        keywords = {name: getattr(self, name) for name in ("bias", "dtype", "csls")}
+        return keywords | scored_by(self.similarity)
 
     @property
     def height(self) -> int:
@@ -76,19 +71,18 @@ class Vectors:
 
     def scores(self) -> Array:
         """Return the package's scores of all pairs, after a comparison with the oracle."""
-        queries, entities = self.interleaved or (self.queries, self.entities)
-        matrix = np.atleast_2d(queries)
+        matrix = np.atleast_2d(self.queries)
         got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
         plain = {name: value for name, value in self.keywords.items() if name != "layout"}
         if self.similarity in EXACT:
-            expected = self.oracle(matrix, entities, **plain)
+            expected = self.oracle(matrix, self.entities, **plain)
             assert_scores(got, expected, self.similarity)
             return got
         # A bias or a mean may cancel with the score, which magnifies relative errors.
         keywords = {**self.keywords, "bias": None, "csls": None}
         alone = tr.score_embeddings(self.queries, self.entities, **keywords)
         plain |= {"bias": None, "csls": None}
-        assert_scores(alone, self.oracle(matrix, entities, **plain), self.similarity)
+        assert_scores(alone, self.oracle(matrix, self.entities, **plain), self.similarity)
         assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
         return got
 
@@ -169,30 +163,6 @@ def in_ball(vectors: Array, kind: str) -> Array:
         return (wide / (longest * 1.02)).astype(vectors.dtype)
 
 
-def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | None]:
-    """Return interleaved vectors in another form, and their layout; narrow ones stay real."""
-    if form == "interleaved":
-        return made, form
-    parts = {"f4": np.complex64, "f8": np.complex128}
-    are_wide = [x.dtype.str[1:] in parts for x in made]
-    if form == "complex" and all(are_wide):
-        return [x.view(parts[x.dtype.str[1:]]) for x in made], None
-    halves = [np.concatenate([x[:, ::2], x[:, 1::2]], axis=1) for x in made]
-    if form == "complex and halves" and are_wide[0]:
-        halves[0] = made[0].view(parts[made[0].dtype.str[1:]])
-    return halves, "halves"
-
-
-def in_turn(vectors: Array, layout: str | None) -> Array:
-    """Return vectors in a form as interleaved ones."""
-    if vectors.dtype.kind == "c":
-        plain = np.ascontiguousarray(vectors, vectors.dtype.newbyteorder("="))
-        return plain.view(plain.real.dtype)
-    if layout != "halves":
-        return vectors
-    return vectors[:, np.arange(vectors.shape[1]).reshape(2, -1).T.ravel()]
-
-
 @st.composite
 def pairs_of_vectors(
     draw: st.DrawFn,
@@ -252,15 +222,8 @@ def vectors(
     made = draw(pairs_of_vectors(rng, values, kinds, (q, n, d), nan=nan))
     if similarity == "poincare" and values != "specials":
         made = [in_ball(x, kind) for x, kind in zip(made, kinds, strict=True)]
-    layout = None
-    if similarity == "complex_l1":
-        form = draw(st.sampled_from(("interleaved", "halves", "complex", "complex and halves")))
-        made, layout = in_complex_form(form, made)
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
     queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
-    interleaved = None
-    if similarity == "complex_l1":  # as placed, for some places change numbers
-        interleaved = (in_turn(queries, layout), in_turn(entities, layout))
     bias = None
     if draw(st.booleans()):
         kinds_of_bias = [kind_of(queries, entities).__name__, "float16", "bfloat16"]
@@ -269,15 +232,13 @@ def vectors(
         bias = draw(st.sampled_from([bias, np.repeat(bias, 2)[::-2][::-1]]))
     if len(queries) and draw(st.integers(0, 9)) == 0:
         queries = queries[0]
-        interleaved = interleaved and (interleaved[0][0], interleaved[1])
     csls = None
     if draw(st.integers(0, 3)) == 0:
         values = draw(st.sampled_from(choices))
         kind = draw(st.sampled_from(["float32", "float64"]))
         sizes = (len(np.atleast_2d(queries)), n)
         csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
-    dtype = dtype_of(kinds)
-    return Vectors(queries, entities, similarity, bias, dtype, csls, oracle, layout, interleaved)
+    return Vectors(queries, entities, similarity, bias, dtype_of(kinds), csls, oracle)
 
 
 def listener(_: tr.Progress) -> None:
