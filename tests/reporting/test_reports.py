@@ -61,7 +61,9 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: SIDED.table(sides=["left"]), KeyError, "'left'"),
     (lambda: SIDED.to_csv(kinds=["optimist"]), KeyError, "'optimist'"),
     # tables of models
+    (lambda: table([]), ValueError, "reports"),
     (lambda: table({}), ValueError, "reports"),
+    (lambda: table({"a": [SIDED.ranks]}), TypeError, "reports['a']"),
     (lambda: table({"a": SIDED.ranks}), TypeError, "reports['a']"),
     (lambda: table({3: SIDED}), TypeError, "reports"),
     (lambda: table([MODELS["a"], OF_TEST]), ValueError, "reports"),
