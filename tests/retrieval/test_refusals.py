@@ -107,6 +107,8 @@ EVALUATIONS: list[tuple[Call, type[Exception], str]] = [
     (rows(INTS, [3, 3, 7], 3), ValueError, "row_queries"),
     (rows(UNORDERED, [0, 1]), TypeError, "row_queries"),
     (rows(INTS, {3: 0, 7: 1}, 3), TypeError, "row_queries"),
+    (rows(INTS, {3, 7}, 3), TypeError, "row_queries"),
+    (rows(INTS, iter([3, 7]), 3), TypeError, "row_queries"),
     (
         rows(Task({3: [1]}, entities=5, queries=[3, 7]), np.array([[0], [1]])),
         ValueError,
