@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
-from support.query_reports import query_report
+from support.example_ranks import query_report
 from truerank.retrieval import Task
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}

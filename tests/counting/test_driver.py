@@ -17,9 +17,9 @@ import pytest
 
 import truerank as tr
 from support.interruptions import interrupted
+from support.pending_counts import ranks_of_blocks
 from support.problems import Array
 from support.refusals import refusal, refused
-from support.row_blocks import ranks_of_blocks
 from truerank._core import Scores
 from truerank.counting import driver
 from truerank.counting.driver import Counts, TileJob, count_in_turn, count_scores

@@ -24,9 +24,9 @@ from oracles.embeddings import SIMILARITIES
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Vectors, vectors
 from support.outcomes import outcome
+from support.pending_counts import ranks_of_blocks
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
-from support.row_blocks import ranks_of_blocks
 from truerank.devices import bounded_scores, score_sources, task_counts, vector_scores
 from truerank.devices.backends import counts_right
 from truerank.devices.vector_scores import bounds_right, scores_right

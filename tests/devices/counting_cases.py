@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import attempt, outcome
-from support.pending_counts import note_waits
+from support.pending_counts import note_waits, ranks_of_blocks
 from support.problems import Array, csr, host_tensor
 from support.refusals import refusal, refused
-from support.row_blocks import ranks_of_blocks
 from truerank.counting.row_blocks import begin_rank
 from truerank.devices import count_kernels, task_counts, unchecked
 from truerank.devices.score_sources import StoredScores

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import attempt, outcome
-from support.pending_counts import let_counts_be_pending
+from support.pending_counts import let_counts_be_pending, ranks_of_blocks
 from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.refusals import refusal, refused
-from support.row_blocks import ranks_of_blocks
 from support.simulated_device import (
     RNG,
     DeviceTensor,

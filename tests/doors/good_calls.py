@@ -13,7 +13,7 @@ import numpy as np
 import truerank as tr
 from doors.asking import Call
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
-from support.query_reports import query_report
+from support.example_ranks import query_report
 
 SCORES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
 TARGETS = [0, 1, 2]

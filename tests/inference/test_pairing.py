@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.example_ranks import query_report as report
 from support.examples import examples
-from support.query_reports import query_report as report
 from support.refusals import refusal
 from truerank.inference import compare
 from truerank.inference.pairing import align_runs, match_tasks

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import metrics as oracle
 from oracles import retrieval as of_several
-from support.query_reports import query_report
+from support.example_ranks import query_report
 from truerank.metrics import ties
 from truerank.metrics.answer_metrics import (
     discount_sums,

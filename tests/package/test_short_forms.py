@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.query_reports import query_report
+from support.example_ranks import query_report
 
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
 PACKAGES += (".inference", ".compat", ".plot")

@@ -17,8 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.example_ranks import any_ranks, everything
-from support.query_reports import query_report
+from support.example_ranks import any_ranks, everything, query_report
 from support.refusals import refusal
 from truerank import Protocol, Ranks, concatenate, load, rank, rank_lists, report
 from truerank.ranks import Audit, Origin, storage

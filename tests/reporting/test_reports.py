@@ -16,8 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.example_ranks import any_ranks, everything, sided_ranks
-from support.query_reports import query_report
+from support.example_ranks import any_ranks, everything, query_report, sided_ranks
 from support.refusals import refused
 from truerank import Ranks, Report, concatenate, report, table
 from truerank.metrics import chance, values

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.example_ranks import query_report as report
 from support.outcomes import quietly
-from support.query_reports import query_report as report
 from support.refusals import refusal
 from truerank.metrics.answers import GAINS, MISSES
 from truerank.retrieval import Task

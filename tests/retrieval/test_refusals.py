@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import truerank as tr
-from support.query_reports import query_report as report
+from support.example_ranks import query_report as report
 from support.refusals import refusal, refused
 from truerank.retrieval import Sampled, Task
 

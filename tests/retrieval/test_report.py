@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
-from support.query_reports import query_report as report
+from support.example_ranks import query_report as report
 from truerank import Report
 from truerank.metrics.metric_table import ANSWER_METRICS
 from truerank.tables.forms import json_value

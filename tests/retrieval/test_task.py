@@ -13,9 +13,9 @@ from scipy import sparse
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.example_ranks import query_report as report
 from support.examples import examples
 from support.outcomes import quietly
-from support.query_reports import query_report as report
 from truerank.retrieval import Sampled, Task
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")

@@ -1,12 +1,14 @@
-"""Ranks for tests of reports and the like: some by hand, and any ranks by hypothesis."""
+"""Ranks for tests of reports and the like: some by hand, any by hypothesis; reports of queries."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from truerank import Protocol, Ranks
+from truerank import Protocol, Ranks, Report, report
 from truerank.ranks import Origin
 
 NAMES = st.text(max_size=6)  # This is any text: NUL, Unicode without surrogates, or nothing.
@@ -96,3 +98,10 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
     if optional is None:
         protocol = draw(PROTOCOLS)
     return Ranks(above, more + 1, above + more + 1 + below, **given, protocol=protocol)
+
+
+def query_report(ranks: Ranks, gains: Any = None, *, by: Any = None, **rules: Any) -> Report:
+    """Report queries; rules are the fields of a protocol that say how answers count."""
+    if gains is not None:
+        ranks = ranks._with({"gains": np.array(gains, np.float64)})
+    return report(ranks.with_protocol(**rules), by=by, unit="query")

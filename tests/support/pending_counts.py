@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 
+import truerank as tr
 from truerank.counting import row_blocks
+from truerank.counting.row_blocks import rank_row_blocks
 from truerank.inputs.rules import Rules
+from truerank.stores import read_scores
 from truerank.stores.on_device import DeviceStore, DeviceStream
 
 
@@ -38,3 +42,23 @@ def let_counts_be_pending(patch: pytest.MonkeyPatch) -> list[str]:
     events: list[str] = []
     note_waits(patch, events)
     return events
+
+
+ARGUMENTS = ("scores", "targets", "filter")
+
+
+def ranks_of_blocks(blocks: Iterable[Any], **options: Any) -> tr.Ranks:
+    """Rank blocks, each (scores, targets), (scores, targets, filter), or `rank`'s arguments."""
+
+    def read_blocks() -> Iterator[Any]:
+        for block in blocks:
+            arguments = block
+            if not isinstance(block, dict):
+                arguments = dict(zip(ARGUMENTS, block, strict=False))
+            arguments = dict(arguments)
+            yield read_scores(arguments.pop("scores"), options.get("dtype")), arguments
+
+    def name(number: int, argument: str) -> str:
+        return f"block {number}: {argument}"
+
+    return rank_row_blocks(read_blocks(), name, lambda done: None, **options)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.alignments import alignments
+from support.example_ranks import query_report
 from support.examples import examples
 from support.outcomes import quietly
-from support.query_reports import query_report
 from support.refusals import refusal
 from tasks.test_task import ANSWERED, by_triple, evaluated, tables_of
 
