@@ -55,7 +55,7 @@ class Stream:
             while self.done < position:
                 with _own_modes():
                     self.operations[self.done]()
-                self.operations[self.done] = _nothing  # This frees what the operation has read.
+                self.operations[self.done] = lambda: None  # This frees what was read.
                 self.done += 1
 
     def wait_stream(self, other: Stream) -> None:
@@ -99,11 +99,6 @@ class Module:
         """Forget which copies were made, and what has waited."""
         self.copies.clear()
         self.synchronisations = 0
-
-    def note_copy(self, blocking: bool) -> None:
-        with self.copied:
-            self.copies.append(blocking)
-            self.copied.notify_all()
 
     # torch calls these on the module of any device.
     is_initialized = is_available = staticmethod(lambda: True)
@@ -163,10 +158,6 @@ _READ_NOTHING = {
 }
 _TAKE_HOST_INDICES = {"index", "index_put", "index_put_", "_index_put_impl_"}
 _TO_THE_HOST = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 @contextmanager
@@ -315,7 +306,9 @@ def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
             to.fill_(POISON)
         memory = source.raw
         stream.operations.append(lambda: to.copy_(memory))
-        module.note_copy(not non_blocking)
+        with module.copied:
+            module.copies.append(not non_blocking)
+            module.copied.notify_all()
     else:
         with _own_modes():
             memory = to.raw
