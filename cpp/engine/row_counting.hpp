@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "engine/row_finish.hpp"
@@ -129,30 +130,27 @@ class RowCounting {
                            std::int64_t end, bool whole_rows) {
         const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
         const bool is_final = whole_rows && !p_.tasks.is_partial();
-        std::int64_t rows_at_once = measured::kRowsAtOnce;
         // The rows of which filtered scores are read again are in the cache as yet.
-        if (p_.filter) rows_at_once = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, rows_at_once);
+        const std::int64_t cached_rows =
+            p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
+                      : measured::kRowsAtOnce;
+        const std::int64_t rows_at_once = is_final ? measured::kRowsAtOnce : cached_rows;
         worker.row_counts.resize(measured::kRowsAtOnce);
         read_true_scores(worker, first, last, row_bytes);
-        const bool rows_apart = last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes;
+        const SingleRows rows{first, last, begin, end, last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes};
         for (std::int64_t start = first; start < last; start += rows_at_once) {
             const std::int64_t next = std::min(last, start + rows_at_once);
-            for (std::int64_t g = start; g < next; ++g) {
-                if (worker.stopped(end - begin)) return;
-                RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
-                row_counts = {};
-                const T true_score = worker.single_true_scores.empty()
-                                         ? p_.true_score_of(p_.group(g)[0])
-                                         : worker.single_true_scores[static_cast<std::size_t>(g - first)];
-                if (rows_apart) {
-                    count_apart_row(true_score, g, last, begin, end, row_counts);
-                } else {
-                    p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), begin), end - begin, true_score, true,
-                             row_counts);
+            const std::span<RowCounts> counts(worker.row_counts);
+            for (std::int64_t g = start; g < next; g += cached_rows) {
+                const std::int64_t stop = std::min(next, g + cached_rows);
+                const auto counts_from = counts.subspan(static_cast<std::size_t>(g - start));
+                if (!count_single_tasks(worker, rows, g, stop, counts_from)) return;
+                for (std::int64_t i = 0; is_final && p_.filter && i < stop - g; ++i) {
+                    finish_.leave_out(worker, p_.group(g + i)[0], counts_from[static_cast<std::size_t>(i)]);
                 }
             }
             for (std::int64_t g = start; g < next; ++g) {
-                RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(g - start)];
+                const RowCounts& row_counts = counts[static_cast<std::size_t>(g - start)];
                 if (is_final) {
                     write_final_counts(worker, p_.group(g)[0], row_counts);
                 } else {
@@ -161,6 +159,29 @@ class RowCounting {
             }
             if (whole_rows && !is_final) finish_.finish_groups(worker, start, next);
         }
+    }
+    // Groups of one task each, their columns, and whether rows lie apart.
+    struct SingleRows {
+        std::int64_t first, last, begin, end;
+        bool apart;
+    };
+    // Counts the rows of groups from g to stop - 1. Returns whether it was not stopped.
+    bool count_single_tasks(RankWorker<T>& worker, const SingleRows& rows, std::int64_t g, std::int64_t stop,
+                            std::span<RowCounts> counts) const {
+        for (std::size_t i = 0; g < stop; ++g, ++i) {
+            if (worker.stopped(rows.end - rows.begin)) return false;
+            counts[i] = {{}, 0, p_.scores.columns};
+            const T true_score = worker.single_true_scores.empty()
+                                     ? p_.true_score_of(p_.group(g)[0])
+                                     : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
+            if (rows.apart) {
+                count_apart_row(true_score, g, rows.last, rows.begin, rows.end, counts[i]);
+            } else {
+                p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
+                         true, counts[i]);
+            }
+        }
+        return true;
     }
     // Reads the true scores of a chunk: read one by one, each from somewhere ahead in its row, they break the stream
     // (an eighth slower). Where rows are shorter than a page, they are near enough to it, and to read them first costs
@@ -173,9 +194,8 @@ class RowCounting {
         }
     }
     // Makes what was counted in the row of a task final, and writes it.
-    void write_final_counts(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
-        const std::int64_t left = p_.filter ? finish_.leave_out(worker, task, row_counts) : p_.scores.columns;
-        const TaskCounts counts = finish_.final_counts(worker, task, left, row_counts);
+    void write_final_counts(RankWorker<T>& worker, std::int64_t task, const RowCounts& row_counts) const {
+        const TaskCounts counts = finish_.final_counts(worker, task, row_counts);
         totals_.counts.above[task] = counts.above;
         totals_.counts.tied[task] = counts.tied;
         totals_.counts.candidates[task] = counts.candidates;

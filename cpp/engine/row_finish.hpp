@@ -50,36 +50,38 @@ class RowFinish {
             totals_.counts.at_best[task] = totals_.at_best[static_cast<std::size_t>(task)];
         }
         const TaskCounts counts =
-            final_counts(worker, task, size, {{totals_.counts.above[task], totals_.counts.tied[task]}, nan});
+            final_counts(worker, task, {{totals_.counts.above[task], totals_.counts.tied[task]}, nan, size});
         totals_.counts.above[task] = counts.above;
         totals_.counts.tied[task] = counts.tied;
         totals_.counts.candidates[task] = counts.candidates;
     }
-    // Subtracts the filtered columns of a single task from its counts; returns how many candidates are left. A target
-    // that is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any case.
-    std::int64_t leave_out(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
+    // Subtracts the filtered columns of a single task from its counts. A target that is filtered is a candidate
+    // nevertheless and stays counted. In partial counts it is left out in any case.
+    void leave_out(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
         const ListedColumns columns = filtered_columns(worker, task);
         const std::int64_t n = columns.size;
-        if (n == 0) return p_.candidates_of(task);
+        row_counts.candidates = p_.candidates_of(task) - n;
+        if (n == 0) return;
         const std::int64_t one_row[] = {p_.row(task)};
         const T true_score = p_.true_score_of(task);
         RowCounts filtered;
         p_.pack(worker, one_row, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
             p_.count(scores, width, true_score, false, filtered);
         });
-        // Only now, since the list is in the cache: every step of a search in it would wait for memory.
-        const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
+        // Whether the target is filtered is asked where a score that is filtered equals its own, and only now, since
+        // the list is in the cache: every step of a search in it would wait for memory.
         const bool is_nan = p_.is_nan(true_score);
+        const bool may_keep = !p_.tasks.is_partial() && (is_nan ? filtered.nan : filtered.counts.tied) > 0;
+        const bool keeps_target = may_keep && p_.filters_target(task);
         row_counts.counts.above -= filtered.counts.above;
         row_counts.counts.tied -= filtered.counts.tied - (keeps_target && !is_nan);
         row_counts.nan -= filtered.nan - (keeps_target && is_nan);
-        return p_.candidates_of(task) - n + keeps_target;
+        row_counts.candidates += keeps_target;
     }
-    // Applies the rules to what was counted in a whole row, in descending order, among `size` candidates.
-    TaskCounts final_counts(RankWorker<T>& worker, std::int64_t task, std::int64_t size,
-                            const RowCounts& row_counts) const {
+    // Applies the rules to what was counted in a whole row, in descending order.
+    TaskCounts final_counts(RankWorker<T>& worker, std::int64_t task, const RowCounts& row_counts) const {
         const auto [above, tied] = row_counts.counts;
-        const std::int64_t nan = row_counts.nan;
+        const std::int64_t nan = row_counts.nan, size = row_counts.candidates;
         const bool nan_true_score = nan > 0 && p_.is_nan(p_.true_score_of(task));
         if (nan > 0 && p_.rules.nan == NanRule::raise) fail(worker, Fault::Kind::nan_score, task);
         if (nan_true_score && p_.rules.nan == NanRule::omit) fail(worker, Fault::Kind::nan_true_score, task);
@@ -94,9 +96,9 @@ class RowFinish {
     void subtract_filtered(RankWorker<T>& worker, TaskIds ids) {
         if (p_.is_single_task(ids)) {
             RowCounts less;
-            const std::int64_t left = leave_out(worker, ids[0], less);
+            leave_out(worker, ids[0], less);
             totals_.add(ids[0], less.counts, less.nan, true);
-            return finish(worker, ids[0], left);
+            return finish(worker, ids[0], less.candidates);
         }
         const std::int64_t size = p_.candidates_of(ids[0]);
         const ListedColumns columns = filtered_columns(worker, ids[0]);

@@ -80,6 +80,7 @@ struct TrueScores {
 struct RowCounts {
     PartialCounts counts;
     std::int64_t nan = 0;
+    std::int64_t candidates = 0;
 };
 
 // What a task's counts come to by the rules.

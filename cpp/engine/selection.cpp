@@ -34,14 +34,12 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     parallel_for(team, divide_up(n, kChunkEntries), interrupted, [&](std::int64_t chunk, int, Stop&) {
         const std::int64_t begin = chunk * kChunkEntries, end = std::min(n, begin + kChunkEntries);
         Unsigned outside_bits = 0, chunk_falls = 0;
-        for (std::int64_t i = begin; i < end; ++i) {
-            const auto index = static_cast<Unsigned>(indices[i]);
-            outside_bits |= index | static_cast<Unsigned>(last - index);
-        }
+        const auto is_outside = [&](Unsigned index) { return index | static_cast<Unsigned>(last - index); };
+        if (begin == 0) outside_bits = is_outside(static_cast<Unsigned>(indices[0]));
         for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
-            const auto step =
-                static_cast<Unsigned>(static_cast<Unsigned>(indices[i]) - static_cast<Unsigned>(indices[i - 1]));
-            chunk_falls += static_cast<Unsigned>(step - 1) >> top_bit;
+            const auto index = static_cast<Unsigned>(indices[i]), before = static_cast<Unsigned>(indices[i - 1]);
+            outside_bits |= is_outside(index);
+            chunk_falls += static_cast<Unsigned>(index - before - 1) >> top_bit;
         }
         if (outside_bits >> top_bit != 0) outside.store(true, std::memory_order_relaxed);
         falls.fetch_add(static_cast<std::int64_t>(chunk_falls), std::memory_order_relaxed);
