@@ -35,7 +35,7 @@ def test_further_columns_are_kept_in_their_order_where_there_may_be_such():
 
 
 def test_the_page_prints_the_table_of_names():
-    lines = ["| door | role: its other names |", "| --- | --- |"]
+    lines = ["| input | role: its other names |", "| --- | --- |"]
     for door in DOORS:
         every_name = [name for names in door.roles.values() for name in names]
         assert len(set(every_name)) == len(every_name), door.kind  # None has two meanings.
