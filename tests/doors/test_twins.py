@@ -1,12 +1,10 @@
-"""The legitimate twin of each refusal and warning about rows, orders, names and parts is taken.
+"""The legitimate twin of each refusal and warning about the order of scores is taken.
 
 Each has its number, and warnings are errors. What is refused stands with the tests of its room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, retrieval
+from truerank import retrieval
 from truerank.link_prediction import Task
 
 INF = np.inf
@@ -23,8 +21,6 @@ TRUE = np.arange(40)
 MODEL = RNG.normal(size=(40, 60))
 MODEL[TRUE, TRUE] += 9  # Perfect.
 RANKS = np.argsort(np.argsort(-MODEL, 1), 1)
-TEST = [(i, 0, 7 * i % 20) for i in range(16)]
-KNOWN = [(i, 0, (7 * i + j) % 20) for i in range(16) for j in range(1, 8)]
 UP = {"order": "ascending"}
 DOWN = {"order": "descending"}
 
@@ -87,51 +83,6 @@ def test_orders_of_matrices(name: str) -> None:
     test = [(i, 0, i) for i in range(len(scores))]
     task = tails(test, entities=len(scores[0]), candidates="all")
     assert task.evaluate_scores(np.asarray(scores), **options)["mrr"] == 1
-
-
-# -- rows that are masked, facts that meet nothing, shards -----------------------------------------
-
-
-def known_answers_masked() -> float:
-    """Rows of one query differ where each leaves the other's answer out."""
-    task = tails([(0, 0, 1), (0, 0, 2)], entities=3)
-    return task.evaluate_scores(np.array([[0, 2, -INF], [0, -INF, 2]]))["mrr"]
-
-
-def inductive() -> float:
-    """The graph of inference has the candidates; that of training has other entities."""
-    graph = [(i, 1, (i + 1) % 20) for i in range(20)] * 6
-    task = tails(TEST, {"inference": graph}, relations=2, candidates="inference")
-    return task.evaluate_scores(np.eye(20)[[tail for _, _, tail in TEST]])["mrr"]
-
-
-def known_elsewhere(number: int, **options: Any) -> int:
-    """Known facts of another relation filter nothing: few are no mistake, nor all unfiltered."""
-    known = [(h, 1, t) for h, _, t in KNOWN[:number]]
-    return len(tails(TEST, {"train": known}, relations=2, **options))
-
-
-def unaligned() -> int:
-    known = [(100 + i, 100 + i) for i in range(150)]
-    sizes = {"left": 300, "right": 300}
-    task = alignment.Task([(0, 0)], **sizes, known={"train": known}, candidates="unaligned")
-    return len(task.candidates[0])  # type: ignore[index]
-
-
-OTHERS: dict[str, tuple[Callable[[], Any], Any]] = {
-    "known answers masked by the user": (known_answers_masked, 1.0),
-    "the graph of inference": (inductive, 1.0),
-    "known facts that are few": (partial(known_elsewhere, 99), 16),
-    "known facts that meet": (lambda: len(tails(TEST, {"train": KNOWN})), 16),
-    "known facts without a filter": (partial(known_elsewhere, 112, filter="none"), 16),
-    "known pairs that leave candidates out": (unaligned, 150),
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_twins_are_taken(name: str) -> None:
-    twin, expected = OTHERS[name]
-    assert twin() == expected
 
 
 def test_borda_in_shards(tmp_path: Path) -> None:

@@ -133,9 +133,11 @@ SPLITS: list[tuple[Any, dict[str, Any], dict[str, Any], bool]] = [
     (query_task, {"train": MISSPELT}, {}, True),
     (link_task, {"train": [*known_triples(1), (15, 0, 3)]}, {}, False),
     (link_task, {"graph": known_triples(1)}, {"candidates": "graph"}, False),
+    (link_task, {"train": known_triples(1)}, {"filter": "none"}, False),
     (timed_task, {"train": known_triples(0, 0)}, {"filter": "triple"}, False),
     (pair_task, {"train": [*OTHERS, (3, 250)]}, {}, False),
     (pair_task, {"train": OTHERS[:99]}, {}, False),
+    (pair_task, {"train": OTHERS}, {"candidates": "unaligned"}, False),
     (query_task, {"train": MISSPELT | {"q3": ["d7"]}}, {}, False),
 ]
 
