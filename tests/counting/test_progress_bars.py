@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -165,13 +164,6 @@ def content(found: Any) -> Any:
     if isinstance(found, (tr.Ranks, tuple, dict)):
         return found
     return vars(found)
-
-
-@python_only
-def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"progress=True needs tqdm: pip install 'truerank\[pro"):
-        tr.rank(SCORES, TARGETS, progress=True)
 
 
 @python_only
