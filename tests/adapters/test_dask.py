@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
-from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from strategies.embeddings import Vectors, tasks, vectors
 from support.examples import examples
 from support.outcomes import attempt
 from support.problems import Array, host_tensor, matrix
@@ -72,29 +72,29 @@ def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) 
 
 
 @st.composite
-def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Tasks]:
+def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Problem]:
     given = replace(draw(vectors(nan=nan).filter(lambda v: len(v.entities))), csls=None)
-    single = given.queries.ndim == 1
-    return given, draw(tasks(given.height, len(given.entities), single, errors=errors))
+    return given, draw(tasks(given, errors=errors))
 
 
 @given(questions(nan=True, errors=True), st.data())
 @examples(70)
 def test_any_chunks_give_what_rank_embeddings_gives(
-    question: tuple[Vectors, Tasks], data: st.DataObject
+    question: tuple[Vectors, Problem], data: st.DataObject
 ) -> None:
-    given, task = question
-    keywords = {**given.keywords, **task.keywords, "audit": data.draw(st.booleans())}
+    given, problem = question
+    targets, keywords = problem.call()
+    keywords |= given.keywords | {"audit": data.draw(st.booleans())}
     for name in ("block", "csls"):
         keywords.pop(name)
-    expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
+    expected = attempt(tr.rank_embeddings, given.queries, given.entities, targets, **keywords)
     queries = given.queries
     entities = in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
         queries = in_chunks(data.draw, queries)
     if given.bias is not None and data.draw(st.booleans()):
         keywords["bias"] = in_chunks(data.draw, given.bias)
-    got = attempt(adapter.rank_embeddings, queries, entities, task.targets, **keywords)
+    got = attempt(adapter.rank_embeddings, queries, entities, targets, **keywords)
     assert_same(got, expected)
 
 
