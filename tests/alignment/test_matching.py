@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
 
 import truerank as tr
 from oracles.embeddings import scored_by
@@ -185,6 +184,8 @@ def test_inputs_of_vectors(method: str, tmp_path: Path) -> None:
     for sides in ((tmp_path / "left.npy", right.tolist()), (left[:, ::-1], right[:, ::-1]), brain):
         np.testing.assert_equal(infer(*sides, **options), expected)
     np.testing.assert_equal(infer(*raw, **options, dtype="bfloat16")[0], expected[0])
+    scores = tr.score_embeddings(left, right, similarity="dot")
+    np.testing.assert_equal(infer(scores, None, method=method), expected)
 
 
 def test_nan_is_refused_with_its_entities() -> None:
@@ -204,6 +205,7 @@ def test_nan_is_refused_with_its_entities() -> None:
 
 
 ALONE = {"right": None}
+TOTAL: dict[str, Any] = {"method": "optimal", **ALONE}
 INFINITE = np.array([[0.5, 0.5, np.inf], [0.5, 0.5, np.inf]])
 T = TypeError
 V = ValueError
@@ -222,18 +224,14 @@ V = ValueError
         (V, "right", {"right": np.ones((4, 3))}),
         (V, "left", {"left": np.ones(2), **ALONE}),
         (T, "left", {"left": [[True]], **ALONE}),
+        (V, r"scores: .*\+inf for a sum.* row 0, column 2", {"left": INFINITE, **TOTAL}),
+        (V, r"scores: .*\+inf for a sum.* row 2, column 0", {"left": INFINITE.T, **TOTAL}),
         (V, r"left: .* up to 2\*\*53", {"left": [[2**53 + 1]], **ALONE}),
     ],
 )
 def test_what_is_refused(kind: type[Exception], argument: str, options: dict[str, Any]) -> None:
     good: dict[str, Any] = {"left": np.ones((3, 2)), "right": np.ones((4, 2))}
     refusal(kind, f"^{argument}", infer, **good | options)
-
-
-def test_no_total_is_infinite() -> None:
-    for scores, place in ((INFINITE, "row 0, column 2"), (INFINITE.T, "row 2, column 0")):
-        words = rf"^scores: .*\+inf for a sum.* {place}"
-        refusal(ValueError, words, infer, scores, None, method="optimal")
 
 
 # -- optimal pairs ---------------------------------------------------------------------------------
@@ -250,18 +248,6 @@ def test_the_total_is_the_highest_of_as_many_pairs_as_can_be(scores: Array) -> N
     assert np.isfinite(scores_of_pairs).all()
     total = float(scores_of_pairs.sum(dtype=np.float64))
     assert (len(pairs), pytest.approx(total, rel=1e-9, abs=1e-9)) == best(scores)
-
-
-@pytest.mark.parametrize(("n", "m"), [(200, 320), (320, 200)])
-def test_vectors_are_matched_as_by_scipy(n: int, m: int) -> None:
-    rng = np.random.default_rng(n)
-    left = rng.standard_normal((n, 24), np.float32)
-    right = np.resize(left, (m, 24)) + rng.standard_normal((m, 24), np.float32)
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    pairs, scores_of_pairs = infer(left, right, method="optimal")
-    expected = linear_sum_assignment(scores.astype(float), maximize=True)
-    np.testing.assert_array_equal(pairs, np.stack(expected, axis=1))
-    np.testing.assert_array_equal(scores_of_pairs, scores[expected], strict=True)
 
 
 def test_scipy_is_imported_by_optimal_alone(run_python: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,9 +78,6 @@ def places_in_text(order: Any, fields: list[str]) -> list[int]:
                 raise ValueError(field)
             places.append(place_of(order, int(bare)))
     return places
-
-
-# -- the doors -------------------------------------------------------------------------------------
 
 
 class Door(NamedTuple):
@@ -165,8 +163,6 @@ TEXT_DOORS: dict[str, tuple[str, Door]] = {
     ),
 }
 
-
-# -- elements --------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "z", "a ", np.str_("a")])
 INTS = st.sampled_from([0, 1, 2, 3, 7, -1, np.int32(1), np.uint8(7), np.int64(0)])
@@ -254,11 +250,9 @@ def test_containers() -> None:
     triples = read_triples(columns.astype("category"), entities=order)
     assert triples.ids.tolist() == [[1, 0, 0], [0, 0, 2]]
     for among in (
-        pd.Index(["b", "a"]),
         pd.Categorical(["b", "a"]),
         np.array(["b", "a"]),
         np.array(["b", "a"], dtype=object),
-        {"b": 1, "a": 2}.keys(),
         {"b", "a"},
         (name for name in ("b", "a")),
         range(2),
@@ -324,6 +318,9 @@ WITH_NONE = pd.DataFrame({"h": ["a", "b"], "r": ["r", "r"], "t": ["b", None]})
 NUMBERED = pd.DataFrame({"h": [0, 1], "r": [0, 0], "t": [1, None]}).astype("Int64")
 BY_QUERY = pd.DataFrame({"query": list("uuv"), "document": list("abb")}).groupby("query").agg(list)
 TRUTH = np.array([[1], [0, 2]], dtype=object)
+triples_of_digits = partial(read_triples, entities=["1", "2", "3"])
+qrels_of = partial(tr.retrieval.Task, entities=3)
+rank_zeros = partial(tr.rank, np.zeros((2, 3)))
 TOP = np.array([[0.9, 0.5], [0.8, 0.1]]), np.array([[0, 2], [1, 0]])  # values, indices
 
 
@@ -331,20 +328,8 @@ def task_of_facts(facts: Any) -> Task:
     return Task(facts, {}, entities=["a", "b"])
 
 
-def triples_of_digits(facts: Any) -> Any:
-    return read_triples(facts, entities=["1", "2", "3"])
-
-
 def evaluate_two(lists: Any) -> tr.Report:
     return tr.retrieval.Task({0: [0], 1: [1]}, entities=3).evaluate_lists(lists)
-
-
-def rank_zeros(targets: Any) -> tr.Ranks:
-    return tr.rank(np.zeros((2, 3)), targets)
-
-
-def qrels_of(qrels: Any) -> tr.retrieval.Task:
-    return tr.retrieval.Task(qrels, entities=3)
 
 
 WAYS_OUT: list[tuple[Callable[..., Any], Any, str, str]] = [

@@ -212,19 +212,6 @@ def test_chosen_columns_keep_their_marks() -> None:
     assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
 
 
-def test_people_read_some_rows() -> None:
-    table = Table(["x", Column("n", better="lower")], [["a", 1], ["b", 2], ["c", 3]])
-    table.shown_rows = [0, 1]
-    table.more = 1
-    # The best of all rows is marked where it is shown.
-    rows = ["| a | **1** |", "| b | 2 |", "| 1 more in CSV |  |"]
-    assert table.to_markdown().split("\n")[2:] == rows
-    assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
-
-
-# -- columns of plain text -------------------------------------------------------------------------
-
-
 def test_points_stand_below_each_other() -> None:
     rows = [
         ["mr", "7,010.25", "0.5 ± 0.01"],

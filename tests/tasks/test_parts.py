@@ -281,9 +281,6 @@ def test_a_part_as_long_as_the_whole_has_its_own_rows() -> None:
         assert tr.concatenate([ranks]) == task.evaluate_scores(scores).ranks
 
 
-# -- repeats ---------------------------------------------------------------------------------------
-
-
 def labelled(rows: list[tuple[int, int]], above: list[int]) -> tr.Ranks:
     """Ranks of units and targets."""
     units, targets = np.array(rows, np.int64).reshape(-1, 2).T
