@@ -47,8 +47,6 @@ def test_pykeen() -> None:
     )
     for name, value in ours.items():
         assert value == pytest.approx(theirs[f"both.realistic.{name}"], rel=2e-6), name
-    exact = ours.corrected("adjusted_arithmetic_mean_rank_index")
-    assert ours["adjusted_arithmetic_mean_rank_index"] != pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize("noise", [0, 1e-9])

@@ -180,7 +180,6 @@ def test_progress_is_written_for_people() -> None:
     assert str(tr.Progress(0, 9_000_000, 0.0)) == "0 bytes of 9 MB"
     moving = tr.Progress(3_000_000, 9_000_000, 2.0, resumed=1_000_000)
     assert f"{moving}" == "3 MB of 9 MB, 1 MB/s, 0:00:06 left"
-    assert repr(moving).startswith("Progress(done=3000000, total=9000000")
 
 
 @python_only
