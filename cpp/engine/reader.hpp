@@ -48,11 +48,7 @@ class Reader {
             return;
         }
         columns.with_numbers(begin, [&](const auto& column) {
-            if (n == 1 && contiguous_rows()) {
-                const T* const row = in_place(rows[0], 0);
-#pragma GCC unroll 4
-                for (std::int64_t j = 0; j < width; ++j) out[j] = row[column(j)];
-            } else if (is_plain_) {
+            if (is_plain_) {
                 pack(rows, n, column, width, out, [](const char* from) { return *reinterpret_cast<const T*>(from); });
             } else {
                 pack(rows, n, column, width, out,

@@ -136,11 +136,11 @@ class RowCounting {
                       : measured::kRowsAtOnce;
         const std::int64_t rows_at_once = is_final ? measured::kRowsAtOnce : cached_rows;
         worker.row_counts.resize(measured::kRowsAtOnce);
+        const std::span<RowCounts> counts(worker.row_counts);
         read_true_scores(worker, first, last, row_bytes);
         const SingleRows rows{first, last, begin, end, last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes};
         for (std::int64_t start = first; start < last; start += rows_at_once) {
             const std::int64_t next = std::min(last, start + rows_at_once);
-            const std::span<RowCounts> counts(worker.row_counts);
             for (std::int64_t g = start; g < next; g += cached_rows) {
                 const std::int64_t stop = std::min(next, g + cached_rows);
                 const auto counts_from = counts.subspan(static_cast<std::size_t>(g - start));

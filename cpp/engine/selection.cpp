@@ -34,11 +34,12 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     parallel_for(team, divide_up(n, kChunkEntries), interrupted, [&](std::int64_t chunk, int, Stop&) {
         const std::int64_t begin = chunk * kChunkEntries, end = std::min(n, begin + kChunkEntries);
         Unsigned outside_bits = 0, chunk_falls = 0;
-        const auto is_outside = [&](Unsigned index) { return index | static_cast<Unsigned>(last - index); };
-        if (begin == 0) outside_bits = is_outside(static_cast<Unsigned>(indices[0]));
+        // The top bit is set for an index outside of the bound.
+        const auto bits_of = [&](Unsigned index) { return index | static_cast<Unsigned>(last - index); };
+        if (begin == 0) outside_bits = bits_of(static_cast<Unsigned>(indices[0]));
         for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
             const auto index = static_cast<Unsigned>(indices[i]), before = static_cast<Unsigned>(indices[i - 1]);
-            outside_bits |= is_outside(index);
+            outside_bits |= bits_of(index);
             chunk_falls += static_cast<Unsigned>(index - before - 1) >> top_bit;
         }
         if (outside_bits >> top_bit != 0) outside.store(true, std::memory_order_relaxed);

@@ -3,7 +3,7 @@
 //
 // Unless a row says otherwise they were measured on AMD's Zen 4 with AVX-512, 32 KB of first-level and 1 MB of
 // second-level cache. What the width of the registers says (kTileVectors in steps.hpp, kMaxInRegisters in
-// several_body.hpp) and which row of the table of instruction sets compares with several true scores (simd.hpp) stands
+// keys.hpp) and which row of the table of instruction sets compares with several true scores (simd.hpp) stands
 // where it is used.
 #pragma once
 
