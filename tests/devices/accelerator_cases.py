@@ -1,4 +1,4 @@
-"""A real device of CUDA gives the counts, scores, results and errors of the host.
+"""A real device of CUDA gives the counts and errors of the host.
 
 Each test runs with operations of torch, with kernels of Triton, and with copies to the host.
 `test_devices.py` runs these cases where torch has such a device.
@@ -14,22 +14,17 @@ import numpy as np
 import pytest
 import torch
 from counting_cases import LAYOUTS
-from embedding_cases import agree, both, tensor_of
-from embedding_cases import problems as vector_problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.embeddings import SIMILARITIES
 from strategies.count_problems import Problem, problems
-from strategies.embeddings import Vectors, vectors
 from support.outcomes import outcome
 from support.pending_counts import ranks_of_blocks
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
-from truerank.devices import bounded_scores, score_sources, task_counts, vector_scores
+from truerank.devices import device_scores, task_counts
 from truerank.devices.backends import counts_right
-from truerank.devices.vector_scores import bounds_right, scores_right
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
 
@@ -61,21 +56,7 @@ def on_host() -> Iterator[None]:
         yield
 
 
-def on_cuda(array: Any) -> Any:
-    """Return an array as a tensor on the device, and all else as it is."""
-    value = tensor_of(array)
-    if isinstance(value, torch.Tensor):
-        value = value.cuda()
-    return value
-
-
 # --- the device is used at all
-
-
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_device_scores_vectors_right_when_it_is_tried(similarity: str, dtype: str) -> None:
-    assert scores_right(torch.device("cuda", 0), similarity, dtype)
 
 
 @pytest.mark.parametrize("kind", DTYPES)
@@ -86,8 +67,6 @@ def test_the_device_counts_every_dtype_by_kernels(
     scores = torch.arange(12).reshape(3, 4).cuda().to(host_tensor(matrix(kind)).dtype)
     assert counts_right(scores.device, scores.dtype, "torch")
     assert counted_by(tr.rank(scores, [0, 1, 3])) == "triton"
-    if scores.is_floating_point():
-        assert counted_by(tr.rank_embeddings(scores, scores, [0, 1, 2])) == "triton"
 
 
 def test_kernels_read_no_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +94,10 @@ def test_the_counts_and_errors_of_the_host(
     with on_host():
         expected = outcome(tensor, problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(score_sources, "TILE_BYTES", 8 * most)
+        patch.setattr(device_scores, "TILE_BYTES", 8 * most)
         patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
         patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
-        patch.setattr(task_counts, "MOST_STORED_TASKS", most // 8 + 1)
+        patch.setattr(task_counts, "MOST_KERNEL_TASKS", most // 8 + 1)
         got = outcome(LAYOUTS[layout](host_tensor(problem.scores).cuda()), problem)
     if isinstance(expected, Exception):
         assert type(got) is type(expected)
@@ -147,7 +126,7 @@ def test_scores_that_a_stream_beside_computes(backend: str) -> None:
     array = RNG.random((2000, 3000), np.float32)
     targets = RNG.integers(0, 3000, 2000)
     expected = tr.rank(array, targets)
-    scores = on_cuda(array)
+    scores = host_tensor(array).cuda()
     torch.cuda.synchronize()
 
     def late(rows: slice) -> Any:
@@ -188,75 +167,14 @@ def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert counted_by(ranks) == backend
 
 
-# --- vectors
-
-
-@given(given=vectors(nan=True, similarities=SIMILARITIES))
-@EXAMPLES
-def test_scores_of_vectors(given: Vectors, backend: str) -> None:
-    assert agree(*both(tr.score_embeddings, given, move=on_cuda))
-    if given.height and len(given.entities):
-        rows = RNG.integers(0, given.height, 7)
-        targets = RNG.integers(0, len(given.entities), 7)
-        pair = both(tr.score_embeddings, given, targets, rows=rows, move=on_cuda)
-        assert agree(*pair)
-
-
-@given(problem=vector_problems(), k=st.integers(1, 45))
-@EXAMPLES
-def test_counts_and_most_similar(problem: tuple[Vectors, Problem], k: int, backend: str) -> None:
-    given, drawn = problem
-    targets, keywords = drawn.call()
-    assert agree(*both(tr.rank_embeddings, given, targets, **keywords, move=on_cuda))
-    if given.queries.ndim > 1:
-        assert agree(*both(tr.topk_embeddings, given, k, move=on_cuda))
-
-
-@pytest.mark.parametrize("similarity", bounded_scores.BOUNDED)
-def test_bounds_hold_and_change_no_count(similarity: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
-    assert bounds_right(torch.device("cuda", 0), similarity)
-    monkeypatch.setattr(vector_scores, "LEAST_PAIRS", 1)
-    monkeypatch.setattr(vector_scores, "MOST_OPEN", 1)
-    for width, planted in ((20, 0.5), (128, 0.3), (300, 0)):
-        entities = RNG.normal(size=(40_000, width)).astype(np.float32)
-        entities[::50] = entities[1::50]  # ties
-        entities[7] = 0
-        rows = np.repeat(np.arange(150), RNG.integers(1, 9, 150))
-        targets = RNG.integers(0, 40_000, len(rows))
-        queries = RNG.normal(size=(150, width)).astype(np.float32)
-        queries += planted * entities[targets[np.searchsorted(rows, np.arange(150))]]
-        for some in (slice(None), np.unique(rows, return_index=True)[1]):  # layers, and none
-            asked = {"rows": rows[some], "similarity": similarity}
-            got = tr.rank_embeddings(on_cuda(queries), on_cuda(entities), targets[some], **asked)
-            assert counted_by(got) == "triton with bounds"
-            assert got == tr.rank_embeddings(queries, entities, targets[some], **asked)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_large_vectors(similarity: str, dtype: Any, backend: str) -> None:
-    for width in (64, 300):
-        queries = RNG.normal(size=(200, width)).astype(dtype)
-        entities = RNG.normal(size=(7000, width)).astype(dtype)
-        entities[::50] = entities[1::50]  # ties
-        if similarity == "poincare":
-            queries = queries / 40
-            entities = entities / 40
-        options: dict[str, Any] = {"similarity": similarity}
-        if similarity == "complex_l1":
-            options["layout"] = "halves"
-        targets = RNG.integers(0, 7000, 200)
-        tensors = on_cuda(queries), on_cuda(entities)
-        got = tr.rank_embeddings(*tensors, targets, **options)
-        assert got == tr.rank_embeddings(queries, entities, targets, **options)
-        assert counted_by(got) == ("host" if backend == "torch" else backend)
-        some = slice(0, 20)
-        scores = tr.score_embeddings(tensors[0][some], tensors[1], **options)
-        assert agree(scores, tr.score_embeddings(queries[some], entities, **options))
-        top = tr.topk_embeddings(*tensors, 10, **options)
-        expected = tr.topk_embeddings(queries, entities, 10, **options)
-        assert agree((top.ids, top.scores), (expected.ids, expected.scores))
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_vectors_are_copied(kind: str, backend: str) -> None:
+    tensors = [host_tensor(RNG.normal(size=(n, 64))).to(getattr(torch, kind)) for n in (200, 7000)]
+    targets = RNG.integers(0, 7000, 200)
+    got = tr.rank_embeddings(*(tensor.cuda() for tensor in tensors), targets)
+    assert got == tr.rank_embeddings(*tensors, targets)
+    assert got.protocol.dtype == ("float64" if kind == "float64" else "float32")
+    assert counted_by(got) == "host"
 
 
 def test_memory_beside_the_scores(backend: str) -> None:

@@ -26,7 +26,7 @@ from support.problems import Array, csr, host_tensor
 from support.refusals import refusal, refused
 from truerank.counting.row_blocks import begin_rank
 from truerank.devices import count_kernels, task_counts, unchecked
-from truerank.devices.score_sources import StoredScores
+from truerank.devices.device_scores import DeviceScores
 from truerank.link_prediction import Task
 from truerank.stores.on_device import DeviceStream
 
@@ -39,9 +39,9 @@ def prepare(patch: pytest.MonkeyPatch, most: int = 40) -> None:
     patch.setattr(count_kernels, "ROWS", 4)
     patch.setattr(count_kernels, "PROGRAMS", 12)
     patch.setenv("TRUERANK_DEVICE", "triton")
-    patch.setattr(task_counts, "MOST_STORED_TASKS", most // 8 + 1)
-    plain = StoredScores.empty
-    patch.setattr(StoredScores, "empty", lambda *args: plain(*args).fill_(113))
+    patch.setattr(task_counts, "MOST_KERNEL_TASKS", most // 8 + 1)
+    plain = DeviceScores.empty
+    patch.setattr(DeviceScores, "empty", lambda *args: plain(*args).fill_(113))
 
 
 READS = ("__array__", "__bool__", "cpu", "item", "numpy", "to", "tolist")

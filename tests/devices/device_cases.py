@@ -68,9 +68,9 @@ def test_every_dtype_without_a_wait(kind: str, way: str) -> None:
     assert module.copies == [False] * len(module.copies)  # none of which was waited for by itself
     assert len(module.copies) > 1 or way == "torch"
     assert module.synchronisations == 0 or way == "host"
-    assert ranks == tr.rank(host_tensor(array), targets, filter=lists)
+    assert ranks == tr.rank(array, targets, filter=lists)  # tensors would be counted alike
     assert (ranks.protocol.dtype, ranks.protocol.device) == (kind, f"standin:0, {way}")
-    assert tr.rank(pending_scores(array)[3], 7) == tr.rank(host_tensor(array)[3], 7)  # a single row
+    assert tr.rank(pending_scores(array)[3], 7) == tr.rank(array[3], 7)  # a single row
 
 
 VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -103,11 +103,11 @@ def test_every_view(view: str, way: str) -> None:
 def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int) -> None:
     tensor = host_tensor(problem.scores)
     problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
+    expected = outcome(tensor, problem)
     with pytest.MonkeyPatch.context() as patch:
         choose(way, patch)
         if way == "host":
             patch.setattr(device, "BLOCK_BYTES", most)
-        expected = outcome(tensor, problem)
         got = outcome(pending_tensor(lambda: tensor), problem)
     if not isinstance(expected, Exception):
         assert got == expected
@@ -217,6 +217,96 @@ def test_every_door(door: str, way: str) -> None:
     assert door != "vectors" or found.protocol.device == "standin:0, host"
     if door == "samples" and way == "host":
         assert len(module.copies) > 3  # They come in tiles.
+
+
+VECTOR_KINDS = ("float16", "bfloat16", "float32", "float64", "complex64", "int8", "bool")
+# Results for queries, entities and options that say how they are scored.
+VECTOR_CALLS: list[Callable[..., Any]] = [
+    lambda *pair, **how: tr.rank_embeddings(*pair, TARGETS, **how),
+    lambda *pair, **how: tr.score_embeddings(*pair, **how).tolist(),
+    lambda *pair, **how: tr.topk_embeddings(*pair, 3, **how).ids.tolist(),
+    lambda *pair, **how: str(alignment.csls_means(*pair, 3, **how)),
+    lambda *pair, **how: ALIGNED.evaluate_embeddings(*pair, **how, csls=3).ranks,
+]
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+@pytest.mark.parametrize("call", VECTOR_CALLS)
+def test_vectors_are_copied_once_in_their_dtype(call: Any, kind: str, way: str) -> None:
+    numbers = torch.from_numpy(RNG.integers(-4, 5, (50, 8))).to(getattr(torch, kind))
+    tensors = numbers[:20], numbers[20:]
+    how = {"similarity": "complex_l1" if kind == "complex64" else "l2"}
+    expected = call(*tensors, **how)
+    module.forget()
+    got = call(*(pending_tensor(lambda tensor=tensor: tensor) for tensor in tensors), **how)
+    assert got == expected
+    assert len(module.copies) == 2
+    if isinstance(got, tr.Ranks):
+        assert got.protocol.dtype == expected.protocol.dtype
+        assert got.protocol.device == "standin:0, host"
+
+
+def test_views_of_vectors_and_modes(way: str) -> None:
+    array = RNG.random((40, 80)).astype(np.float32)[::2, ::3]
+    expected = tr.rank_embeddings(array[:10], array, np.arange(10))
+    tensor = DeviceTensor(torch.from_numpy(array)).requires_grad_()
+    for mode in (torch.no_grad(), torch.autocast("cpu"), torch.device("meta")):
+        with mode:
+            assert tr.rank_embeddings(tensor[:10], tensor.T.T, np.arange(10)) == expected
+    assert tensor.grad is None
+
+
+def test_bits_of_vectors_that_are_yet_to_be_applied(way: str) -> None:
+    """Tensors in the host's memory count as on the device where operations of torch are chosen."""
+    parts = torch.from_numpy(QUERIES + 1j * QUERIES[::-1])
+    how = {"similarity": "complex_l1"}
+    expected = tr.score_embeddings(parts.numpy().conj(), ENTITIES + 0j, **how)
+    np.testing.assert_array_equal(
+        tr.score_embeddings(parts.conj(), torch.from_numpy(ENTITIES + 0j), **how), expected
+    )
+    negative = torch._neg_view(torch.from_numpy(QUERIES))
+    expected = tr.score_embeddings(-QUERIES, ENTITIES)
+    np.testing.assert_array_equal(
+        tr.score_embeddings(negative, torch.from_numpy(ENTITIES)), expected
+    )
+
+
+def test_vectors_on_the_device_and_beside_it(way: str, tmp_path: Any) -> None:
+    expected = tr.rank_embeddings(QUERIES, ENTITIES, TARGETS)
+    for queries, entities in ((on_device(QUERIES), ENTITIES), (QUERIES, on_device(ENTITIES))):
+        for options in ({}, {"audit": True}, {"checkpoint": tmp_path / "kept"}):
+            ranks = tr.rank_embeddings(queries, entities, TARGETS, **options)
+            np.testing.assert_array_equal(ranks.above, expected.above)
+            assert ranks.protocol.device == "standin:0, host"
+    assert expected.protocol.device is None
+
+
+def test_refusals_of_vectors(way: str) -> None:
+    for left, right in (
+        (QUERIES[:, :3], ENTITIES),
+        (QUERIES[None], ENTITIES),
+        (QUERIES.astype(np.complex64), ENTITIES),
+        (QUERIES[:, :0], ENTITIES[:, :0]),
+    ):
+        expected = attempt(tr.rank_embeddings, left, right, TARGETS)
+        assert isinstance(expected, ValueError | TypeError)
+        pair = on_device(left.copy()), on_device(right.copy())
+        assert same(attempt(tr.rank_embeddings, *pair, TARGETS), expected)
+    sparse = torch.from_numpy(ENTITIES).to_sparse()
+    refused(TypeError, "entities", tr.rank_embeddings, QUERIES, sparse, TARGETS)
+
+
+def test_sides_share_a_copy_of_their_entities(way: str) -> None:
+    test = np.stack([np.arange(20), np.zeros(20, np.int64), TARGETS], axis=1)
+    task = Task(test, entities=30, relations=1)
+    expected = task.evaluate_embeddings(QUERIES, head=QUERIES[::-1], entities=ENTITIES)
+    for queries, copies in ((np.asarray, 1), (on_device, 3)):
+        vectors = {"tail": queries(QUERIES), "head": queries(QUERIES[::-1].copy())}
+        module.forget()
+        report = task.evaluate_embeddings(**vectors, entities=pending_scores(ENTITIES))
+        assert len(module.copies) == copies
+        assert report.ranks == expected.ranks
+        assert report.protocol.device == "standin:0, host"
 
 
 @pytest.mark.parametrize("width", [50, 300])
@@ -438,7 +528,6 @@ def test_the_first_backend_that_counts_right_is_used(
     monkeypatch.setattr(backends, "find_spec", lambda name: name if installed else None)
     monkeypatch.setattr(backends, "counts_right", lambda device, dtype, name: name in right)
     assert backends.backend_of(on_device(np.eye(3))) == expected
-    assert backends.scores_vectors() == (installed and chosen != "torch")
 
 
 def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,8 +539,7 @@ def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(backends, "counts_right", lambda *arguments: False)
     assert backends.backend_of(tensor) == "triton"
     monkeypatch.setattr(backends, "find_spec", lambda name: None)
-    for ask in (backends.scores_vectors, lambda: backends.backend_of(tensor)):
-        refusal(ImportError, "^TRUERANK_DEVICE=triton needs the package triton", ask)
+    refusal(ImportError, "^TRUERANK_DEVICE=triton needs", backends.backend_of, tensor)
 
 
 @pytest.mark.usefixtures("counted_there")

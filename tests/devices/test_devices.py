@@ -23,8 +23,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
     ("cases", "environment"),
     [
         ("device", {}),
-        pytest.param("counting embedding", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
-        pytest.param("bounded_score", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
+        pytest.param("counting", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
         pytest.param("compiled_kernel", {}, marks=needs_triton),
         pytest.param("accelerator", {}, marks=needs_cuda),
     ],

@@ -525,7 +525,7 @@ def rank_embeddings(
     entities : dask.array.Array, shape (n, d)
         In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
         entity are computed twice, unless the array is persisted. A chunk may be a tensor of torch,
-        which is scored on the device of its worker where `truerank.rank_embeddings` would.
+        which is copied to the host if it is on a device of its worker.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate. A Dask array is computed.
     similarity : str
@@ -570,9 +570,9 @@ def rank_embeddings(
     # Workers may not have the file, and Dask has no word for bfloat16.
     if queries is queries_seen:
         if pairs.queries.dtype == "bfloat16":
-            vectors = widen_bfloat16(pairs.query_array)
+            vectors = widen_bfloat16(pairs.queries.array)
         else:
-            vectors = np.array(pairs.query_array)
+            vectors = np.array(pairs.queries.array)
         queries = da.from_array(vectors, -1)
     # Without `persist` Dask may make a chunk of queries again in each task that uses it.
     queries = da.atleast_2d(queries).rechunk({1: -1}).persist()

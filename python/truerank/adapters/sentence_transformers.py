@@ -80,9 +80,9 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     nDCG at the largest cutoff (``ndcg@10_low``, ``ndcg@10_high``).
 
     The similarities of sentence-transformers (cosine, dot, euclidean, manhattan) are counted
-    without storing scores, on the device of the embeddings; other score functions are called with
-    some queries and all documents. The embeddings of all documents are kept while they are ranked,
-    so that `corpus_chunk_size` has no use.
+    on the processor without storing scores; other score functions are called with some queries and
+    all documents, and their scores are counted on the device of the embeddings. The embeddings of
+    all documents are kept while they are ranked, so that `corpus_chunk_size` has no use.
 
     Examples
     --------

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error
-from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import positive_integer
-from ..inputs.progress_listeners import listener_of, watch_of_part, watching
+from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary
@@ -22,7 +20,7 @@ from ..records.vocabularies import Vocabulary
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray, IntArray
+    from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Similarity
 
@@ -138,16 +136,12 @@ def means_of_vectors(
     left_ids, right_ids = among
     if not len(left_ids) or not len(right_ids):
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
-    means: Sequence[Array]
-    if pairs.on_device:
-        means = _means_on_device(pairs, k, among, rules, watch)
-    else:
-        grid = _core.Grid(pairs.core(), left_ids, right_ids)
-        *means, fault = _core.mean_topk(
-            grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
-        )
-        if fault is not None:
-            raise fault_error(fault, rules.nan, left_ids)
+    grid = _core.Grid(pairs.core(), left_ids, right_ids)
+    *means, fault = _core.mean_topk(
+        grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
+    )
+    if fault is not None:
+        raise fault_error(fault, rules.nan, left_ids)
     means_of_all = []
     for size, ids, means_of_some in zip(pairs.shape, among, means, strict=True):
         means_of_side = np.full(size, np.nan, pairs.dtype)  # NaN of those that take no part
@@ -156,33 +150,6 @@ def means_of_vectors(
         means_of_all.append(means_of_side)
     left_means, right_means = means_of_all
     return CSLS(left_means, right_means, k)
-
-
-def _means_on_device(
-    pairs: Embeddings,
-    k: int,
-    among: Sequence[IntArray],
-    rules: Rules,
-    watch: Watch | None,
-) -> list[Array]:
-    """Return the means of the entities that take part, with a pass over all scores a side."""
-    if rules.nan != "raise":
-        rules = replace(rules, nan="omit")  # What is no score is in no mean.
-    sizes = [pairs.nbytes] * 2
-    means: list[Array] = []
-    for i, (ids, others) in enumerate((among, among[::-1])):
-        candidates = others if len(others) < pairs.shape[1] else None
-        best = topk_open_embeddings(
-            pairs,
-            min(k, len(others)),
-            rules,
-            rows=ids,
-            candidates=candidates,
-            watch=watch_of_part(watch, sizes, i),
-        )
-        means.append(mean_of_top(best.scores))
-        pairs = pairs.turned()
-    return means
 
 
 def with_means(
@@ -199,19 +166,3 @@ def with_means(
     if among is None:
         among = [np.arange(size) for size in vectors.shape]
     return vectors.with_csls(means_of_vectors(vectors, k, among, rules, watch=watch))
-
-
-def mean_of_top(best: Array) -> FloatArray:
-    """Return the mean of each row, whose scores are best first and then NaN; 0 if there are none.
-
-    Examples
-    --------
-    >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]))
-    array([0.375, 0.5  ])
-    """
-    # Infinities and sums with them are allowed.
-    with np.errstate(all="ignore"):
-        # Numbers are added in order, from 0.0 on, as in the core: no sum is -0.0.
-        total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
-    total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
-    return total

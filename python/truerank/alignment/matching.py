@@ -600,7 +600,6 @@ def open_similarities(
             vectors = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
         if vectors.single_row:
             raise InputValueError("left", expected="a matrix (entities, d)", got="a single vector")
-        vectors = vectors.on_host()
         progress = PassProgress(rules.progress, vectors.nbytes, passes + is_integer(csls))
         if is_integer(csls):
             csls = positive_integer("csls", csls)

@@ -562,8 +562,8 @@ def _are_alike(vectors: Embeddings) -> bool:
     if height != width:
         return False
     step = 1 + height // 1000
-    sides = (vectors.queries, vectors.entities)
-    left, right = (getattr(side, "array", side)[::step] for side in sides)
+    left = vectors.queries.array[::step]
+    right = vectors.entities.array[::step]
     return bool((left == right).all())
 
 
@@ -620,8 +620,8 @@ def rank_vectors(
 
     Both sides have the same pairs in the same order. The candidates of each side are one array or
     None, and include the queries of the other side. The result equals that of each side by itself,
-    bit for bit, as a score is the same in both directions. An audit, and what is on a device, is
-    counted for each direction by itself.
+    bit for bit, as a score is the same in both directions. An audit is counted for each direction
+    by itself.
 
     Parameters
     ----------
@@ -640,7 +640,7 @@ def rank_vectors(
     TypeError, ValueError
         As `rank_embeddings` does.
     """
-    if not rules.audit and not vectors.on_device and joint_count_is_cheaper(sides):
+    if not rules.audit and joint_count_is_cheaper(sides):
         return _rank_jointly(vectors, sides, rules, block, watch)
     sizes = [vectors.nbytes] * 2
     ranks = []

@@ -3,11 +3,11 @@
 A checkpoint is an archive (see `ranks.storage`) of the counts of the tiles so far, with digests of
 all that must be the same if the count is to go on.
 
-A device counts what is on it. What it cannot count, or may not since a NaN is forbidden there, the
-host counts, at once or tile by tile. If tiles are whole rows, the core finds the true scores, and
-the counts of each tile are final. If tiles cut rows, the true scores are read first, and every tile
-adds to partial counts, to which the true candidates are added at the end. A function maps the tiles
-to their counts, a loop by default.
+A device counts the scores that are on it. What it cannot count, or may not since a NaN is forbidden
+there, the host counts, at once or tile by tile. If tiles are whole rows, the core finds the true
+scores, and the counts of each tile are final. If tiles cut rows, the true scores are read first,
+and every tile adds to partial counts, to which the true candidates are added at the end. A function
+maps the tiles to their counts, a loop by default.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
 cache holds it in huge pages, which `stores.store` asks for. In small pages each fault maps 64 kB at
@@ -35,7 +35,7 @@ from .. import devices
 from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
 from ..devices.backends import count_on_device, is_read_in_order
-from ..devices.score_sources import PartOfTasks
+from ..devices.device_scores import PartOfTasks
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, integer
 from ..inputs.rules import IO

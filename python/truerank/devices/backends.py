@@ -14,13 +14,13 @@ import numpy as np
 from .. import _core, devices
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.store import ShardStore
-from .score_sources import PartOfTasks, StoredScores
+from .device_scores import DeviceScores, PartOfTasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..stores.store import Store
-    from .score_sources import ScoreSource, Tensor
+    from .device_scores import Tensor
     from .task_counts import DeviceCounts
 
 
@@ -31,7 +31,7 @@ def count_on_device(
 
     The other arguments are those of `DeviceCounts`.
     """
-    parts: list[tuple[int, int, ScoreSource]] = []
+    parts: list[tuple[int, int, DeviceScores]] = []
     for top, left, scores in _parts_of(store):
         if scores is None:
             return None
@@ -43,7 +43,7 @@ def count_on_device(
 
 def _parts_of(
     store: Store, top: int = 0, left: int = 0
-) -> Iterator[tuple[int, int, ScoreSource | None]]:
+) -> Iterator[tuple[int, int, DeviceScores | None]]:
     """Yield the parts of a matrix with their scores on a device; None: the host counts them."""
     if isinstance(store, ShardStore):
         for shard, start in zip(store.shards, store.starts, strict=True):
@@ -55,11 +55,8 @@ def _parts_of(
         yield top, left, _scores_of(store)
 
 
-def _scores_of(store: Store) -> ScoreSource | None:
-    if not isinstance(store, DeviceStore):
-        scores: ScoreSource | None = store.device_scores()
-        return scores
-    if chosen_backend() == "host":
+def _scores_of(store: Store) -> DeviceScores | None:
+    if not isinstance(store, DeviceStore) or chosen_backend() == "host":
         return None
     tensor = store.array
     if tensor.is_neg():
@@ -67,7 +64,7 @@ def _scores_of(store: Store) -> ScoreSource | None:
     backend = backend_of(tensor)
     if backend == "host":
         return None
-    return StoredScores(tensor, backend, store.stream)
+    return DeviceScores(tensor, backend, store.stream)
 
 
 def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
@@ -82,7 +79,7 @@ def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
 
 
 def backend_of(tensor: Tensor) -> str:
-    """Return what counts the numbers of a tensor, or scores them.
+    """Return what counts the numbers of a tensor.
 
     That is the first of them that counts a small problem right, or the one that TRUERANK_DEVICE
     chooses.
@@ -106,7 +103,8 @@ def backend_of(tensor: Tensor) -> str:
     if choice == "torch":
         return choice
     if choice == "triton":
-        require_triton()
+        if find_spec("triton") is None:
+            raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
         # an interpreted kernel takes seconds for what a device does in no time
         if tensor.is_cpu and os.environ.get("TRITON_INTERPRET") == "1":
             return choice
@@ -121,20 +119,6 @@ def backend_of(tensor: Tensor) -> str:
     return "host"
 
 
-def scores_vectors() -> bool:
-    """Whether vectors may be scored on a device, which takes kernels of Triton."""
-    choice = chosen_backend()
-    if choice == "triton":
-        require_triton()
-    return choice in ("triton", None) and find_spec("triton") is not None
-
-
-def require_triton() -> None:
-    """Raise ImportError where Triton is chosen and not there."""
-    if find_spec("triton") is None:
-        raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
-
-
 @lru_cache(maxsize=256)
 def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     """Whether a device counts a small problem right: it may lack an operation, or a compiler.
@@ -145,7 +129,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     try:
         with torch.no_grad():
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
-            matrix = 0, 0, StoredScores(scores, backend, DeviceStream(device))
+            matrix = 0, 0, DeviceScores(scores, backend, DeviceStream(device))
             lists = _core.Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = PartOfTasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
             counts = devices.DeviceCounts([matrix], tasks, None).arrays()

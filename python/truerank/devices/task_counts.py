@@ -10,20 +10,20 @@ import numpy as np
 
 from ..inputs.array_likes import as_array, tensor_array
 from ..inputs.selection import selection_arrays
-from .score_sources import DeviceLists, PartOfTasks, StoredScores, bits_of, keys_of, true_keys_of
+from .device_scores import DeviceLists, PartOfTasks, bits_of, keys_of, true_keys_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Selection
     from ..arrays.types import IntArray
-    from .score_sources import ScoreSource, Tensor
+    from .device_scores import DeviceScores, Tensor
 
-    Part = tuple[int, int, ScoreSource]  # a rectangle of a matrix: its first row and column
+    Part = tuple[int, int, DeviceScores]  # a rectangle of a matrix: its first row and column
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 FIELDS = 6  # those of `NAMES`, and the first column whose score is a forbidden NaN
-MOST_STORED_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
+MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
 
@@ -34,11 +34,11 @@ class SelectedColumns:
     Parameters
     ----------
     selection : Selection
-    source : ScoreSource
+    source : DeviceScores
         On the device.
     """
 
-    def __init__(self, selection: Selection, source: ScoreSource) -> None:
+    def __init__(self, selection: Selection, source: DeviceScores) -> None:
         torch = sys.modules["torch"]
         self.shared = selection.shared
         self._indices = selection.indices
@@ -87,7 +87,7 @@ class SelectedColumns:
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
 
 
-def copied_selection(selection: Selection | None, source: ScoreSource) -> SelectedColumns | None:
+def copied_selection(selection: Selection | None, source: DeviceScores) -> SelectedColumns | None:
     """Copy a selection to a device, if there is one."""
     if selection is None:
         return None
@@ -110,7 +110,7 @@ class DeviceCounts:
 
     Parameters
     ----------
-    parts : sequence of (top, left, ScoreSource)
+    parts : sequence of (top, left, DeviceScores)
         All parts of a matrix, rectangles on one device each, with their first row and column.
     tasks : PartOfTasks
         In the whole matrix.
@@ -131,30 +131,30 @@ class DeviceCounts:
     ) -> None:
         self._tasks = tasks
         self._true_scores = true_scores
-        self.finds_nan = len(parts) == 1 and _has_kernel(parts[0][2])
+        self.finds_nan = len(parts) == 1 and parts[0][2].backend == "triton"
         self._pending: list[_Pending] = []
         self._table: npt.NDArray[np.int64] | None = None
         for top, left, scores in parts:
             numbers: slice | IntArray = slice(0, len(tasks.targets))
             if len(parts) > 1:
                 numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
-            begin = self._begin_stored if _has_kernel(scores) else self._begin
+            begin = self._begin_kernel if scores.backend == "triton" else self._begin
             with scores.stream.current():
                 begin(scores, numbers, top, left)
         self.backend = parts[0][2].backend
 
-    def _begin_stored(
-        self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int
+    def _begin_kernel(
+        self, scores: DeviceScores, numbers: slice | IntArray, top: int, left: int
     ) -> None:
         """Begin to count the tasks of these numbers by one kernel."""
-        for some in _split(numbers, MOST_STORED_TASKS):
+        for some in _split(numbers, MOST_KERNEL_TASKS):
             part = self._tasks.some(some, top, left)
             true_scores = None if self._true_scores is None else self._true_scores[some]
-            counts, compared = begin_stored(scores, part, true_scores)
+            counts, compared = begin_kernel(scores, part, true_scores)
             self._pending.append(_Pending(scores.stream.record(), some, counts, compared))
 
-    def _begin(self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int) -> None:
-        """Begin to count the tasks of these numbers, in the order of the rows that they read."""
+    def _begin(self, scores: DeviceScores, numbers: slice | IntArray, top: int, left: int) -> None:
+        """Begin to count these tasks by operations of torch, in the order of their rows."""
         tasks = self._tasks
         first_column = tasks.first_column + left
         left_out = copied_selection(tasks.filter, scores)
@@ -240,11 +240,6 @@ class DeviceCounts:
         return int(numbers[first]), int(rows[first]), int(columns[first])
 
 
-def _has_kernel(scores: ScoreSource) -> bool:
-    """Whether one kernel counts all tasks of a matrix at once."""
-    return scores.backend == "triton" and isinstance(scores, StoredScores)
-
-
 def _tasks_of_rows(tasks: PartOfTasks, top: int, bottom: int) -> slice | IntArray:
     """Return the numbers of the tasks that read some rows."""
     count = len(tasks.targets)
@@ -267,7 +262,7 @@ def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
 
 
 def count_chunk(
-    scores: ScoreSource,
+    scores: DeviceScores,
     numbers: IntArray,
     rows: IntArray,
     targets: IntArray,
@@ -324,11 +319,11 @@ def count_chunk(
         return compared, inside & (is_other_number | is_nan_of_one)
 
     if let_in is None:
-        counts[:3] = scores.scan(rows, true, None)
+        counts[:3] = scores.compare(rows, true, None)
         counts[3] = width
     elif let_in.shared:
         columns = let_in.columns_within(first_column, width)
-        counts[:3] = scores.scan(rows, true, columns)
+        counts[:3] = scores.compare(rows, true, columns)
         counts[3] = len(columns)
     else:
         for tasks, entries in let_in.entries(numbers):
@@ -350,8 +345,8 @@ def count_chunk(
 # -- by one kernel: one upload, one launch, one download -------------------------------------------
 
 
-def begin_stored(
-    scores: ScoreSource, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
+def begin_kernel(
+    scores: DeviceScores, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
 ) -> tuple[Tensor, Tensor | None]:
     """Begin to count scores; what is returned is whole when the stream has been waited for.
 
@@ -378,7 +373,7 @@ def begin_stored(
     )
     if faults is not None:
         pointers = begin_check(tasks, width, pointers, faults)
-    tensor = scores.like
+    tensor = scores.tensor
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:
         tensor = bits_of(tensor)

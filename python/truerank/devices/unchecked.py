@@ -17,12 +17,12 @@ from ..inputs.array_likes import dense_tensor, is_tensor
 from ..inputs.selection import as_selection
 from ..stores.on_device import DeviceStream, copy_to_device
 from . import task_counts
-from .score_sources import DeviceLists
+from .device_scores import DeviceLists
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..stores.on_device import DeviceStore
-    from .score_sources import Tensor
+    from .device_scores import Tensor
 
 
 class KeptLists:
@@ -113,7 +113,7 @@ def job_on_device(
     tasks = len(job.targets)
     selections = [lists for name, lists in staying.items() if name != "targets"]
     fits = all(lists.fits(tasks) for lists in selections)
-    if not fits or not 0 < tasks <= task_counts.MOST_STORED_TASKS or not store.shape[1]:
+    if not fits or not 0 < tasks <= task_counts.MOST_KERNEL_TASKS or not store.shape[1]:
         return prepare(**readable)
     is_checked = targets is None and all(lists.is_checked for lists in selections)
     checked = None if is_checked else partial(prepare, **readable)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from .. import _core, devices
+from .. import _core
 from ..counting.lists import TopK
 from ..inputs.checks import check_size, positive_integer
 from ..inputs.progress_listeners import listener_of, watching
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.job import Job
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
@@ -67,9 +66,8 @@ def rank_embeddings(
         is the vector that is compared with the tails: head * relation for DistMult, head + relation
         for TransE.
 
-        Tensors on a device are scored and counted there by kernels of Triton, with the same bits.
-        A device is first tried on some thousands of pairs. Where one bit differs, or Triton is not
-        there, vectors are copied to the host; quantised ones always are.
+        Tensors on a device are copied to the host, and ranked there. Scores that the device itself
+        makes are counted there by `rank`, or from a callable of a task.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
         large it is. Its size is checked first; if another process truncates the file meanwhile,
@@ -109,7 +107,7 @@ def rank_embeddings(
         measurements; it changes no count.
     checkpoint : path-like, optional
         As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
-        Pairs are then counted in tiles of at most 1 GB of scores, on the host, whatever `block` is.
+        Pairs are then counted in tiles of at most 1 GB of scores, whatever `block` is.
     threads : int, optional
         As in `rank`.
     audit : bool
@@ -117,9 +115,9 @@ def rank_embeddings(
         the counts are in ``Ranks.audit``.
     progress : callable or bool, optional
         True: a bar of tqdm. A callable is called with a `Progress` on this thread, ten
-        times a second at most (on a device only at the end); what it raises ends the call. When all
-        is counted, ``progress.bounds`` says which certified bounds were used, and what share of the
-        pairs they left open.
+        times a second at most; what it raises ends the call. When all is counted,
+        ``progress.bounds`` says which certified bounds were used, and what share of the pairs they
+        left open.
 
     Returns
     -------
@@ -427,41 +425,6 @@ def topk_open_embeddings(
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
-    top = None
-    if embeddings.on_device and current_matches is None:
-        top = _topk_on_device(embeddings, job, width)
-    if top is None:
-        top = _topk_on_host(embeddings, job, width, current_matches, block_size, watch)
-    ids, scores = top
-    if width < length:
-        padding = ((0, 0), (0, length - width))
-        ids = np.pad(ids, padding, constant_values=-1)
-        scores = np.pad(scores, padding, constant_values=np.nan)
-    return TopK(ids, scores)
-
-
-def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
-    """Find the top k on the device; None if there is a forbidden NaN, which the host finds."""
-    rule = job.rules.nan
-    source = embeddings.device_scores()
-    assert source is not None
-    with source.stream.current():
-        top = devices.top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
-        ids, scores, with_nan = source.to_host(*top)
-    if rule == "raise" and with_nan.any():
-        return None
-    return TopK(ids, scores)
-
-
-def _topk_on_host(
-    embeddings: Embeddings,
-    job: Job,
-    k: int,
-    current_matches: tuple[npt.NDArray[Any], IntArray] | None,
-    block_size: int,
-    watch: Watch | None,
-) -> TopK:
-    """Let the core find the top k; raise the error of a NaN that the rule forbids."""
     matches = None
     if current_matches is not None:
         scores_of_matches, queries_of_matches = current_matches
@@ -472,7 +435,7 @@ def _topk_on_host(
     ids, scores, fault = _core.topk_embeddings(
         embeddings.core(),
         _core.Tasks(job.rows, None, job.filter, job.candidates),
-        k,
+        width,
         job.rules.nan,
         matches,
         block_size,
@@ -481,4 +444,8 @@ def _topk_on_host(
     )
     if fault:
         raise job.error_of(fault)
+    if width < length:
+        padding = ((0, 0), (0, length - width))
+        ids = np.pad(ids, padding, constant_values=-1)
+        scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)

@@ -1,6 +1,6 @@
 """Embeddings that users hand over: queries, entities and biases become views for the core.
 
-Their scores are a store like any other, but that they are made where they are counted.
+Their scores are a store like any other, but that they are made while they are counted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from .. import _core, devices
+from .. import _core
 from .._core import Scores
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_of
-from ..devices.backends import scores_vectors
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import (
     FLOATS,
     PARTS,
     as_array,
-    as_scores,
     default_arithmetic,
     dtype_name,
     is_tensor,
@@ -44,7 +42,6 @@ from ..inputs.progress_listeners import listener_of
 from ..inputs.rules import LAYOUTS, Similarity
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
-from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles
 
 if TYPE_CHECKING:
@@ -56,7 +53,6 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.driver import Counts
     from ..counting.job import Job
-    from ..devices.vector_scores import VectorScores
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Rules
     from ..ranks.container import Ranks
@@ -97,11 +93,10 @@ class CSLS(NamedTuple):
 class Embeddings(Store):
     """Queries and entities, opened and checked, and how a pair of them is scored.
 
-    As a `Store` it has their scores, which are made where they are counted, and never stored.
+    As a `Store` it has their scores, which are made while they are counted, and never stored.
 
-    Vectors are not copied, and maps of files last as long as the object. If the entities are on a
-    device that has been seen to score vectors with the bits of the core, they stay there, and the
-    queries are copied there. From other devices all are copied to the host's memory.
+    Vectors are not copied, and maps of files last as long as the object. Tensors on a device are
+    copied to the host's memory.
 
     Parameters
     ----------
@@ -113,7 +108,7 @@ class Embeddings(Store):
 
     Attributes
     ----------
-    queries, entities : Scores; tensors, if the scores are made on a device
+    queries, entities : Scores
         Matrices; a single query is one of one row.
     vector_shapes : (tuple of int, tuple of int)
         The shapes in which they were handed over.
@@ -123,9 +118,7 @@ class Embeddings(Store):
     files : tuple of str
         The files of the vectors, by the names that were given.
     device : str
-        The device of the entities, or else of the queries; empty in the host's memory.
-    on_device : bool
-        Whether scores are made there.
+        The device from which the entities were copied, or else the queries; empty for neither.
     threads : int
         How many threads score pairs; 0: as many as are free.
     is_turned : bool
@@ -141,7 +134,6 @@ class Embeddings(Store):
 
     bias: Array | None = None
     in_tiles = False
-    on_device = False
     is_turned = False
     threads = 0
 
@@ -168,7 +160,7 @@ class Embeddings(Store):
             expected = f"{left.dtype}, as queries"
             got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
             raise InputTypeError("entities", expected=expected, got=got)
-        self.vector_shapes = (shape_of(left), shape_of(right))
+        self.vector_shapes = (left.array.shape, right.array.shape)
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
@@ -185,23 +177,8 @@ class Embeddings(Store):
         super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
         self.device = right_device or left_device
         self.csls: CSLS | None = self.with_csls(csls).csls
-        self.queries: Any
-        self.entities: Any
-        if (
-            isinstance(right, DeviceStore)
-            and scores_vectors()
-            and devices.scores_right(right.array.device, similarity, self.dtype)
-        ):
-            self.on_device = True
-            self._stream = right.stream
-            device = right.array.device
-            tensor = devices.tensor_on(device, left)
-            self.queries = tensor.reshape(self.shape[0], self.vector_shapes[0][-1])
-            self.entities = devices.tensor_on(device, right)
-        else:
-            matrix = in_one_array(left)
-            self.queries = matrix.with_array(np.atleast_2d(matrix.array))
-            self.entities = in_one_array(right)
+        self.queries = left.with_array(np.atleast_2d(left.array))
+        self.entities = right
 
     def _check_lengths(self, are_queries_complex: bool, are_entities_complex: bool) -> None:
         """Refuse vectors of unlike lengths; a complex number is as long as two real ones."""
@@ -228,14 +205,6 @@ class Embeddings(Store):
         vars(other).update(fields)
         return other
 
-    def on_host(self) -> Self:
-        """Return them in the host's memory, without a copy if they are there."""
-        if not self.on_device:
-            return self
-        queries = as_scores(self.queries, dtypes=VECTOR_DTYPES)
-        entities = as_scores(self.entities, dtypes=VECTOR_DTYPES)
-        return self.with_fields(queries=queries, entities=entities, on_device=False)
-
     def with_csls(self, csls: CSLS | None) -> Self:
         """Subtract means from the scores, checked and rounded to the scores' dtype."""
         if csls is not None:
@@ -261,11 +230,6 @@ class Embeddings(Store):
                 raise InputValueError(name, expected=expected, got=got)
 
     @property
-    def query_array(self) -> Array:
-        """The queries in the host's memory, in the layout in which they were handed over."""
-        return as_scores(self.queries, dtypes=VECTOR_DTYPES).array
-
-    @property
     def measure(self) -> str:
         """The similarity, and csls if it is used, as a protocol names them."""
         if self.csls is None:
@@ -278,9 +242,8 @@ class Embeddings(Store):
             tile = Tile(0, 0, *self.shape)
         rows = slice(tile.top, tile.top + tile.height)
         columns = slice(tile.left, tile.left + tile.width)
-        host = self.on_host()
-        queries = self._for_core(host.queries, rows)
-        entities = self._for_core(host.entities, columns)
+        queries = self._for_core(self.queries, rows)
+        entities = self._for_core(self.entities, columns)
         bias = None if self.bias is None else self.bias[columns]
         csls = self.csls
         means = None if csls is None else (csls.queries[rows], csls.entities[columns])
@@ -292,17 +255,6 @@ class Embeddings(Store):
         if self.layout == "halves" and vectors.dtype not in PARTS:
             array = array.reshape(len(array), 2, array.shape[1] // 2)  # This copies nothing.
         return vectors.with_array(array)
-
-    def device_scores(self) -> VectorScores | None:
-        """Return the scores on the device, if they are made there; bias and means are copied."""
-        if not self.on_device:
-            return None
-        queries = devices.in_parts(self.queries, self.layout)
-        entities = devices.in_parts(self.entities, self.layout)
-        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
-        return devices.VectorScores(
-            queries, entities, self.similarity, self._stream, self.bias, means
-        )
 
     def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
         """Make Ranks of counts, which were counted at a place."""
@@ -323,31 +275,26 @@ class Embeddings(Store):
         checkpoint: str | os.PathLike[str] | None = None,
         watch: Watch | None = None,
     ) -> Counts:
-        """Count the tasks of a job, as `count_scores` does; the host reports to a watch.
+        """Count the tasks of a job, as `count_scores` does, and report to a watch.
 
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
         the core tells it.
         """
         block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
-            host = self.on_host().with_fields(threads=job.rules.num_threads)
+            pairs = self.with_fields(threads=job.rules.num_threads)
 
             def report(done: int, resumed: int) -> None:
                 if watch is not None:
                     watch(done, self.nbytes, resumed)
 
-            return count_scores(host, job, report_progress=report, checkpoint=checkpoint)
+            return count_scores(pairs, job, report_progress=report, checkpoint=checkpoint)
         if block is not None or watch is not None:
             job = replace(job, block=block_size, listener=listener_of(watch))
         return count_scores(self, job)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
-        on_device = self.device_scores()
-        if on_device is not None:
-            if rows is None:
-                rows = np.arange(self.shape[0])
-            return on_device.scored(rows, targets)
         return _core.score_embeddings(self.core(), rows, targets, threads)
 
     # -- the scores as a store -------------------------------------------------------------------
@@ -365,7 +312,7 @@ class Embeddings(Store):
     def core_block(  # type: ignore[override]
         self, tile: Tile, io: str
     ) -> AbstractContextManager[_core.Embeddings]:
-        """Return the vectors of a tile, in the host's memory, as the core takes them."""
+        """Return the vectors of a tile as the core takes them."""
         return nullcontext(self.core(tile))
 
     def take(self, rows: IntArray, columns: IntArray) -> Array:
@@ -373,7 +320,7 @@ class Embeddings(Store):
 
     def state(self) -> list[Any]:
         """Return a digest of the vectors, and how a pair of them is scored."""
-        arrays = [self.queries.array, self.entities.array, self.bias]
+        arrays: list[Any] = [self.queries.array, self.entities.array, self.bias]
         if self.csls is not None:
             arrays.extend(self.csls)
         values = [sha256_of(*arrays), self.similarity, self.dtype]
@@ -432,10 +379,10 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
 
 def read_vectors(
     name: str, value: Any, dtype: Any, dtypes: tuple[str, ...] = VECTOR_DTYPES
-) -> tuple[Scores | DeviceStore, tuple[str, ...], str]:
+) -> tuple[Scores, tuple[str, ...], str]:
     """View vectors or a bias; return also their files, which are mapped, and their device.
 
-    Tensors of floats stay on their device; all else on a device is copied to the host's memory.
+    Tensors on a device are copied to the host's memory.
     """
     if is_tensor(getattr(value, "weight", None)):  # It is a module of torch, such as Embedding.
         got = f"{type(value).__name__}; give its weight"
@@ -446,9 +393,6 @@ def read_vectors(
             return vectors, (), ""
         # It may have been opened as scores, which have other dtypes.
         dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
-        is_float = vectors.dtype not in QUANTISED
-        if is_float and isinstance(vectors, DeviceStore):
-            return vectors, (), vectors.device
         return in_one_array(vectors), vectors.files, vectors.device
 
 
@@ -460,9 +404,8 @@ def read_bias(
         expected = f"{size} numbers, one for each entity"
         raise InputValueError("bias", expected=expected, got="one for all")
     bias, files, _ = read_vectors("bias", value, dtype, FLOATS)
-    check_shape("bias", shape_of(bias), (size,), f"{size} numbers, one for each entity")
-    numbers = in_one_array(bias)
-    plain = widen_bfloat16(numbers.array) if numbers.dtype == "bfloat16" else numbers.array
+    check_shape("bias", bias.array.shape, (size,), f"{size} numbers, one for each entity")
+    plain = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
     return _rounded(plain, carrier), files
 
 

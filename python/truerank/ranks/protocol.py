@@ -70,9 +70,9 @@ class Protocol:
         Provenance. "unknown": the ranks are of another tool, one of each task, which does not say
         what ties (`Ranks.from_ranks`). None: the counts say it.
     device : str, optional
-        Provenance. The device that counted them and by what, "triton" or "torch", or "host" if they
-        were copied to the host. None: they were in the host's memory. Protocols that differ in
-        nothing else are equal, since the counts are.
+        Provenance. The device of the scores and what counted them there, "triton" or "torch"; or
+        "host" if they, or the vectors that make them, were copied to the host. None: they were in
+        the host's memory. Protocols that differ in nothing else are equal, since the counts are.
     files : sequence of str
         Provenance. The files that were read.
 

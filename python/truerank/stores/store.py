@@ -214,10 +214,6 @@ class Store(ABC):
         """Return what tells each file from another one in its place."""
         return [state_of_file(path) for path in self._paths]
 
-    def device_scores(self) -> Any:
-        """Return the scores where a device makes them, a `ScoreSource`; None: it makes none."""
-        return None
-
     @property
     def host_place(self) -> str | None:
         """What a protocol says where the host counts scores of a device; None without one."""

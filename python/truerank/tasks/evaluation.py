@@ -16,6 +16,7 @@ from ..counting.driver import count_scores, is_counted_in_order
 from ..counting.job import prepare_job
 from ..counting.ranking import rank
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
+from ..inputs.array_likes import device_of, on_host
 from ..inputs.checks import Axis, by_position, integer
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
 from ..inputs.rules import (
@@ -226,14 +227,17 @@ def _rank_vectors(
     kinds = {name: task._vocabulary(name).of for name in task.sides}
     check_sides(task, candidates, "vectors", arguments=kinds)
     biases = _bias_by_side(task, options.get("bias"))
+    # Sides share their candidates, which are copied once if they are on a device.
+    host_candidates = {kind: on_host(array, kind) for kind, array in candidates.items()}
     opened = []  # All arguments are checked before a side is ranked.
     for name, side in task.sides.items():
         axis = rows_of_sides[name][-1]
         argument = arguments[name]
-        with argument_names(queries=argument, entities=kinds[name]):
+        kind = kinds[name]
+        with argument_names(queries=argument, entities=kind):
             vectors = embeddings.vectors.Embeddings(
                 queries[name],
-                candidates[kinds[name]],
+                host_candidates[kind],
                 options.get("similarity", "dot"),
                 biases.get(name),
                 rules.dtype,
@@ -243,6 +247,7 @@ def _rank_vectors(
             )
             rows, height, noun = choose_rows(rows_of_sides[name], vectors.shape[0])
             vectors.check_shape((height, side.n_candidates), (noun, "candidate"))
+            vectors.device = device_of(candidates[kind]) or vectors.device
         opened.append((argument, side, rows, vectors))
     sizes = [vectors.nbytes for *_, vectors in opened]
     ranks_of_sides = []
@@ -505,7 +510,7 @@ def mismatched_vectors(
     targets : ndarray of int64, shape (n,)
         The entity that both are scored with.
     """
-    mismatched = mismatched_rows(vectors.query_array, rows, others)
+    mismatched = mismatched_rows(vectors.queries.array, rows, others)
     if mismatched.any():
         columns = targets[mismatched]
         one = vectors.score(rows[mismatched], columns, 1)

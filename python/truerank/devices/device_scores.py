@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,33 +99,32 @@ class DeviceLists(NamedTuple):
         return len(lengths) == tasks and len(self.indptr) > 1
 
 
-class ScoreSource(ABC):
-    """A score matrix on a device, whose scores are read or made where they are counted.
+class DeviceScores:
+    """A score matrix on a device: a tensor in any layout, which is read in place.
 
     Nothing here waits for the device: results are tensors that it has yet to compute. No index is
     out of range; the caller sees to that.
 
-    Attributes
+    Parameters
     ----------
-    shape : tuple of int
-        Rows and columns.
-    dtype : torch.dtype
-        That of the scores.
+    tensor : Tensor, shape (rows, columns)
     backend : {"triton", "torch"}
-        What counts them.
+        What counts the scores.
     stream : DeviceStream
         The stream to work on, which makes the scores.
     """
 
-    shape: tuple[int, int]
-    dtype: Any
-    backend: str
-    stream: DeviceStream
-    like: Tensor  # any tensor on the device
+    def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
+        self.tensor = tensor
+        self.shape: tuple[int, int] = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.backend = backend
+        self.stream = stream
+        self._bits = bits_of(tensor)  # Signed: torch indexes few unsigned integers.
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         """Return a new tensor on the device, whose values are not set."""
-        return self.like.new_empty(shape, dtype=dtype)
+        return self.tensor.new_empty(shape, dtype=dtype)
 
     def zeros(self, *shape: int) -> Tensor:
         """Return counts of 0: a new tensor of int64."""
@@ -136,7 +133,7 @@ class ScoreSource(ABC):
     def arange(self, start: int, stop: int) -> Tensor:
         """Return the integers from `start` to `stop` - 1, int64."""
         torch = sys.modules["torch"]
-        return torch.arange(start, stop, dtype=torch.int64, device=self.like.device)
+        return torch.arange(start, stop, dtype=torch.int64, device=self.tensor.device)
 
     def upload(self, array: npt.NDArray[Any], dtype: Any = None) -> Tensor:
         """Copy integers to the device, or the bits of numbers of another dtype of torch."""
@@ -167,40 +164,22 @@ class ScoreSource(ABC):
             parts.append(part)
         return parts
 
-    def to_host(self, *tensors: Tensor) -> list[npt.NDArray[Any]]:
-        """Wait for tensors, and return them in the host's memory."""
-        copies = [self.stream.copy_to_host(tensor) for tensor in tensors]
-        self.stream.wait()
-        return [copy.numpy() for copy in copies]
-
-    @abstractmethod
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the scores of pairs of a row and a column: (n,), of two int64 tensors (n,)."""
+        return self._bits[rows, columns].view(self.dtype)
 
-    @abstractmethod
     def block(self, rows: IntArray, columns: slice | Tensor) -> Tensor:
         """Return the scores of some rows, perhaps with repeats, and columns: a matrix."""
+        if len(rows) and (rows[1:] - rows[:-1] == 1).all():  # usually every task has the next row
+            block = self._bits[int(rows[0]) : int(rows[-1]) + 1][:, columns]
+        elif isinstance(columns, slice):
+            block = self._bits[:, columns].index_select(0, self.upload(rows))
+        else:
+            block = self._bits[self.upload(rows)[:, None], columns]
+        return block.view(self.dtype)
 
-    def tiles(self, height: int, columns: Tensor | None) -> Iterator[tuple[slice, slice | Tensor]]:
-        """Yield some of as many rows, and some of the columns (None: all), until all are done.
-
-        About as high as wide: what is made of vectors needs those of its rows and of its columns.
-        """
-        width = self.shape[1] if columns is None else len(columns)
-        most = max(1, TILE_BYTES // self.dtype.itemsize)
-        tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
-        tile_width = max(1, most // tile_height)
-        for top in range(0, height, tile_height):
-            rows = slice(top, min(top + tile_height, height))
-            for left in range(0, width, tile_width):
-                part = slice(left, min(left + tile_width, width))
-                if columns is None:
-                    yield rows, part
-                else:
-                    yield rows, columns[part]
-
-    def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        """Compare columns with the true score of each task.
+    def compare(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
+        """Compare columns with the true score of each task, by operations of torch.
 
         Parameters
         ----------
@@ -219,42 +198,20 @@ class ScoreSource(ABC):
         torch = sys.modules["torch"]
         true_keys = true_keys_of(true_scores)[:, None]
         counts = self.zeros(3, len(rows))
-        for tasks, part in self.tiles(len(rows), columns):
-            keys, nan = keys_of(self.block(rows[tasks], part))
-            flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
-            counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
+        width = self.shape[1] if columns is None else len(columns)
+        most = max(1, TILE_BYTES // self.dtype.itemsize)
+        tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
+        tile_width = max(1, most // tile_height)
+        for top in range(0, len(rows), tile_height):
+            tasks = slice(top, min(top + tile_height, len(rows)))
+            for left in range(0, width, tile_width):
+                part: slice | Tensor = slice(left, min(left + tile_width, width))
+                if columns is not None:
+                    part = columns[part]
+                keys, nan = keys_of(self.block(rows[tasks], part))
+                flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
+                counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
         return counts
-
-
-class StoredScores(ScoreSource):
-    """A tensor of scores in any layout, which is read in place.
-
-    Parameters
-    ----------
-    tensor : Tensor, shape (rows, columns)
-    backend : {"triton", "torch"}
-    stream : DeviceStream
-    """
-
-    def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
-        self.shape = tuple(tensor.shape)
-        self.dtype = tensor.dtype
-        self.backend = backend
-        self.stream = stream
-        self.like = tensor
-        self._bits = bits_of(tensor)  # Signed: torch indexes few unsigned integers.
-
-    def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
-        return self._bits[rows, columns].view(self.dtype)
-
-    def block(self, rows: IntArray, columns: slice | Tensor) -> Tensor:
-        if len(rows) and (rows[1:] - rows[:-1] == 1).all():  # usually every task has the next row
-            block = self._bits[int(rows[0]) : int(rows[-1]) + 1][:, columns]
-        elif isinstance(columns, slice):
-            block = self._bits[:, columns].index_select(0, self.upload(rows))
-        else:
-            block = self._bits[self.upload(rows)[:, None], columns]
-        return block.view(self.dtype)
 
 
 def integers_of(itemsize: int) -> Any:
