@@ -309,6 +309,28 @@ def test_sides_share_a_copy_of_their_entities(way: str) -> None:
         assert report.protocol.device == "standin:0, host"
 
 
+def test_a_model_of_pykeen_on_the_device(way: str) -> None:
+    """Its own scores are ranked, where they are; its vectors if that is said, on the host."""
+    pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+    from pykeen.datasets import Nations
+    from pykeen.models import DistMult
+
+    from truerank.adapters.pykeen import evaluate_model
+
+    nations = Nations()
+    model = DistMult(triples_factory=nations.training, embedding_dim=8, random_seed=0)
+    arguments = model, nations.testing.mapped_triples[:20]
+    by_vectors = evaluate_model(*arguments).ranks
+    by_scores = evaluate_model(*arguments, fused=False).ranks
+    assert by_vectors.protocol.similarity == "dot"
+    model.to("standin:0")
+    for fused, expected in ((None, by_scores), (False, by_scores), (True, by_vectors)):
+        ranks = evaluate_model(*arguments, fused=fused).ranks
+        assert ranks == expected
+        assert ranks.protocol.similarity == expected.protocol.similarity
+        assert ranks.protocol.device == f"standin:0, {'host' if fused else way}"
+
+
 @pytest.mark.parametrize("width", [50, 300])
 def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     """Scores are right although another thread counts them, whose stream is not the caller's."""

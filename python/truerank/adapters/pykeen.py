@@ -410,9 +410,10 @@ def evaluate_model(
     candidates, split : optional
         As in `truerank.link_prediction.Task`.
     fused : bool, optional
-        True: the model's vectors are scored and counted without storing scores. False: the model's
-        own scores are ranked; candidates that nearly tie may then change places. None: vectors, for
-        each side that has them.
+        True: the model's vectors are scored and counted without storing scores, on the processor,
+        to which they are copied from a device. False: the model's own scores are ranked, where they
+        are; candidates that nearly tie may then change places. None: vectors, for each side that
+        has them, if the model is on the processor; its own scores if it is on a device.
     batch_size, slice_size : int, optional
         For the model's own scores: how many queries and candidates to score at once. By default,
         as in PyKEEN, 32 queries on a CPU, and as many as fit on a GPU.
@@ -450,11 +451,12 @@ def evaluate_model(
     reporters = split_progress(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
     predicting: dict[str, Any] = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
+    may_use_vectors = fused or (fused is None and model.device.type == "cpu")
     model.eval()
     with torch.no_grad():
         vectors = {}
         for name, side in task.sides.items():  # What lacks vectors is refused before a long count.
-            if fused is not False:
+            if may_use_vectors:
                 vectors[name] = vectors_of(model, side, mode)
             if fused and isinstance(vectors[name], str):
                 expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
