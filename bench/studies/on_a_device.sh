@@ -1,11 +1,11 @@
 #!/bin/sh
-# What only a device of CUDA can show, in less than eight minutes: a table first, details last.
+# What only a device of CUDA can show, in less than six minutes: a table first, details last.
 #
 #     bench/studies/on_a_device.sh truerank-*.whl
 #
 # It needs a Python with torch, triton, numpy, scipy, pytest and hypothesis (PYTHON names another
 # than python3), and no network: the wheel is installed without its dependencies, in a folder that is
-# removed at the end. The three steps may take 210, 120 and 120 seconds. The status is that of the steps.
+# removed at the end. The two steps may take 210 and 120 seconds. The status is that of the steps.
 set -u
 wheel=$(realpath "${1:?the wheel to install}")
 cd "$(dirname "$0")/../.." || exit 2
@@ -34,10 +34,7 @@ echo "| step | time | result | its last line |"
 echo "| --- | ---: | --- | --- |"
 step accelerator_cases 210 tests/devices "$python" -m pytest -q -p no:cacheprovider accelerator_cases.py
 step devices 120 . "$python" bench/studies/devices.py
-if [ -e bench/studies/wikikg2.py ]; then
-    step wikikg2 120 . "$python" bench/studies/wikikg2.py
-fi
-for name in devices wikikg2 accelerator_cases; do
+for name in devices accelerator_cases; do
     if [ -e "$work/$name.txt" ]; then
         printf '\n## %s\n\n' "$name"
         cat "$work/$name.txt"

@@ -19,8 +19,8 @@ WIDTH = 100
 def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
     """Read the command line: paths, then options, whose defaults say of what type they are.
 
-    `text` is that of the script, whose first line is printed as help. Of an option whose default is
-    a list, several are taken; True is given by the name of an option alone.
+    `text` is that of the script, whose first line is printed as help. True is given by the name of
+    an option alone.
     """
     parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
     for name in paths:
@@ -29,8 +29,6 @@ def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
         kind: dict[str, Any] = {"type": type(default)}
         if default is False:
             kind = {"action": "store_true"}
-        elif isinstance(default, list):
-            kind = {"type": type(default[0]), "nargs": "+"}
         parser.add_argument(f"--{name.replace('_', '-')}", default=default, **kind)
     return vars(parser.parse_args())
 
@@ -52,15 +50,11 @@ def fill_page(page: Path, output: Path, tables: Sequence[str], facts: str) -> No
     (output / page.name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
-def machine(device: str | None = None) -> str:
+def machine() -> str:
     """Return what a page says of the machine that it was measured on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     name = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "")
     cores = f"{len(os.sched_getaffinity(0))} cores of {name or platform.processor()}"
-    if device is not None:
-        import torch
-
-        cores += f", {torch.cuda.get_device_name()}"
     return f"Python {platform.python_version()}, numpy {np.__version__}, {cores}"
 
 
