@@ -30,7 +30,7 @@ PANEL, QUERIES, SETTLING = (
 ROWS: dict[str, list[tuple[str, ...]]] = {
     "alignment": [
         ("alignment/task.py", "splits.tested :]", "splits.tested + 1 :]"),
-        ("alignment/matching.py", "(queries < queries", "(queries > queries"),
+        ("alignment/matching.py", "(rows < partners", "(rows > partners"),
     ],
     "arguments": [
         ("inputs/checks.py", "if not isinstance(value, kind):", "if False:"),

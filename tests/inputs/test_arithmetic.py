@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from truerank import _core
 from truerank.alignment import CSLS
-from truerank.compat.interpreter import as_floats, count
+from truerank.compat.interpreter import count, ordered_floats
 from truerank.compat.presets import EXACT
 from truerank.inputs.array_likes import as_scores, default_arithmetic
 
@@ -66,7 +66,7 @@ def counted_by_blocks(scores: Any) -> tr.Ranks:
 
 
 def conventions(scores: Any) -> list[Any]:
-    values = as_floats(as_scores(scores), "ascending")
+    values = ordered_floats(as_scores(scores), "ascending")
     is_true = np.arange(8) == TARGETS[:, None]
     true_scores = values[np.arange(6), TARGETS][:, None]
     flags = ~is_true, np.zeros((6, 8), bool), is_true

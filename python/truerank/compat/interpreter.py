@@ -18,7 +18,7 @@ import numpy as np
 from .._core import Scores
 from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import default_arithmetic, widen_bfloat16
+from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..reporting import report
@@ -47,7 +47,7 @@ LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
 
 
 @default_arithmetic()
-def as_floats(scores: Scores, order: str) -> Values:
+def ordered_floats(scores: Scores, order: str) -> Values:
     """Convert scores to floats that compare in the same way, negated if lower ones are better.
 
     Raises
@@ -58,18 +58,13 @@ def as_floats(scores: Scores, order: str) -> Values:
     Examples
     --------
     >>> from truerank.inputs.array_likes import as_scores
-    >>> as_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
+    >>> ordered_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
     array([-1., -2.], dtype=float32)
     """
-    array = scores.array
-    if scores.dtype == "bfloat16":
-        array = widen_bfloat16(array)
-    elif scores.dtype == "float16":  # They may be raw bits.
-        array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        raise InputTypeError("scores", "", "floats, or integers of up to 32 bits", array.dtype)
-    wide = np.result_type(array.dtype.newbyteorder("="), Single)
-    floats: Values = array.astype(wide, copy=False)
+    if scores.dtype in ("int64", "uint64"):
+        expected = "floats, or integers of up to 32 bits"
+        raise InputTypeError("scores", expected=expected, got=scores.array.dtype)
+    floats: Values = as_floats(scores)
     if order == "ascending":
         return -floats
     return floats
@@ -93,7 +88,7 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
     array = np.atleast_2d(scores.array)
     columns = array.shape[1]
     for tasks in task_slices(len(job.targets), columns):
-        values = as_floats(scores.with_array(array[job.all_rows[tasks]]), order)
+        values = ordered_floats(scores.with_array(array[job.all_rows[tasks]]), order)
         is_true = np.arange(columns) == job.targets[tasks, None]
         others = ~is_true
         if job.candidates is not None:
@@ -131,15 +126,15 @@ def sampled_blocks(
     indptr = indptr_of(lengths)
     widest = int(lengths.max(initial=0))
     is_shared = len(lengths) > 1 and len(negatives.array) != indptr[-1]
-    true_column = as_floats(true_scores, order)[:, None]
+    true_column = ordered_floats(true_scores, order)[:, None]
     for tasks in task_slices(len(lengths), widest):
         is_listed = np.arange(widest) < lengths[tasks, None]
         values = np.zeros(is_listed.shape, true_column.dtype)
         if is_shared:
-            values[:] = as_floats(negatives, order)
+            values[:] = ordered_floats(negatives, order)
         else:
             part = negatives.array[indptr[tasks.start] : indptr[tasks.stop]]
-            values[is_listed] = as_floats(negatives.with_array(part), order)
+            values[is_listed] = ordered_floats(negatives.with_array(part), order)
         nowhere = np.zeros_like(is_listed)
         yield values, true_column[tasks], is_listed, nowhere, nowhere
 

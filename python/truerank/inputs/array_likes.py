@@ -567,6 +567,25 @@ def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return (numbers.astype(np.uint32) << 16).view(np.float32)
 
 
+def as_floats(scores: Scores) -> npt.NDArray[Any]:
+    """Return scores as float32 or float64, without a copy if that is what they are.
+
+    Integers beyond 2**53 are rounded.
+
+    Examples
+    --------
+    >>> as_floats(as_scores(np.array([[1, 2]], np.int8)))
+    array([[1., 2.]], dtype=float32)
+    """
+    array = scores.array
+    if scores.dtype == "bfloat16":
+        return widen_bfloat16(array)
+    if scores.dtype == "float16":  # They may be raw bits.
+        array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
+        return array.astype(np.result_type(np.float32, scores.dtype), copy=False)
+
+
 @contextmanager
 def default_arithmetic() -> Iterator[None]:
     """Compute as IEEE 754 has it by default: round to nearest, and keep subnormal numbers.
