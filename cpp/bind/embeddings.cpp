@@ -143,10 +143,10 @@ py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64A
     return scores;
 }
 
-std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
-    const EmbeddingArrays& pairs, const TaskArrays& task_arrays, std::int64_t k, std::string_view nan,
-    const std::optional<std::pair<py::array, Int64Array>>& current_matches, std::int64_t block, int threads,
-    PythonListener* listener) {
+std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(const EmbeddingArrays& pairs,
+                                                                     const TaskArrays& task_arrays, std::int64_t k,
+                                                                     std::string_view nan, std::int64_t block,
+                                                                     int threads, PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(k >= 0 && block >= 0, "k, block: negative");
@@ -154,14 +154,6 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
     const NanRule rule = nan_rule(nan);
     const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
     require(!candidates.ranges, "candidates: ranges");
-    CurrentMatches matches;
-    if (current_matches) {
-        matches.scores = checked_numbers(current_matches->first, embeddings.wide(), embeddings.entities.rows,
-                                         "current_matches: not one for each entity");
-        require(current_matches->second.ndim() == 1 && current_matches->second.size() == embeddings.entities.rows,
-                "current_matches: not one for each entity");
-        matches.queries = current_matches->second.data();
-    }
     Int64Array ids(std::vector<py::ssize_t>{size, k});
     py::array scores = new_scores(embeddings, {size, k});
     std::int64_t* const id_data = ids.mutable_data();
@@ -177,8 +169,7 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
         } else {
             std::fill_n(static_cast<float*>(score_data), places, std::numeric_limits<float>::quiet_NaN());
         }
-        fault =
-            topk_embeddings(embeddings, tasks, k, filter, candidates, rule, matches, execution, id_data, score_data);
+        fault = topk_embeddings(embeddings, tasks, k, filter, candidates, rule, execution, id_data, score_data);
     });
     return {ids, scores, fault_or_none(fault)};
 }
@@ -232,7 +223,7 @@ void register_embeddings(py::module_& m) {
           "For tests: values above and below which a score is above and below this one, and the relative error of sums."
           " The means are that of the query, and the largest of the entities.");
     m.def("topk_embeddings", &topk_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
-          py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
+          py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
           "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "
           "or None.");
 }

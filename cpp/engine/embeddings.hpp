@@ -59,18 +59,11 @@ Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Se
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
                       std::int64_t tasks, const Execution& execution, void* out);
 
-// The query to which each entity is matched so far, and their score, or null. An entity is a candidate of another query
-// only if their score is higher than that, or the same and the query comes before the one matched.
-struct CurrentMatches {
-    const void* scores = nullptr;  // of the type that scores have
-    const std::int64_t* queries = nullptr;
-};
-
 // The top k candidates of task i, which is a query: those with the highest scores, in descending order of scores and,
 // where these are equal, in ascending order of ids. They are written to ids[i * k] and the places after it, their
 // scores likewise; if there are fewer than k, the rest stays as the caller filled it.
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
-                      const Execution& execution, std::int64_t* ids, void* scores);
+                      const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids,
+                      void* scores);
 
 }  // namespace truerank

@@ -159,8 +159,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         const SortedTasks& sorted;
         std::size_t k;
         NanRule nan_rule;
-        const C* current_scores;  // for every entity, or null
-        const std::int64_t* current_queries;
         std::vector<List> topk;  // for each task
         Fault fault{};
         std::mutex mutex{};
@@ -186,11 +184,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     void begin_panel(const Panel& panel) override {
         panel_ = panel;
         lanes_ = panel.width < 64 ? (std::uint64_t{1} << panel.width) - 1 : ~std::uint64_t{0};
-        if (shared_.current_scores == nullptr) return;
-        current_scores_.assign(std::max(kernels_.lanes, kPanelLanes), std::numeric_limits<C>::infinity());
-        for (std::int64_t j = 0; j < panel.width; ++j) {
-            current_scores_[static_cast<std::size_t>(j)] = shared_.current_scores[panel.columns[j]];
-        }
     }
 
     std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) override {
@@ -247,9 +240,8 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     void take_score(std::uint32_t t, std::uint32_t lane, C score) {
         List& topk = topk_[t];
         const std::int64_t column = panel_.columns[lane];
-        const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task) + t];
         const E entry(score, column);
-        if (!topk.accepts(entry) || !improves_match(score, column, row, lane)) return;
+        if (!topk.accepts(entry)) return;
         const std::int64_t task = this->task(t);
         if (shared_.filter && shared_.filter.has(shared_.filter.list(task), column)) return;
         topk.offer(entry, shared_.k, buffer_);
@@ -268,11 +260,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         kernels_.lanes_from(scores, 1, &threshold, &reached);
         reached &= lanes_;
         if (reached == 0) return 0;
-        constexpr C no_threshold = std::numeric_limits<C>::infinity();
-        if (shared_.current_scores != nullptr &&
-            kernels_.rows_at_least(scores, 1, &no_threshold, current_scores_.data()) == 0) {
-            return 0;
-        }
         List& topk = topk_[static_cast<std::size_t>(t)];
         const std::int64_t task = this->task(t);
         const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
@@ -283,7 +270,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
             const C score = scores[j];
             const bool nan = score != score;
             const E entry(score, column);
-            if (!nan && (!topk.accepts(entry) || !improves_match(score, column, row, j))) continue;
+            if (!nan && !topk.accepts(entry)) continue;
             if (shared_.filter && shared_.filter.has(shared_.filter.list(task), column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
                 const Fault fault{Fault::Kind::nan_score, task, row, column};
@@ -296,14 +283,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         return work;
     }
 
-    // Whether the entity would leave its present match for this query: for a higher score, or for the same if the query
-    // comes first.
-    bool improves_match(C score, std::int64_t column, std::int64_t row, std::int64_t lane) const {
-        if (shared_.current_scores == nullptr) return true;
-        const C current = current_scores_[static_cast<std::size_t>(lane)];
-        return score > current || (score == current && row < shared_.current_queries[column]);
-    }
-
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     const Cell* cell_ = nullptr;
@@ -313,7 +292,6 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     std::vector<List> topk_;
     std::vector<C> thresholds_;  // of the lists
     std::vector<E> buffer_;
-    std::vector<C> current_scores_;
     std::vector<C> bounded_thresholds_;
     std::vector<std::uint32_t> not_counted_;
     Fault fault_{};
@@ -321,18 +299,11 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
 
 template <class C, class E>
 Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-              const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
-              const Execution& execution, std::int64_t* ids, C* scores) {
+              const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
     const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
     using List = TopK<E, C>;
-    typename TopKSink<C, E>::Shared shared{filter,
-                                           sorted,
-                                           static_cast<std::size_t>(k),
-                                           nan,
-                                           static_cast<const C*>(current_matches.scores),
-                                           current_matches.queries,
-                                           {}};
+    typename TopKSink<C, E>::Shared shared{filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t max_entries =
         2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(List::kSlack);
@@ -361,11 +332,10 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
 }  // namespace
 
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
-                      const Execution& execution, std::int64_t* ids, void* scores) {
+                      const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids,
+                      void* scores) {
     const auto run = [&]<class C, class E>() {
-        return topk_as<C, E>(embeddings, tasks, k, filter, candidates, nan, current_matches, execution, ids,
-                             static_cast<C*>(scores));
+        return topk_as<C, E>(embeddings, tasks, k, filter, candidates, nan, execution, ids, static_cast<C*>(scores));
     };
     if (embeddings.wide()) return run.template operator()<double, Entry<double>>();
     return embeddings.entities.rows <= ShortEntry::kLast ? run.template operator()<float, ShortEntry>()

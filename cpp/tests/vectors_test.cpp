@@ -304,7 +304,7 @@ void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random&
         const auto size = static_cast<std::size_t>(queries * k);
         std::vector<std::int64_t> ids(size, -1);
         std::vector<T> scores(size, T{-1});
-        const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, {}, {}, rule, {},
+        const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, {}, {}, rule,
                                             random_execution(random), ids.data(), scores.data());
         bool right = fault.kind == Fault::Kind::none;
         for (std::int64_t i = 0; i < queries; ++i) {

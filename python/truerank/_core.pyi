@@ -250,7 +250,6 @@ def topk_embeddings(
     tasks: Tasks,
     k: int,
     nan: str,
-    current_matches: tuple[_Array, _Int64] | None,
     block: int,
     threads: int,
     listener: Listener | None = None,

@@ -75,8 +75,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "score_embeddings": lambda rows=None, targets=None: _core.score_embeddings(
         EMBEDDINGS, rows, targets, 1
     ),
-    "topk": lambda rows=None, current=None, block=0: _core.topk_embeddings(
-        EMBEDDINGS, _core.Tasks(rows, None), 1, "raise", current, block, 1
+    "topk": lambda rows=None, block=0: _core.topk_embeddings(
+        EMBEDDINGS, _core.Tasks(rows, None), 1, "raise", block, 1
     ),
     "find_listed": lambda ids=LISTED, bound=3, rows=ZEROS, targets=ZEROS, filter=None: (
         _core.find_listed(ids, bound, rows, targets, filter, 1)
@@ -132,7 +132,6 @@ WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
     (CALLS["score_embeddings"], "targets", ROWS),
     (CALLS["topk"], "rows", (ZEROS + 3,)),
     (CALLS["topk"], "block", (-1,)),
-    (CALLS["topk"], "current", ((TRUE_SCORES, SQUARE), (TRUE_SCORES, ZEROS[:2]))),
     (CALLS["find_listed"], "targets", ROWS),
     (CALLS["find_listed"], "rows", (ZEROS + 3, ZEROS - 1, np.array([2, 1, 0]))),
     (CALLS["find_listed"], "filter", (RANGES, {"indptr": INDPTR[:3], "indices": ZEROS[:2]})),
@@ -286,7 +285,7 @@ tasks = _core.Tasks(None, np.array([2]))
 counts = _core.rank(scores, tasks, _core.Rules(False, "raise", False), 1)
 assert counts.arrays["above"].tolist() == [1]
 pairs = _core.Embeddings(scores, scores, "dot")
-ids, best, fault = _core.topk_embeddings(pairs, _core.Tasks(None, None), 2, "raise", None, 0, 1)
+ids, best, fault = _core.topk_embeddings(pairs, _core.Tasks(None, None), 2, "raise", 0, 1)
 assert (ids.tolist(), best.tolist()[0][0], fault) == ([[0, -1]], 14.0, None)
 """
     run_python(script)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
@@ -392,7 +391,6 @@ def topk_open_embeddings(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
-    current_matches: tuple[npt.NDArray[Any], IntArray] | None = None,
     watch: Watch | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
@@ -403,41 +401,26 @@ def topk_open_embeddings(
     k, rows, filter, candidates, block
         As in `topk_embeddings`.
     rules : Rules
-    current_matches : (scores, queries), optional
-        The score and the query of each entity's match; -inf without one, and -1 if a score of -inf
-        makes none, or else a number beyond all queries. Only entities that would leave their match
-        are candidates: for a higher score, or an equal one of a lower query. Those whose score is
-        NaN are candidates under the rule `nan` alone.
     watch : callable, optional
         Told what is done, of how much, while the tasks are scored.
 
     Examples
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> current = np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2])
-    >>> embeddings = Embeddings(queries, entities, "dot")
-    >>> topk_open_embeddings(embeddings, 2, current_matches=current).ids
-    array([[ 2, -1],
-           [ 1,  2]])
+    >>> topk_open_embeddings(Embeddings(queries, entities, "dot"), 2).ids
+    array([[1, 2],
+           [1, 2]])
     """
     length = positive_integer("k", k)
     block_size = 0 if block is None else positive_integer("block", block)
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
-    matches = None
-    if current_matches is not None:
-        scores_of_matches, queries_of_matches = current_matches
-        matches = (
-            scores_of_matches.astype(embeddings.dtype, order="C"),
-            queries_of_matches.astype(np.int64, order="C"),
-        )
     ids, scores, fault = _core.topk_embeddings(
         embeddings.core(),
         _core.Tasks(job.rows, None, job.filter, job.candidates),
         width,
         job.rules.nan,
-        matches,
         block_size,
         job.rules.num_threads,
         listener_of(watch),
