@@ -8,7 +8,6 @@ import json
 import pickle
 import sys
 import unicodedata
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank import InputTypeError, InputValueError, Table
-from truerank.alignment import AlignmentData
 from truerank.metrics import UnknownKeyError
 from truerank.naming import import_extra, printable, terminal_text
 
@@ -79,13 +77,6 @@ def evil_ranks(above: int = 1) -> tr.Ranks:
     return tr.Ranks([above, 0, 2], [1, 2, 1], 9, side=side, relation=group, protocol=filtered)
 
 
-def evil_data() -> AlignmentData:
-    """Pairs with a split of a hostile name."""
-    entities, triples, pairs = (EVIL, "b"), np.array([[0, 0, 1]]), np.array([[0, 1]])
-    sides: list[Any] = [entities, entities, None, None, (EVIL,), (EVIL,), triples, triples]
-    return AlignmentData(*sides, pairs, {EVIL: pairs})
-
-
 def evil_task() -> tr.link_prediction.Task:
     """A task of triples with a duplicate and a leak, where all names are hostile."""
     triples = [(0, 0, 1), (0, 0, 1), (1, 0, 0)]
@@ -99,7 +90,7 @@ def test_no_text_has_them() -> None:
     report, grouped = tr.report(ranks), tr.report(ranks, by="relation")
     table = tr.table({EVIL: report})
     shown: list[object] = [ranks, ranks.side, ranks.relation, ranks.protocol, report, table, task]
-    shown += [report.audit()[0], task.audit[0], evil_data(), tr.compare({EVIL: ranks, "b": ranks})]
+    shown += [report.audit()[0], task.audit[0], tr.compare({EVIL: ranks, "b": ranks})]
     shown += [report.interval("mrr", unit="relation"), *report.audit(), *task.audit]
     for made in (grouped, table):
         shown += [made.to_markdown(), made.to_latex(notes=True), made._repr_html_()]

@@ -428,14 +428,16 @@ GRAPH_SIZES = ("entities", "relations", "triples", "aligned", "exclusive")
 
 def sizes_of_alignments(data: Path) -> Iterator[Figure]:
     """Sizes of the graphs of alignments; those of DBP15k's zh-en are counted."""
-    read = tr.alignment.read_dbp15k(data / "dbp15k_zh_en")
+    folder = data / "dbp15k_zh_en"
+    text: Any = {"delimiter": "\t", "comments": None, "encoding": "utf-8"}
+    ids = [np.loadtxt(folder / f"ent_ids_{i}", int, usecols=0, **text) for i in (1, 2)]
+    task = tr.alignment.Task(folder / "ref_ent_ids", left=ids[0], right=ids[1])
     counted = {}
-    graphs = {"zh": (read.left, read.left_triples), "en": (read.right, read.right_triples)}
-    for (language, (labels, triples)), ids in zip(graphs.items(), read.pairs.T, strict=True):
-        aligned = len(np.unique(ids))
+    for i, language in enumerate(("zh", "en")):
+        triples = np.loadtxt(folder / f"triples_{i + 1}", int, **text)
+        aligned = len(np.unique(task.pairs[:, i]))
         relations = len(np.unique(triples[:, 1]))
-        size = len(labels)
-        numbers = (size, relations, len(triples), aligned, size - aligned)
+        numbers = (len(ids[i]), relations, len(triples), aligned, len(ids[i]) - aligned)
         counted[language] = dict(zip(GRAPH_SIZES, numbers, strict=True))
     for row in read_table("reproduce_alignment.tsv"):
         for name in filter(row.get, GRAPH_SIZES):

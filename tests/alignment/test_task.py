@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,13 @@ def test_errors_of_candidates_speak_of_labels() -> None:
     # splits without pairs count as known splits
     everyone = [list(range(6)), list(range(5))]
     assert listed(Task(ASKED, **UNALIGNED | {"known": {"train": []}})) == everyone
+
+
+def test_real_dbp15k(data: Path) -> None:
+    """Table 1 of "A Critical Assessment of State-of-the-Art in Entity Alignment"."""
+    folder = data / "dbp15k_zh_en"
+    text: dict[str, Any] = {"delimiter": "\t", "comments": None, "encoding": "utf-8"}
+    left, right = (np.loadtxt(folder / f"ent_ids_{i}", int, usecols=0, **text) for i in (1, 2))
+    task = Task(folder / "ref_ent_ids", left=left, right=right)
+    assert repr(task).startswith("Task(15,000 pairs of 19,388 left and 19,572 right entities; ")
+    assert (task.left[:2], task.right[:2]) == ((0, 1), (10500, 10501))

@@ -67,7 +67,7 @@ DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "a checkpoint": ("x", checkpointed),
     "triples as text": ("x.tsv", link_prediction.read_triples),
     "known triples": ("x", lambda path: link_prediction.Task([(0, 0, 1)], {"train": path})),
-    "OpenEA": ("ent_ids_1", lambda path: alignment.read_openea(os.getcwd())),
+    "pairs": ("x.tsv", lambda path: alignment.Task(path, left=2, right=2)),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
-from truerank.alignment import Task, read_dbp15k, read_openea
-from truerank.naming import format_count
+from truerank.alignment import Task
 
 PAIRS = {
     "train": [(0, 0), (1, 1), (2, 3), (2, 2)],
@@ -92,7 +89,9 @@ def test_options_are_keywords_of_the_task(
         expected = task.evaluate_embeddings(*VECTORS.values(), **options).ranks
     outcome = align(line, "--save", "ranks.npz")
     assert (outcome.code, outcome.err) == (0, "")
-    assert "Ranked: 5 of 5 pairs, test" in outcome.out
+    known = ", ".join(f"{name} {len(PAIRS[name])}" for name in facts.get("known", {})) or "none"
+    source = next(word for word in line.split() if word.startswith("test"))
+    assert f"Ranked: 5 of 5 pairs, {source}; known: {known}.\n" in outcome.out
     ranks = tr.load("ranks.npz")
     files = {word for word in line.replace(",", " ").replace("=", " ").split() if "." in word}
     assert set(ranks.protocol.files) - {"train_named", "test_named"} == files
@@ -100,64 +99,3 @@ def test_options_are_keywords_of_the_task(
         assert ranks.queries.values.tolist()[0] == NAMES["left"][4]
         ranks = ranks.with_labels(queries=expected.queries, targets=expected.targets)
     assert ranks.with_protocol(files=()) == expected.with_protocol(files=())
-
-
-# -- data sets -------------------------------------------------------------------------------------
-
-
-OWN = {"id": "9\t5\n", "ids": "7\t8\n3\t11\n", "second": "Graz\tGraz\n", "last": "Linz\tLinz\n"}
-
-
-@pytest.fixture
-def sets() -> None:
-    """Write small data sets, their vectors, and other splits of their pairs."""
-    fill_folder(Path("dbp"), DBP15K)
-    fill_folder(Path("dbp_split"), {**DBP15K, "sup_ent_ids": "3\t11\n"})
-    fill_folder(Path("oea"), OPENEA)
-    rng = np.random.default_rng(0)
-    for name, rows in {"d1": 3, "d2": 4, "o1": 4, "o2": 5}.items():
-        np.save(f"{name}.npy", rng.standard_normal((rows, 4)))
-    for name, text in OWN.items():
-        Path(f"{name}.tsv").write_text(text)
-    np.save("ids.npy", [[0, 0], [2, 3]])
-
-
-REST = "that no known split has"
-
-
-@pytest.mark.usefixtures("sets")
-@pytest.mark.parametrize(
-    ("line", "pairs", "told"),
-    [
-        ("dbp", [[1, 1], [0, 0]], "all of dbp; known: none"),
-        ("dbp_split --split train", [[2, 3]], "split train of dbp_split; known: test 2"),
-        # by the ids of the data set, as its own files have them; by rows; by name
-        ("dbp --known train=id.tsv --test ids.tsv", [[0, 0], [2, 3]], "ids.tsv; known: train 1"),
-        ("dbp --test ids.npy", [[0, 0], [2, 3]], "ids.npy; known: none"),
-        ("dbp --test last.tsv", [[2, 3]], "last.tsv; known: none"),
-        # the rest is ranked
-        (
-            "oea --known train=second.tsv --known valid=last.tsv",
-            [[3, 4], [2, 3]],
-            f"those of oea {REST}; known: train 1, valid 1",
-        ),
-        ("oea", [[3, 4], [0, 1], [2, 3], [1, 2]], "all of oea; known: none"),
-        ("oea --fold 1", [[2, 3], [3, 4]], "split test of fold 1 of oea; known: train 1, valid 1"),
-        ("oea --fold 2", [[0, 1], [1, 2]], "split test of fold 2 of oea; known: train 1"),
-    ],
-)
-def test_data_sets(line: str, pairs: Any, told: str, align: Align) -> None:
-    folder = line.partition(" ")[0]
-    letter = folder[0]
-    code, out, err = align(f"{letter}1.npy {letter}2.npy --data {line} --save ranks.npz")
-    assert (code, err) == (0, "")
-    number = format_count(len(pairs), "pair")
-    assert out.endswith(f"\nRanked: {len(pairs)} of {number}, {told}.\n")
-    ranks = tr.load("ranks.npz")
-    known = re.findall("[a-z]+", told.partition("known: ")[2].replace("none", ""))
-    assert ranks.protocol.filter == (*known, ranks.protocol.split)
-    assert len(ranks) == 2 * len(pairs)
-    read = read_openea if folder == "oea" else read_dbp15k
-    data = read(folder)
-    assert ranks.queries.values[: len(pairs)].tolist() == [data.left[x] for x, _ in pairs]
-    assert ranks.targets.values[: len(pairs)].tolist() == [data.right[y] for _, y in pairs]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import SCORES, TARGETS, Run, make_files
 
 TEXTS = {
@@ -36,8 +35,6 @@ def files() -> None:
     make_files(Path())
     for name, text in TEXTS.items():
         Path(name).write_text(text)
-    for folder, content in (("dbp", DBP15K), ("oea", OPENEA)):
-        fill_folder(Path(folder), content)
     arrays = {"E": np.eye(3), "T": np.eye(2, 3), "L": np.eye(4), "R": np.eye(5, 4)}
     arrays |= {"half-0": SCORES[:, :2], "half-1": SCORES[:, 2:4], "zero": np.array(0.0)}
     arrays["order"] = np.tile(np.arange(10), (9, 1))
@@ -159,21 +156,16 @@ OF_TRIPLES = [
 ]
 
 ALIGN = "alignment L.npy R.npy pairs.tsv"
-OF_DATA = "alignment L.npy R.npy --data oea"
 OF_PAIRS = [
     ("alignment", 2, "expected LEFT RIGHT PAIRS, got none"),
     (f"{ALIGN} --scores scores.npy", 2, "expected PAIRS, got L.npy R.npy pairs.tsv"),
     (f"{ALIGN} --test pairs.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy pairs.tsv"),
-    ("alignment pairs.tsv --data dbp --scores scores.npy", 2, "expected no files beside --scores"),
+    ("alignment L.npy --test pairs.tsv --scores scores.npy", 2, "expected no files beside --scor"),
     ("alignment scores.npy zero.npy pairs.tsv", 1, "RIGHT: expected a vector in each row"),
     ("alignment pairs.tsv R.npy pairs.tsv", 1, "LEFT: pairs.tsv: expected a .npy file"),
     (f"{ALIGN} --labels left=twice.txt", 1, "--labels left: twice.txt: 'x' occurs twice"),
-    ("alignment L.npy R.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout of DBP15k"),
-    (f"{OF_DATA} --fold 1 --known train=pairs.tsv", 2, "--fold cannot stand beside one's own"),
-    (f"{OF_DATA} --known train=pairs.tsv", 1, "--known train: pairs.tsv: expected labels of left"),
-    (f"{OF_DATA} --fold 2 --split valid", 1, "--split: expected one of train, test, got 'valid'"),
-    (f"{OF_DATA} --labels left=letters.txt", 2, "--labels cannot apply to a data set"),
-    (f"{OF_DATA} --save oea/ranks.npz", 1, "--save: oea/ranks.npz is one of the other files"),
+    (f"{ALIGN} --labels left=letters.txt", 1, "--test: pairs.tsv: expected labels of left"),
+    (f"{ALIGN} --save pairs.tsv", 1, "--save: pairs.tsv is one of the other files"),
 ]
 
 QRELS = "retrieval --qrels qrels.txt"

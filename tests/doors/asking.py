@@ -23,7 +23,7 @@ from truerank.errors import InputError, UnknownKeyError
 
 # Results, which the package makes and users only read, and records of plain fields: only their
 # methods are asked.
-RESULTS = """AlignmentData CSLS Comparison Interval Intervals Triples Adjusted Metric Step
+RESULTS = """CSLS Comparison Interval Intervals Triples Adjusted Metric Step
 InputError InputTypeError InputValueError UnknownKeyError Progress TopK Preset Comparisons
 CompatReport CompatTable"""
 # What rooms of the package ask each other for, and nobody else.

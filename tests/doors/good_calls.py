@@ -12,7 +12,6 @@ import numpy as np
 
 import truerank as tr
 from doors.asking import Call
-from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.example_ranks import query_report
 
 SCORES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
@@ -230,8 +229,6 @@ def alignment_calls(folder: Path) -> list[Call]:
     directions = ("left_to_right", "right_to_left")
     matrices = dict.fromkeys(directions, partial(scores_of, SCORES))
     lists = {direction: {0: [0, 1], 1: [1], 2: [2]} for direction in directions}
-    dbp15k = fill_folder(folder / "dbp15k", DBP15K)
-    openea = fill_folder(folder / "openea", OPENEA)
     return [
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
         Call(f"{name}.Task.evaluate", made.evaluate, matrices),
@@ -240,8 +237,6 @@ def alignment_calls(folder: Path) -> list[Call]:
         Call(f"{name}.Task.evaluate_scores", made.evaluate_scores, {"scores": SCORES}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
         Call(f"{name}.infer", alignment.infer, vectors),
-        Call(f"{name}.read_dbp15k", alignment.read_dbp15k, {"folder": dbp15k}),
-        Call(f"{name}.read_openea", alignment.read_openea, {"folder": openea, "fold": 1}),
     ]
 
 

@@ -12,7 +12,6 @@ import contextlib
 import functools
 import gzip
 import io
-import shutil
 import tempfile
 import time
 import warnings
@@ -344,25 +343,6 @@ def _read_pairs(path: Path) -> Any:
     return words
 
 
-_OPENEA = {"ent_links": "a\tA\nb\tB\n", "rel_triples_1": "b\tr\ta\n", "rel_triples_2": "B\tr\tA\n"}
-
-
-def _read_openea(path: Path) -> Any:
-    """Read a data set one of whose files comes from the fuzzer; its first line says which."""
-    folder = path.with_name("openea")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for name, text in _OPENEA.items():
-        folder.joinpath(name).write_text(text)
-    title, _, content = path.read_bytes().partition(b"\n")
-    name = title.strip().decode("latin1")
-    if name not in ("ent_links", "rel_triples_1", "rel_ids_1"):
-        name = "ent_ids_1"
-    folder.joinpath(name).write_bytes(content)
-    found = tr.alignment.read_openea(folder)
-    return repr(found), found.pairs.tolist(), found.left_triples.tolist()
-
-
 def _read_lists(lists: Any) -> Any:
     """Return what was read, after it was ranked; a list's entries are found by name."""
     answers = {query: list(lists[query])[:1] for query in lists.queries}
@@ -398,7 +378,6 @@ PARSERS: Mapping[str, Parser] = {
     "id_triples": Parser(".tsv", _read_id_triples),
     "id_npy": Parser(".npy", _read_stored_ids),
     "pairs": Parser(".tsv", _read_pairs),
-    "openea": Parser(".txt", _read_openea),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
     "qrels": Parser(".txt", _read_qrels),
 }

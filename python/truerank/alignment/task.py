@@ -31,11 +31,13 @@ from ..inputs.rules import (
 from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
+from ..records.columns import PAIRS
 from ..records.splits import (
     audit_split,
     check_rules,
     findings_of_reading,
     name_splits,
+    read_tables,
     warn_of_unused,
 )
 from ..reporting import Report
@@ -46,7 +48,6 @@ from ..tasks.candidates import name_of_sets
 from ..tasks.evaluation import check_score_shape, evaluate, join_sides
 from ..tasks.side import Side, make_side
 from .local_scaling import with_means
-from .readers import GRAPHS, read_pair_splits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     Candidates = tuple[IntArray, IntArray]
 
 
+GRAPHS = ("left", "right")  # They are also the columns of a pair.
 # The roles of the query and of the answer of each side, in the order of the tasks.
 SIDES = {"left_to_right": ("left", "right"), "right_to_left": ("right", "left")}
 CANDIDATE_NAMES = ("all", "test", "unaligned")
@@ -194,7 +196,12 @@ class Task(tasks.Task):
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks)
         named_splits = name_splits(split, pairs, known)
-        splits = read_pair_splits(named_splits, (left, right), columns, header)
+        entities = dict(zip(GRAPHS, (left, right), strict=True))
+        for name, labels in entities.items():
+            if labels is None:
+                expected = "the number of entities, or their labels"
+                raise InputTypeError(name, expected=expected, got="None")
+        splits = read_tables(named_splits, PAIRS, entities, columns=columns, header=header)
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
         columns_of_pairs = list(splits.columns.values())
