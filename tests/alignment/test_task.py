@@ -117,6 +117,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "test: ", [(0, 0), (4, 0)], {}),
     (V, "test: ", [("e", "x")], {}),
     (T, "test: ", TEST, {"left": 4}),
+    (T, "right: expected the number of entities", TEST, {"right": None}),
     (V, r"test: 1 \(a x\) .* one$", TWICE, {"duplicates": "raise"}),
     (V, r"test: 1 \(c w\) .* too$", LEAKED, {"leaks": "raise", "known": TRAIN}),
     (V, "test: nothing is left", TRAIN, {"leaks": "drop", "known": TRAIN}),

@@ -41,8 +41,8 @@ METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 DEFAULT_SIMILARITY = "cosine"
 NOBODY = -1  # the partner of a column without one
 BLOCK_ROWS = 256
-# Of each score is kept beside it: its place in the order of its row; the solver's float64.
-KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 8}
+# Kept beside each score: its place in the order of its row; a float64 and a flag for the solver.
+KEPT_BYTES = {"greedy": 0, "mutual": 0, "stable": 4, "optimal": 9}
 _MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 _SCALE_BEFORE = (
     "none beside a matrix s (pass 2 * s - r[:, None] - c, where r and c are the means of the k "
@@ -131,7 +131,7 @@ def infer(
     "optimal" match the whole smaller side.
 
     "stable" and "optimal" hold all scores, and the order of each row or a copy in float64: 1.4 and
-    2.7 GB for 15,000 entities a side. The others hold no matrix but the one that is given.
+    2.9 GB for 15,000 entities a side. The others hold no matrix but the one that is given.
 
     "stable" is deferred acceptance (Gale and Shapley, College admissions and the stability of
     marriage, 1962). Both sides see the same scores: ordered by score, left id and right id, all
