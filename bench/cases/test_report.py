@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from importlib.metadata import version
 from typing import Any
 
@@ -11,17 +10,9 @@ import pytest
 
 import truerank as tr
 from harness import Compare, Pair, Results
-from harness.synthetic import Sizes
 from peers.torch_pykeen import METRIC_NAMES
 
 TASKS = 20_000
-# Metrics whose z PyKEEN has no closed form for, and estimates from samples.
-SAMPLED_METRICS = {
-    "imr": "inverse_arithmetic_mean_rank",
-    "hmr": "harmonic_mean_rank",
-    "igmr": "inverse_geometric_mean_rank",
-    "median": "median_rank",
-}
 
 
 def draw_ranks() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -78,40 +69,4 @@ def test_all_metrics(compare: Compare, results: Results, pykeen: Any) -> None:
     error = abs(ours["z.gmr"] + theirs[METRIC_NAMES["z.gmr"]]) / abs(ours["z.gmr"])
     results.add_remark(
         f"PyKEEN's z of gmr is off by {error:.1e} (relative): it subtracts two moments"
-    )
-
-
-def test_sampled_constants(compare: Compare, results: Results, sizes: Sizes, pykeen: Any) -> None:
-    """The z of four metrics for which PyKEEN samples expectation and variance."""
-    ranks, candidates = draw_ranks()
-    theirs = f"PyKEEN, {sizes.samples:,} samples"
-    metrics = {metric.key: metric for metric in pykeen.RankBasedEvaluator().metrics}
-
-    def sampled() -> dict[str, tuple[float, float]]:
-        arguments = {"num_candidates": candidates, "num_samples": sizes.samples}
-        return {
-            key: (metrics[name].expected_value(**arguments), metrics[name].variance(**arguments))
-            for key, name in SAMPLED_METRICS.items()
-        }
-
-    def exact() -> dict[str, float]:
-        return values_of(ranks, candidates, [f"z.{key}" for key in SAMPLED_METRICS])
-
-    rounds = 1 if sizes.quick else 3
-    times = compare(
-        f"z of {', '.join(SAMPLED_METRICS)}",
-        {"truerank, exact": exact, theirs: sampled},
-        [Pair("truerank, exact", theirs, "cost")],
-        agree=False,
-        rounds=rounds,
-    )
-    errors = []
-    for key, (mean, variance) in times[theirs].result.items():
-        exact_mean, exact_variance = tr.chance(key, candidates)
-        deviations = abs(mean - exact_mean) / math.sqrt(exact_variance / sizes.samples)
-        assert deviations < 6, key  # the samples have this distribution
-        errors.append(f"{key} {100 * abs(variance / exact_variance - 1):.1f} %")
-    results.add_remark(
-        f"PyKEEN's variance from {sizes.samples:,} samples is off by {', '.join(errors)}"
-        " of the exact one"
     )

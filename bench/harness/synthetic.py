@@ -48,7 +48,6 @@ class Sizes:
     triples: int = 2_000_000  # They are those of a knowledge graph.
     sweep: int = 100_000_000  # Each matrix has so many scores, from a tall one to a wide one.
     file: Shape = (25_000, 10_000)
-    samples: int = 1_000  # Peers that have no formula draw so many.
     rounds: int = 15
     budget: float = 8.0  # After so many seconds a slow contestant is no longer run.
     import_rounds: int = 40  # So many interpreters are started for each import.
@@ -79,7 +78,6 @@ QUICK = Sizes(
     triples=50_000,
     sweep=10_000_000,
     file=(5_000, 10_000),
-    samples=200,
     rounds=7,
     budget=0.6,
     import_rounds=10,

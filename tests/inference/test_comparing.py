@@ -291,7 +291,7 @@ def test_refusals(call: Callable[[], object], error: type[Exception], argument: 
         ("tail.std", "tail.std is no mean over units"),
         ("macro.median", "scipy.stats.ttest_rel over the groups' values"),
         ("index.gmr", "compare gmr$"),
-        ("ratio.hmr", "compare mrr$"),
+        ("ratio.igmr", "compare gmr$"),
     ],
 )
 def test_metrics_that_cannot_be_compared(key: str, words: str) -> None:

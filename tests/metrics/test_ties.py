@@ -158,12 +158,15 @@ def test_of_fewer_negatives_all_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("size", [4096, 14_541])
-def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
+def test_chance_of_hits_among_draws_is_the_mean_over_ranks(size: int) -> None:
     ranks = tr.Ranks(np.arange(size), np.ones(size, int), np.full(size, size))
-    for cutoff in ((10, 50), (1, 500), (3, size - 2)):
-        (mean,), (variance,) = sampled_hit_moments(np.array([size]), cutoff)
+    for cutoff in ((10, 50), (1, 500), (3, size - 2), (5, 4), (30, size)):
+        report = tr.report(ranks)
         key = f"sampled_hits@{cutoff[0]}:{cutoff[1]}"
-        assert tr.report(ranks)[key] == pytest.approx(mean, rel=1e-12)
-        shares = tr.report(ranks, by=np.arange(size)).group_values(key)
-        values = np.array(list(shares.values()))
-        assert variance == pytest.approx(values.var(), rel=1e-9)
+        (mean,), _ = sampled_hit_moments(np.array([size]), cutoff)
+        assert report[key] == pytest.approx(mean, rel=1e-12)
+        assert report[f"ratio.{key}"] == pytest.approx(1, rel=1e-12)
+        if mean < 1:
+            assert report[f"index.{key}"] == pytest.approx(0, abs=1e-11)
+        else:
+            assert math.isnan(report[f"index.{key}"])

@@ -1,7 +1,7 @@
-"""Metrics and their laws under chance by their definitions, slowly.
+"""Metrics by their definitions, slowly.
 
 Ranks and weights are fractions, and so are all values that can be; logarithms, roots and real
-powers have 60 decimal digits. Laws are found by listing every outcome.
+powers have 60 decimal digits.
 """
 
 from __future__ import annotations
@@ -194,16 +194,3 @@ def middle(ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
     sums = list(itertools.accumulate(w for _, w in pairs))
     i = next(i for i, total in enumerate(sums) if 2 * total >= sums[-1])
     return (pairs[i][0] + pairs[i + (2 * sums[i] == sums[-1])][0]) / 2
-
-
-# -- under chance ----------------------------------------------------------------------------------
-
-
-def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tuple[Number, Number]:
-    """Return the mean and the variance of a metric over all outcomes."""
-    all_ranks = itertools.product(*(map(Fraction, range(1, size + 1)) for size in sizes))
-    values = [exact(name, ranks, weights, sizes) for ranks in all_ranks]
-    with localcontext(prec=DIGITS):
-        mean = sum(values[1:], values[0]) / len(values)  # type: ignore[operator]
-        squares = [(value - mean) ** 2 for value in values]
-        return mean, sum(squares[1:], squares[0]) / len(values)  # type: ignore[operator]

@@ -59,7 +59,7 @@ def metric_rows() -> Iterator[str]:
     yield from heading("key | name | value | better | adjusted", texts=5)
     for row in METRICS.values():
         key = f"`{row.name}{row.parameter}`"
-        adjusted = "yes" if row.chance else "no"
+        adjusted = ", ".join(row.adjustments) or "-"
         yield as_row([key, row.description, VALUES[row.name], BETTER[row.increasing], adjusted])
 
 

@@ -26,7 +26,7 @@ from ..metrics.contributions import (
     weighted_sample,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.values import adjusted, compute, moments
+from ..metrics.values import compute
 from ..naming import printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
@@ -319,22 +319,18 @@ def _bootstrap(
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):
         random = np.random.default_rng(seed)
-        plain = replace(key, adjustment=NO_ADJUSTMENT)
         order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
         ordered = take(sample, order)
         values = []
         for _ in range(RESAMPLES):
             drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
             of_tasks = (weights * drawn[codes])[order]
-            values.append(compute(plain, ordered._replace(weights=of_tasks)))
+            values.append(compute(key, ordered._replace(weights=of_tasks)))
         with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
             _, influences = mean_and_influences(sums_by_unit(codes, weights * sample.ranks), bases)
             if min(values) < max(values) or influences.any():
                 low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
-        if key.adjustment != NO_ADJUSTMENT:
-            chance = moments(key.alone, sample.candidates, sample.weights)
-            low, high = sorted(adjusted(key, end, *chance) for end in (low, high))
     units = len(bases), name
     notes = note_on(metric, name, np.zeros(len(bases)), bases)
     return _interval(

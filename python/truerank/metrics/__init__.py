@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from . import answers as answers
     from . import chance_model as chance_model
     from . import contributions as contributions
-    from . import order_statistics as order_statistics
-    from . import transforms as transforms
     from .metric_table import METRICS as METRICS
     from .published import Adjusted as Adjusted
     from .published import chance as chance
@@ -25,8 +23,6 @@ else:  # A type checker that read this would accept any name.
             ".chance_model": (),
             ".contributions": (),
             ".metric_table": ("METRICS",),
-            ".order_statistics": (),
             ".published": ("Adjusted", "chance"),
-            ".transforms": (),
         },
     )

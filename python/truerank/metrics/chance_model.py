@@ -1,17 +1,16 @@
-"""The chance model: mean and variance of every metric where all ranks are equally likely.
+"""The chance model: mean and variance of a metric where all ranks are equally likely.
 
 The rank of a task with N candidates is uniform on 1..N, tasks are independent, and N and the
-weight may differ from task to task. Every model takes tasks (made by `compress`) and the metric's
-parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) where every task has
-a single candidate. Results are float64 and deterministic, without simulation.
+weight may differ from task to task. Results are float64 and deterministic, without simulation:
+(nan, nan) without tasks, and exactly (1, 0) where every task has a single candidate.
 
-Here are the models of means of f(r), derived from f, and the closed forms of the papers;
-`transforms` and `order_statistics` have what takes quadrature. docs/chance.md derives all of them.
+A mean over tasks of f(r) adds up the moments of f, in closed form or by a sum over the ranks. gmr
+and igmr are products over tasks. What is neither has no model: docs/chance.md, which derives these,
+draws it.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..arrays.row_keys import occurrences_of
-from ..errors import InputValueError, UnknownKeyError
+from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, integers
 from ..inputs.checks import has_dimensions
-from .ties import DISCOUNT, MOST, SAMPLED_HIT, mean_power
+from .ties import DISCOUNT, MOST, mean_power, power_sum
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,31 +29,12 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from .ties import Parameter, RankFunction
 
-    AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
     CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
-# -- tasks -----------------------------------------------------------------------------------------
-
 Moments: TypeAlias = tuple[float, float]
 
-
-# Its arguments are the tasks and the metric's parameter.
-ChanceModel: TypeAlias = Callable[["Tasks", float], Moments]
-
-
-def model(moments: ChanceModel) -> ChanceModel:
-    """Make a chance model that returns nan without tasks, and (1, 0) for single candidates."""
-
-    @functools.wraps(moments)
-    def with_special_cases(tasks: Tasks, parameter: float = 0) -> Moments:
-        if not len(tasks.sizes):
-            return math.nan, math.nan
-        if tasks.sizes[-1] == 1:
-            return 1.0, 0.0
-        return moments(tasks, parameter)
-
-    return with_special_cases
+# -- tasks -----------------------------------------------------------------------------------------
 
 
 class Tasks(NamedTuple):
@@ -170,350 +150,105 @@ def _check_least(name: str, values: IntArray, least: int) -> None:
         raise InputValueError(name, expected=f"integers >= {least}", got=got)
 
 
-# -- few terms in place of many --------------------------------------------------------------------
-
-# A sum over consecutive integers becomes one over few nodes by a Gauss rule of the discrete uniform
-# weight. A sum over tasks of a smooth function of N and of the weight becomes one over the nodes of
-# an interpolation.
-POINTS = 12  # A Gauss rule with so many nodes is exact for polynomials of degree 23.
-_HEAD = 16  # Each rank below it is a node.
-_GRID = 20  # An interpolation over one octave of N or of weights has so many nodes.
-
-
-def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights for sums over `length` consecutive integers from `start`.
-
-    Returns
-    -------
-    nodes, weights : ndarray of float64, shape (b, 12)
-        For b runs of integers. The rule is exact for polynomials of degree 23.
-
-    Notes
-    -----
-    The Jacobi matrix is that of the discrete Chebyshev polynomials (Gautschi, "Orthogonal
-    Polynomials", 2004, table 1.2). Beyond the last integer of a short run it decomposes, and the
-    other nodes have no weight.
-
-    Examples
-    --------
-    >>> nodes, weights = gauss(np.array([1.0]), np.array([1000.0]))
-    >>> round(float((weights * nodes**2).sum()), 3), sum(r**2 for r in range(1, 1001))
-    (333833500.0, 333833500)
-    """
-    k = np.arange(1, POINTS)
-    inside = np.maximum(1 - (k / lengths[:, None]) ** 2, 0.0)
-    matrix = np.zeros((len(lengths), POINTS, POINTS))
-    matrix[:, k, k - 1] = np.sqrt(inside * k**2 / (4 * (4.0 * k**2 - 1)))
-    values, vectors = np.linalg.eigh(matrix)  # It reads the lower triangle alone.
-    middle = (starts + (lengths - 1) / 2)[:, None]
-    return middle + values * lengths[:, None], vectors[:, 0, :] ** 2 * lengths[:, None]
-
-
-def rank_nodes(sizes: FloatArray | IntArray, power: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and shares for means over the ranks 1..N of functions of r^power.
-
-    Parameters
-    ----------
-    sizes : ndarray, shape (d,)
-    power : float
-        The steeper it is, the more nodes there are.
-
-    Returns
-    -------
-    nodes, shares : ndarray of float64, shape (d, m)
-        The mean of f is the sum of shares * f(nodes). A share may be 0.
-
-    Examples
-    --------
-    >>> nodes, shares = rank_nodes(np.array([2, 4]))
-    >>> (shares / nodes).sum(axis=1)
-    array([0.75      , 0.52083333])
-    """
-    most = sizes.max()
-    sizes = sizes.astype(np.float64)
-    ratio = 2.0 ** min(1.0, 4 / abs(power))
-    edges = list(range(1, _HEAD + 1))  # An edge is the first rank of a block.
-    following = math.ceil(edges[-1] * ratio)
-    while following <= most:
-        edges.append(following)
-        following = math.ceil(following * ratio)
-    first = np.array(edges, dtype=np.float64)
-    # All N share the nodes of whole blocks: single ranks, and 12 of each longer block.
-    single = _HEAD - 1
-    of_blocks, weights_of_blocks = gauss(first[single:-1], np.diff(first[single:]))
-    shared = np.append(np.arange(1.0, _HEAD), of_blocks)
-    shared_weights = np.append(np.ones(single), weights_of_blocks)
-    longer = np.arange(single, len(first) - 1)
-    # It has the block of each of these nodes.
-    block = np.append(np.arange(single), np.repeat(longer, POINTS))
-    # Each N has the blocks before the one it lies in, and a part of that one.
-    last = np.searchsorted(first, sizes, side="right") - 1
-    of_part, weights_of_part = gauss(first[last], sizes - first[last] + 1)
-    used_weights = np.where(block < last[:, None], shared_weights, 0.0)
-    nodes = np.concatenate([np.broadcast_to(shared, used_weights.shape), of_part], axis=1)
-    counts = np.concatenate([used_weights, weights_of_part], axis=1)
-    n = sizes[:, None]
-    return np.clip(nodes, 1.0, n), counts / n  # A node that is not used must not overflow.
-
-
-def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights for sums over the integers from edges[0] to edges[-1] - 1.
-
-    Parameters
-    ----------
-    edges : ndarray
-        Ascending. Between neighbours the function is nearly a polynomial of degree 23.
-    kinks : ndarray
-        Where the function has kinks.
-
-    Examples
-    --------
-    >>> x, w = run_nodes(np.array([0, 100]), np.array([3, 50]))
-    >>> len(x), round(float((w * x**3).sum()), 6), sum(i**3 for i in range(100))
-    (27, 24502500.0, 24502500)
-    """
-    edges = np.union1d(edges, kinks[(kinks > edges[0]) & (kinks < edges[-1])])
-    lengths = np.diff(edges).astype(np.float64)
-    nodes, weights = gauss(edges[:-1].astype(np.float64), lengths)
-    whole = np.rint(nodes)
-    nodes = np.where(np.abs(nodes - whole) < 1e-9, whole, nodes)
-    has_weight = weights > 1e-12
-    return nodes[has_weight], weights[has_weight]
-
-
-def stand_ins(
-    sizes: FloatArray | IntArray,
-    weights: FloatArray,
-    numbers: FloatArray | IntArray,
-    power: float = 1.0,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return fewer tasks that represent many in sums of smooth functions of log N and log w.
-
-    Parameters
-    ----------
-    sizes, weights, numbers : ndarray, shape (d,)
-        The candidates N, the weight w and the number of the tasks.
-    power : float
-        The functions are those of N^power; the steeper, the narrower the intervals of N.
-
-    Returns
-    -------
-    sizes, weights, numbers : ndarray of float64
-        Sizes are integers; numbers may be fractions, and negative.
-
-    Notes
-    -----
-    Where an octave of N and of w has more tasks than the interpolation has nodes, those near
-    Chebyshev points take their place.
-    """
-    sizes = sizes.astype(np.float64)
-    numbers = numbers.astype(np.float64)
-    if len(sizes) <= _GRID:
-        return sizes, weights, numbers
-    width = max(1.0, abs(power) / 3)
-    cells = np.floor(np.log2(sizes) * width) + 1j * np.floor(np.log2(weights / weights.max()))
-    order = np.argsort(cells, kind="stable")
-    parts = []
-    for members in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-        size, by_size = _interpolation(sizes[members], whole=True)
-        weight, by_weight = _interpolation(weights[members], whole=False)
-        if len(size) * len(weight) >= len(members):
-            parts.append(np.stack([sizes[members], weights[members], numbers[members]]))
-            continue
-        grid = (by_size * numbers[members, None]).T @ by_weight
-        pairs = [np.repeat(size, len(weight)), np.tile(weight, len(size)), grid.ravel()]
-        parts.append(np.stack(pairs))
-    size, weight, number = np.hstack(parts)
-    return size, weight, number
-
-
-def _interpolation(values: FloatArray, *, whole: bool) -> tuple[FloatArray, FloatArray]:
-    """Nodes, and the matrix that interpolates in the logarithm from them to the values."""
-    nodes = np.unique(values)
-    if len(nodes) <= _GRID:
-        return nodes, (values[:, None] == nodes).astype(np.float64)
-    half = math.log(nodes[-1] / nodes[0]) / 2
-    degree = 2 if half <= 1e-6 else _GRID - 1  # Values that are so close differ in few digits.
-    angles = np.linspace(0, math.pi, degree + 1)
-    nodes = nodes[0] * np.exp(half * (1 - np.cos(angles)))
-    if whole:
-        nodes = np.unique(np.rint(nodes))
-    # This is the barycentric formula, on the scale of the logarithm.
-    x = np.log(nodes / nodes[0]) / half
-    at = np.log(values / nodes[0]) / half
-    factors = (x[:, None] - x + np.eye(len(x))).prod(axis=1)
-    away = at[:, None] - x
-    near = np.abs(away) < 1e-14
-    ratio = 1 / (factors * np.where(near, 1.0, away))
-    ratio = np.where(near.any(axis=1)[:, None], near, ratio)
-    matrix: FloatArray = ratio / ratio.sum(axis=1)[:, None]
-    return nodes, matrix
-
-
 # -- means of f(r) ---------------------------------------------------------------------------------
 
-_LISTED = 1 << 12  # Up to so many candidates every rank is listed.
-_LISTED_ROWS = 64  # So many numbers of candidates, whose ranks are listed, are computed at once.
-_ROWS = 1024  # So many, whose nodes stand for their ranks, are computed at once.
-_COARSEST = 4.0  # A block of ranks is an octave; with twice the power it is half of one.
-_FINEST = 2.0**14  # With this power each rank is a node up to some 60,000.
-_NEAR = 1e-13  # Two rules may differ by this share of a mean.
-_NEAR_VARIANCE = 1e-11
-
-
-def mean_model(single: SingleModel) -> ChanceModel:
-    """Make the chance model of a mean over tasks from the moments of f for one task.
-
-    Parameters
-    ----------
-    single : callable
-        Returns mean and variance of f(r) for numbers of candidates and a parameter.
-
-    Examples
-    --------
-    >>> mean_model(rank_moments)(compress([3, 5]), 0)
-    (2.5, 0.6666666666666666)
-    """
-
-    def moments_of_mean(tasks: Tasks, parameter: float = 0) -> Moments:
-        if not len(tasks.sizes):
-            return math.nan, math.nan
-        return sum_over_tasks(tasks, *single(tasks.sizes, parameter))
-
-    return moments_of_mean
+MOST_RANKS = 2**31  # To add up f of more ranks would take minutes.
+_BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
 def sum_over_tasks(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
-    """Mean and variance of the weighted mean, from those of each task."""
+    """Mean and variance of the weighted mean, from those of f for each task.
+
+    Examples
+    --------
+    >>> tasks = compress([3, 5])
+    >>> sum_over_tasks(tasks, *rank_moments(tasks.sizes))
+    (2.5, 0.6666666666666666)
+    """
+    if not len(mean):
+        return math.nan, math.nan
     if not variance.any():  # Chance has one value, as for hits@k where k reaches all candidates.
         return float(mean[0]), 0.0
     shares = tasks.weights * tasks.multiplicities
     return float((shares * mean).sum()), float((shares * (tasks.weights * variance)).sum())
 
 
-def moments_from(f: RankFunction, name: str) -> SingleModel:
-    """Make what returns mean and variance of f(r) for numbers of candidates, from f alone.
+def summed_moments(f: RankFunction) -> SingleModel:
+    """Make what returns mean and variance of f(r) for numbers of candidates, by sums over ranks.
 
     Parameters
     ----------
     f : RankFunction
-        A smooth function, asked at ranks that are no integers, too. One with jumps is right up to
-        4,096 candidates, where every rank is listed, and beyond where the nodes find the jump.
-    name : str
-        The metric, for the error.
+        One that does not depend on the number of candidates.
 
     Examples
     --------
     >>> from truerank.metrics.ties import RECIPROCAL
-    >>> moments_from(RECIPROCAL, "mrr")(np.array([1, 2]), 0)
+    >>> summed_moments(RECIPROCAL)(np.array([1, 2]), 0)
     (array([1.  , 0.75]), array([0.    , 0.0625]))
     """
 
-    def moments_of_one(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
-        both = np.empty((2, len(sizes)))
-        (few,) = np.nonzero(sizes <= _LISTED)
-        (many,) = np.nonzero(sizes > _LISTED)
-        for part in _parts(few, _LISTED_ROWS):
-            both[:, part] = _sums(f, sizes[part], parameter, *_all_ranks(sizes[part]))
-        for part in _parts(many, _ROWS):
-            both[:, part] = _sums_over_nodes(f, name, sizes[part], parameter)
-        mean, variance = both
-        return mean, variance
+    def moments_of_one(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
+        if not len(sizes):
+            return np.empty(0), np.empty(0)
+        most = int(sizes.max())
+
+        def values(ranks: FloatArray) -> FloatArray:
+            return f.of_ranks(ranks, np.broadcast_to(most, ranks.shape), parameter)
+
+        # Squares of distances from a mean do not cancel.
+        middle = values(np.arange(1.0, min(most, _BLOCK) + 1)).mean()
+
+        def distances(ranks: FloatArray) -> FloatArray:
+            away = values(ranks) - middle
+            return np.stack([away, np.square(away)])
+
+        mean, square = running_sums(distances, sizes) / sizes
+        return middle + mean, np.maximum(square - np.square(mean), 0.0)
 
     return moments_of_one
 
 
-def up_to_cutoff(single: SingleModel) -> SingleModel:
-    """Make what returns mean and variance of f(r) up to a cutoff k, and 0 beyond, from those of f.
+def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> FloatArray:
+    """Add up terms over the ranks 1..N, for each number of candidates N.
 
-    Of N ranks q = min(k / N, 1) are within the cutoff, where f has the mean m and the variance v of
-    as many candidates: the mean is q m, the variance q v + q (1 - q) m^2. Without k they are those
-    of f.
+    Parameters
+    ----------
+    terms : callable
+        Returns m terms of each rank, shape (m, ranks).
+    sizes : ndarray of int64, shape (d,)
+        At least one.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, d)
 
     Examples
     --------
-    >>> from truerank.metrics.ties import RECIPROCAL
-    >>> up_to_cutoff(moments_from(RECIPROCAL, "mrr"))(np.array([2, 4]), 2)
-    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
+    >>> running_sums(lambda ranks: np.stack([ranks, ranks**2]), np.array([3, 2]))
+    array([[ 6.,  3.],
+           [14.,  5.]])
     """
-
-    def moments_within(sizes: IntArray, k: Parameter = 0) -> tuple[FloatArray, FloatArray]:
-        if not k:
-            return single(sizes, k)
-        within = np.minimum(sizes, min(k, MOST))
-        mean, variance = single(within, k)
-        q = within / sizes
-        return q * mean, q * variance + q * ((sizes - within) / sizes) * np.square(mean)
-
-    return moments_within
-
-
-def _parts(places: IntArray, step: int) -> list[IntArray]:
-    return [places[first : first + step] for first in range(0, len(places), step)]
-
-
-def _all_ranks(sizes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Every rank and its share, in the form of `rank_nodes`; a rank beyond N has the share 0."""
-    n = sizes[:, None].astype(np.float64)
-    ranks = np.arange(1.0, float(sizes.max()) + 1)
-    return np.minimum(ranks, n), (ranks <= n) / n
-
-
-def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: float) -> FloatArray:
-    """Mean and variance of f for each number of candidates; shape (2, d).
-
-    Where a rule of shorter blocks of ranks differs, blocks are halved until nothing changes. Then
-    the ranks about a jump of f are nodes themselves.
-    """
-    coarse = _sums(f, sizes, parameter, *_nodes(sizes, _COARSEST))
-    fine = _sums(f, sizes, parameter, *_nodes(sizes, 2 * _COARSEST))
-    for i in np.flatnonzero(~_are_near(coarse, fine)).tolist():
-        alone = slice(i, i + 1)
-        before = fine[:, alone]
-        power = 4 * _COARSEST
-        after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
-        while not _are_near(before, after).all():
-            power *= 2
-            if power > _FINEST:
-                raise UnknownKeyError(
-                    name,
-                    f"has no chance model of {sizes[i]:,} candidates: f of its rank is not smooth; "
-                    "give the row `moments`, those of f in closed form",
-                )
-            before = after
-            after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
-        fine[:, alone] = after
-    return fine
-
-
-def _nodes(sizes: IntArray, power: float) -> tuple[FloatArray, FloatArray]:
-    """The nodes for functions as steep as a power of the rank, whole where they are ranks."""
-    nodes, shares = rank_nodes(sizes, power)
-    # The nodes of a short run are its ranks, but for rounding, which a jump of f would show.
-    whole = np.rint(nodes)
-    return np.where(np.abs(nodes - whole) < 1e-13 + 1e-15 * nodes, whole, nodes), shares
-
-
-def _sums(
-    f: RankFunction, sizes: IntArray, parameter: float, ranks: FloatArray, shares: FloatArray
-) -> FloatArray:
-    """Mean and variance of f over ranks with shares, all of shape (d, m); shape (2, d)."""
-    candidates = np.broadcast_to(sizes[:, None], ranks.shape)
-    values = f.of_ranks(ranks, candidates, parameter)
-    mean = (shares * values).sum(axis=1)
-    variance = (shares * np.square(values - mean[:, None])).sum(axis=1)
-    return np.stack([mean, variance])
-
-
-def _are_near(one: FloatArray, other: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether two rules give the same moments, up to rounding; bool, shape (d,)."""
-    mean, variance = np.abs(other)
-    means_differ, variances_differ = np.abs(one - other)
-    near: npt.NDArray[np.bool_] = means_differ <= _NEAR * mean
-    # Values are rounded, which a small variance shows.
-    seen = 10 * _NEAR * mean * np.sqrt(variance) + np.square(_NEAR * mean)
-    near &= variances_differ <= _NEAR_VARIANCE * variance + seen
-    return near
+    ends, place = np.unique(sizes, return_inverse=True)
+    most = int(ends[-1])
+    if most > MOST_RANKS:
+        raise InputValueError(
+            "candidates",
+            expected=f"at most {MOST_RANKS:,} of a task, as chance of this metric adds up its "
+            "ranks one by one",
+            got=f"{most:,}",
+        )
+    parts = []
+    total: FloatArray | float = 0.0
+    done = 0
+    for first in range(0, most, _BLOCK):
+        block = terms(np.arange(first + 1.0, min(first + _BLOCK, most) + 1))
+        end = int(np.searchsorted(ends, first + _BLOCK, side="right"))
+        if end > done:
+            parts.append(total + np.cumsum(block, axis=1)[:, ends[done:end] - (first + 1)])
+        total = total + block.sum(axis=1, keepdims=True)
+        done = end
+    return np.concatenate(parts, axis=1)[:, place]
 
 
 # -- closed forms ----------------------------------------------------------------------------------
@@ -575,28 +310,145 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     return q, q * np.maximum(n - k, 0) / n
 
 
-mean_rank = mean_model(rank_moments)
-reciprocal_rank = mean_model(reciprocal_moments)
-hits = mean_model(hit_moments)
+def up_to_cutoff(single: SingleModel) -> SingleModel:
+    """Make what returns mean and variance of f(r) up to a cutoff k, and 0 beyond, from those of f.
 
-
-reciprocal_moments_within = up_to_cutoff(reciprocal_moments)
-discount_moments_within = up_to_cutoff(moments_from(DISCOUNT, "ndcg"))
-_moments_of_sampled_hits = moments_from(SAMPLED_HIT, "sampled_hits")
-
-
-def sampled_hit_moments(sizes: IntArray, cutoff: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of `drawn_hit_share` for each number of candidates, of a uniform rank.
-
-    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
-    hits at k among n + 1 candidates.
+    Of N ranks q = min(k / N, 1) are within the cutoff, where f has the mean m and the variance v of
+    as many candidates: the mean is q m, the variance q v + q (1 - q) m^2. Without k they are those
+    of f.
 
     Examples
     --------
-    >>> sampled_hit_moments(np.array([3, 101]), (10, 50))[0]
-    array([1.        , 0.19607843])
+    >>> up_to_cutoff(reciprocal_moments)(np.array([2, 4]), 2)
+    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
+    """
+
+    def moments_within(sizes: IntArray, k: Parameter = 0) -> tuple[FloatArray, FloatArray]:
+        if not k:
+            return single(sizes, k)
+        within = np.minimum(sizes, min(k, MOST))
+        mean, variance = single(within, k)
+        q = within / sizes
+        return q * mean, q * variance + q * ((sizes - within) / sizes) * np.square(mean)
+
+    return moments_within
+
+
+reciprocal_moments_within = up_to_cutoff(reciprocal_moments)
+discount_moments_within = up_to_cutoff(summed_moments(DISCOUNT))
+
+
+def sampled_hit_moments(sizes: IntArray, cutoff: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Mean of `drawn_hit_share` for each number of candidates, of a uniform rank.
+
+    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
+    hits at k among n + 1 candidates. The variance is nan, as nothing here computes it, and 0 where
+    a hit is certain.
+
+    Examples
+    --------
+    >>> sampled_hit_moments(np.array([3, 101]), (10, 50))
+    (array([1.        , 0.19607843]), array([ 0., nan]))
     """
     drawn = np.minimum(sizes - 1.0, min(cutoff[1], MOST))
     mean = np.minimum(min(cutoff[0], MOST) / (drawn + 1), 1.0)
-    _, variance = _moments_of_sampled_hits(sizes, cutoff)
-    return mean, variance
+    return mean, np.where(mean == 1, 0.0, np.nan)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+_CUMULANTS = 8
+_LARGE = 0.01  # So many cumulants are enough up to this share of the weight.
+_LISTED = 48  # Powers of so many ranks are added one by one, those of others by a closed form.
+
+
+def product_over_tasks(tasks: Tasks, exponent: int) -> Moments:
+    """Mean and variance of the product of r^(exponent w) over all tasks.
+
+    Examples
+    --------
+    >>> mean, variance = product_over_tasks(compress([2, 2]), 1)
+    >>> round(mean, 12), round(variance, 12)  # of 1, sqrt(2), sqrt(2), 2
+    (1.457106781187, 0.12683982822)
+    """
+    if not len(tasks.sizes):
+        return math.nan, math.nan
+    log_means, log_ratios = logs_of_powers(tasks.sizes, exponent * tasks.weights)
+    mean = math.exp(float(tasks.multiplicities @ log_means))
+    return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
+
+
+def logs_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log E r^s and log E r^2s - 2 log E r^s of each task, which add up over tasks.
+
+    With the cumulants c of log r, the first is the sum of c_k s^k / k!, and the second that of
+    (2^k - 2) c_k s^k / k!, of which no digits cancel. A large s has E r^s and E r^2s themselves.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (d,)
+    powers : ndarray of float64, shape (d,)
+        The s of each task, -1 <= s <= 1.
+
+    Examples
+    --------
+    >>> log_means, log_ratios = logs_of_powers(np.array([2]), np.array([1.0]))
+    >>> np.exp(log_means).round(12), np.exp(log_ratios).round(12)  # 2.5 / 1.5^2
+    (array([1.5]), array([1.11111111]))
+    """
+    log_means = np.zeros(len(sizes))
+    log_ratios = np.zeros(len(sizes))
+    large = np.abs(powers) > _LARGE
+    log_means[large] = np.log(mean_powers(sizes[large], powers[large]))
+    log_squares = np.log(mean_powers(sizes[large], 2 * powers[large]))
+    log_ratios[large] = log_squares - 2 * log_means[large]
+    (small,) = np.nonzero(~large)
+    distinct, place = np.unique(sizes[small], return_inverse=True)
+    if len(distinct):
+        for k, cumulants in enumerate(log_cumulants(distinct), 1):
+            terms = cumulants[place] * powers[small] ** k / math.factorial(k)
+            log_means[small] += terms
+            log_ratios[small] += (2**k - 2) * terms
+    return log_means, log_ratios
+
+
+def mean_powers(sizes: IntArray, powers: FloatArray) -> FloatArray:
+    """Return E r^s of each task, of r uniform on 1..N and -2 <= s <= 2.
+
+    Examples
+    --------
+    >>> mean_powers(np.array([2, 2]), np.array([1.0, -1.0]))
+    array([1.5 , 0.75])
+    """
+    total = power_sum(_LISTED + 0.5, np.maximum(sizes, _LISTED) + 0.5, powers)
+    for rank in range(1, _LISTED + 1):
+        total += np.where(rank <= sizes, float(rank) ** powers, 0.0)
+    return total / sizes
+
+
+def log_cumulants(sizes: IntArray) -> list[FloatArray]:
+    """Return the first cumulants of log r, of r uniform on 1..N for each N; float64, shape (d,).
+
+    Examples
+    --------
+    >>> [c.round(6).tolist() for c in log_cumulants(np.array([1, 2]))[:2]]  # mean and variance
+    [[0.0, 0.346574], [0.0, 0.120113]]
+    """
+    middle = math.log(int(sizes.max())) - 1
+
+    def powers(ranks: FloatArray) -> FloatArray:
+        away = np.log(ranks) - middle
+        rows = np.ones((_CUMULANTS + 1, len(ranks)))
+        for k in range(1, _CUMULANTS + 1):
+            np.multiply(rows[k - 1], away, out=rows[k])
+        return rows[1:]
+
+    moments = running_sums(powers, sizes) / sizes
+    cumulants: list[FloatArray] = []
+    for k in range(1, _CUMULANTS + 1):
+        cumulant = moments[k - 1].copy()
+        for j, lower in enumerate(cumulants, 1):
+            cumulant -= math.comb(k - 1, j - 1) * lower * moments[k - j - 1]
+        cumulants.append(cumulant)
+    cumulants[0] += middle
+    return cumulants

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import metrics
 from ..arrays.row_keys import codes_of, sorted_with_order
 from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
@@ -29,7 +30,7 @@ from .averages import (
 from .keys import NO_ADJUSTMENT, Key
 from .metric_table import ADJUSTMENTS, METRICS, Metric
 from .ties import LOG
-from .values import RankedTasks, adjusted, compute, kept_moments, moments
+from .values import RankedTasks, adjusted, compute, kept_moments
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -398,8 +399,7 @@ def moments_within(
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and the variance of a metric under chance in every group.
 
-    For a metric that is a mean they are sums over tasks. For other metrics the chance model is
-    called once for all groups with the same candidates and weights.
+    For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
 
     Examples
     --------
@@ -408,25 +408,18 @@ def moments_within(
     >>> moments_within(parse("mr"), sample, np.array([0, 0, 1]), 2)[0]
     array([5., 3.])
     """
-    single = key.row.single
-    if single is not None:
+    row = key.row
+    scaled, totals = _weights_within(sample.weights, codes, groups)
+    if row.single is not None:
         sizes, place = np.unique(sample.candidates, return_inverse=True)
-        mean, variance = (column[place] for column in single(sizes, key.parameter))
-        scaled, totals = _weights_within(sample.weights, codes, groups)
+        mean, variance = (column[place] for column in row.single(sizes, key.parameter))
         spread = np.bincount(codes, np.square(scaled) * variance, groups)
         return np.bincount(codes, scaled * mean, groups) / totals, spread / np.square(totals)
-    known: dict[tuple[bytes, ...], tuple[float, float]] = {}
-    rows = []
-    for positions in positions_within(codes, groups):
-        group = take(sample, positions)
-        same: tuple[bytes, ...] = (group.candidates.tobytes(),)
-        if group.weights is not None:
-            same += (group.weights.tobytes(),)
-        if same not in known:
-            known[same] = moments(key, group.candidates, group.weights)
-        rows.append(known[same])
-    mean, variance = np.reshape(rows, (-1, 2)).T
-    return mean, variance
+    powers = row.exponent * scaled / totals[codes]
+    log_means, log_ratios = metrics.chance_model.logs_of_powers(sample.candidates, powers)
+    mean = np.exp(np.bincount(codes, log_means, groups))
+    mean[np.isnan(totals)] = np.nan
+    return mean, np.square(mean) * np.expm1(np.bincount(codes, log_ratios, groups))
 
 
 def positions_within(codes: IntArray, groups: int) -> list[IntArray]:

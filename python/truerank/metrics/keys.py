@@ -496,8 +496,8 @@ def parse(key: str, unit: str = "task") -> Key:
     Raises
     ------
     KeyError
-        For an unknown key (the message lists the most similar names), for an adjustment of a metric
-        that has no chance model, and for a macro average of z.
+        For an unknown key (the message lists the most similar names), for an adjustment that a
+        metric does not have, and for a macro average of z.
 
     Examples
     --------
@@ -519,11 +519,10 @@ def _read_key(key: str, unit: str) -> Key:
     parsed = GRAMMARS[unit].parse(key)
     if parsed.adjustment in LEVELS and parsed.kind != EXPECTED_KIND:
         fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
-    if parsed.adjustment != NO_ADJUSTMENT:
-        has_chance = parsed.row.chance if unit == "task" else parsed.row.mean is None
-        if not has_chance:
-            why = f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}"
-            fail(key, why)
+    if unit == "task" and parsed.adjustment not in (NO_ADJUSTMENT, *parsed.row.adjustments):
+        fail(key, parsed.row.why_unadjusted)
+    if unit == "query" and parsed.adjustment != NO_ADJUSTMENT and parsed.row.mean is not None:
+        fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
     if parsed.macro and parsed.adjustment == "z":
         why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
         fail(key, why + "ask for 'macro.index' or for z over all tasks")
@@ -531,7 +530,7 @@ def _read_key(key: str, unit: str) -> Key:
 
 
 def parse_alone(metric: str) -> Key:
-    """Read a key that is a metric and its parameter alone.
+    """Read a key that is a metric and its parameter alone, whose chance is known.
 
     Examples
     --------
@@ -541,7 +540,14 @@ def parse_alone(metric: str) -> Key:
     key = parse(metric)
     if key != key.alone:
         fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
+    check_chance(key)
     return key
+
+
+def check_chance(key: Key) -> None:
+    """Raise a KeyError unless the mean and the variance of a metric under chance are known."""
+    if "z" not in key.row.adjustments:
+        fail(str(key.alone), key.row.why_unadjusted)
 
 
 def increasing(key: str | Key) -> bool | None:

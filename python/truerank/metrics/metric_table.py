@@ -16,10 +16,8 @@ from . import averages, ties
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from .averages import Sample
-    from .chance_model import Tasks
     from .ties import Parameter, RankFunction
 
-    ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
     Mean: TypeAlias = Callable[[Sample, Parameter], float]
     # The arguments are the value, the expectation and variance under chance, and the optimum. The
@@ -64,11 +62,13 @@ class Metric:
         With which parameters reports list it, and tables show it for "all"; those of the examples
         where it is None.
     moments : callable, optional
-        For a mean of f(r) with a closed form, returns the mean and the variance of f(r) under
-        chance; without it they are derived from f.
-    model : callable, optional
-        For what is no mean of f(r), its chance model; None where chance is not known. Modules of
-        models are loaded with the first key that needs them.
+        For a mean of f(r) with a closed form, or an f that depends on the number of candidates,
+        returns the mean and the variance of f(r) under chance; without it f is added up over all
+        ranks.
+    has_variance : bool
+        For a mean of f(r), whether its variance under chance is known; without it there is no z.
+    exponent : int
+        For a product of r^(exponent w) over the tasks, the exponent; 0 for what is none.
     optimum : float
         The value where every rank is 1.
     source : str
@@ -93,7 +93,8 @@ class Metric:
     inverse: Callable[[float], float] = float  # By default it changes nothing.
     listed: tuple[str, ...] | None = None
     moments: SingleModel | None = None
-    model: ChanceModel | None = None
+    has_variance: bool = True
+    exponent: int = 0
     optimum: float = 1.0
     source: str = HOYT
     of_queries: str = ""
@@ -129,14 +130,35 @@ class Metric:
         """
         if not self.is_mean:
             return None
-        return self.moments or metrics.chance_model.moments_from(self.transform, self.name)
+        return self.moments or metrics.chance_model.summed_moments(self.transform)
 
-    @cached_property
-    def chance(self) -> ChanceModel | None:
-        """Returns mean and variance of the metric under the chance model; None without one."""
-        if self.single is not None:
-            return metrics.chance_model.mean_model(self.single)
-        return self.model
+    @property
+    def adjustments(self) -> tuple[str, ...]:
+        """The adjustments for chance that it has; all of them, none, or those without a variance.
+
+        Examples
+        --------
+        >>> [METRICS[name].adjustments for name in ("gmr", "hmr", "sampled_hits")]
+        [('ratio', 'index', 'z'), (), ('ratio', 'index')]
+        """
+        if not (self.is_mean or self.exponent):
+            return ()
+        if not self.has_variance:
+            return ("ratio", "index")
+        return ("ratio", "index", "z")
+
+    @property
+    def why_unadjusted(self) -> str:
+        """Why it lacks an adjustment, and what to do instead."""
+        if self.is_mean:
+            return (
+                f"the variance of {self.name} under chance is not computed, so that it has a ratio "
+                "and an index, but no z: docs/chance.md draws it in five lines"
+            )
+        return (
+            f"{self.name} is no mean over tasks, and its chance is not computed, so that it has no "
+            "ratio, index and z: docs/chance.md draws them in five lines"
+        )
 
 
 def _reciprocal(x: float) -> float:
@@ -186,6 +208,7 @@ _ROWS = (
         transform=ties.SAMPLED_HIT,
         increasing=True,
         moments=lambda sizes, k: metrics.chance_model.sampled_hit_moments(sizes, k),
+        has_variance=False,
         source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
     ),
     Metric(
@@ -207,7 +230,6 @@ _ROWS = (
         transform=ties.RECIPROCAL,
         inverse=_reciprocal,
         increasing=False,
-        model=lambda tasks, p: metrics.transforms.harmonic(tasks, p),
     ),
     Metric(
         name="imr",
@@ -215,7 +237,6 @@ _ROWS = (
         description="inverse mean rank",
         inverse=_reciprocal,
         increasing=True,
-        model=lambda tasks, p: metrics.transforms.inverse_mean(tasks, p),
         listed=(),
     ),
     Metric(
@@ -225,7 +246,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=math.exp,
         increasing=False,
-        model=lambda tasks, p: metrics.transforms.geometric(tasks, p),
+        exponent=1,
     ),
     Metric(
         name="igmr",
@@ -234,7 +255,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=lambda mean: math.exp(-mean),
         increasing=True,
-        model=lambda tasks, p: metrics.transforms.inverse_geometric(tasks, p),
+        exponent=-1,
         listed=(),
     ),
     Metric(
@@ -242,7 +263,6 @@ _ROWS = (
         description="median rank",
         mean=averages.median,
         increasing=False,
-        model=lambda tasks, p: metrics.order_statistics.median(tasks, p),
     ),
     Metric(
         name="imedian",
@@ -250,7 +270,6 @@ _ROWS = (
         mean=averages.median,
         inverse=_reciprocal,
         increasing=True,
-        model=lambda tasks, p: metrics.order_statistics.inverse_median(tasks, p),
         listed=(),
     ),
     Metric(
@@ -261,7 +280,6 @@ _ROWS = (
         transform=ties.POWER,
         mean=averages.power,
         increasing=False,
-        model=lambda tasks, p: metrics.transforms.power_mean(tasks, p),
         listed=(),
     ),
     Metric(

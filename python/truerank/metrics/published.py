@@ -29,24 +29,22 @@ def chance(
 ) -> tuple[float, float]:
     """Return the mean and variance of a metric where each rank is uniform on 1..N, independently.
 
-    They are exact up to rounding, without simulation. With the normalised weights w of the tasks:
+    They are computed without simulation. With the normalised weights w of the tasks:
 
     - mr: sum w (N + 1) / 2 and sum w^2 (N^2 - 1) / 12;
     - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
     - hits@k: sum w p and sum w^2 p (1 - p), with p = min(k / N, 1);
-    - any other mean of f(r): sum w E f and sum w^2 Var f, by sums of f over the ranks 1..N;
-    - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
-    - imr, hmr, power_mean:p (-4 <= p <= 10 with |p| >= 0.05; p = 0, inf and -inf have formulas of
-      their own): an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
-    - median, imedian: from the order statistics.
+    - any other mean of f(r), as ndcg@k: sum w E f and sum w^2 Var f, by sums of f over the ranks;
+    - gmr, igmr: products over the tasks of the moments of r^w and r^-w.
 
     The literature prints the variance of the mean rank with 1/n for 1/n^2, and a continuous
-    approximation of H_N / N.
+    approximation of H_N / N. Metrics that are no means and no products (hmr, imr, medians, power
+    means) are refused: docs/chance.md draws them.
 
     Parameters
     ----------
     metric : str
-        A key without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
+        A key without side, kind and adjustment: "mrr", "hits@10", "gmr".
     candidates : array_like of int, shape (n,), a pair (values, multiplicities), or int
         The number of candidates of every task, the true one included, each >= 1; or the distinct
         numbers and how many tasks have each. A tuple of two sequences is such a pair. An int is the
@@ -62,10 +60,11 @@ def chance(
     Raises
     ------
     KeyError
-        For an unknown metric, one that has no chance model (std, variance, mad, count; the median
-        with unequal weights), and for a key with side, kind or adjustment.
+        For an unknown metric, one whose mean and variance under chance are not both computed, and
+        for a key with side, kind or adjustment.
     TypeError, ValueError
-        For invalid candidates or weights.
+        For invalid candidates or weights; where more than 2**31 ranks would be added up: those of
+        ndcg@k up to k, and of gmr and igmr those of tasks with at most 1 % of the weight.
 
     Notes
     -----
@@ -118,9 +117,6 @@ class Adjusted:
     z : float
         (value - expectation) / standard deviation, with the sign of the formula: below 0 is better
         where less is better.
-    probability_of_z : float
-        The distribution function of the standard normal at z (Hoyt et al., 2022, section 4.1): near
-        0 is better where less is better, else near 1. It is no p-value.
     tasks : int
         The number of ranks that the value is a mean of.
 
@@ -141,7 +137,6 @@ class Adjusted:
     ratio: float
     index: float
     z: float
-    probability_of_z: float
     tasks: int
 
     def __str__(self) -> str:
@@ -185,13 +180,13 @@ def adjust(
     -------
     Adjusted
         The index is nan where chance is perfect: all tasks have one candidate, or at most k for
-        hits@k. z and `probability_of_z` are nan where the variance under chance is 0.
+        hits@k. z is nan where the variance under chance is 0.
 
     Raises
     ------
     KeyError
-        For an unknown metric (the message lists the most similar ones), and for one that has no
-        chance model.
+        For an unknown metric (the message lists the most similar ones), and for one whose mean and
+        variance under chance are not both computed.
     TypeError
         If the value is not a number, or candidates or tasks are not integers.
     ValueError
@@ -225,7 +220,6 @@ def adjust(
         ratio=ratio,
         index=index,
         z=z,
-        probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=number_of_tasks,
     )
 

@@ -167,7 +167,7 @@ def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArra
         end = last
     return _mean_over(
         lambda x, most: np.power(x / most, p),
-        lambda low, high, most: _power_sum(low, high, p, most),
+        lambda low, high, most: power_sum(low, high, p, most),
         int(min(32 + 8 * abs(p), 2.0**62)),
         begin,
         end,
@@ -232,14 +232,27 @@ def _log_sum(low: FloatArray, high: FloatArray, _: FloatArray) -> FloatArray:
     return total
 
 
-def _power_sum(low: FloatArray, high: FloatArray, p: float, scale: FloatArray) -> FloatArray:
+def power_sum(
+    low: FloatArray | float,
+    high: FloatArray,
+    p: FloatArray | float,
+    scale: FloatArray | float = 1.0,
+) -> FloatArray:
+    """The sum of (r / scale)^p over the positions between edges half a position outside them.
+
+    Examples
+    --------
+    >>> power_sum(99.5, np.array([102.5]), np.array([2.0])), 100**2 + 101**2 + 102**2
+    (array([30605.]), 30605)
+    """
     # (high^q - low^q) / q is computed from the larger end, so that nothing overflows.
     q = p + 1
     ratio = np.log1p((high - low) / low)
-    larger = high if q > 0 else low
+    larger = np.where(np.greater(q, 0), high, low)
     # For q = 0 the ratio is the integral of 1 / x.
-    relative = -np.expm1(-abs(q) * ratio) / abs(q) if q else ratio
-    total = np.power(larger / scale, p) * larger * relative
+    steepness = np.where(np.equal(q, 0), 1.0, np.abs(q))
+    relative = np.where(np.equal(q, 0), ratio, -np.expm1(-steepness * ratio) / steepness)
+    total: FloatArray = np.power(larger / scale, p) * larger * relative
     for order, coefficient in _MIDPOINT:
         # The derivative is d^order x^p = factor x^(p - order).
         factor = math.prod(p - i for i in range(order))
@@ -277,8 +290,7 @@ class Draws(NamedTuple):
     Attributes
     ----------
     marked, total, drawn : ndarray of float64, shape (n,)
-        The marked items, all items, and how many are drawn. `marked` may be a fraction: what is
-        asked of it is a polynomial.
+        The marked items, all items, and how many are drawn.
     """
 
     marked: FloatArray
@@ -292,7 +304,7 @@ class Draws(NamedTuple):
         that is not, or is above `most`, is 0.
         """
         unmarked = self.total - self.marked
-        count = np.ceil(np.maximum(self.drawn - unmarked, 0))
+        count = np.maximum(self.drawn - unmarked, 0)
         logs = _log_falling(unmarked, self.drawn - count) - _log_falling(self.total, self.drawn)
         logs += _log_falling(self.marked, count)
         logs += _log_falling(self.drawn, count) - _log_falling(count, count)

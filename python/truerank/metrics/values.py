@@ -43,10 +43,11 @@ def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, floa
 
 def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     """Return what `moments` returns, of tasks that are counted already."""
-    model = key.row.chance
-    if model is None:
-        raise UnknownKeyError(repr(str(key)), f"{key.metric} has no chance model")
-    return model(tasks, key.parameter)
+    row = key.row
+    if row.single is not None:
+        single = row.single(tasks.sizes, key.parameter)
+        return metrics.chance_model.sum_over_tasks(tasks, *single)
+    return metrics.chance_model.product_over_tasks(tasks, row.exponent)
 
 
 def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> float:

@@ -21,7 +21,7 @@ from ..metrics.averages import (
     values_per_task,
     weighted_mean,
 )
-from ..metrics.chance_model import compress, hits
+from ..metrics.chance_model import compress, hit_moments, sum_over_tasks
 from ..metrics.keys import MACRO, increasing
 from ..metrics.ties import HIT
 from ..metrics.values import RankedTasks
@@ -499,7 +499,8 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
         sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
         mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
         tasks = compress((sizes, counts), mass / counts)
-    return np.array([hits(tasks, k)[0] for k in cutoffs.tolist()])
+    moments = (hit_moments(tasks.sizes, k) for k in cutoffs.tolist())
+    return np.array([sum_over_tasks(tasks, *of_cutoff)[0] for of_cutoff in moments])
 
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:

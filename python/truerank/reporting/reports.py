@@ -14,7 +14,7 @@ import numpy as np
 from .. import inference, metrics, reporting, tables
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, parse, quote
+from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import RankedTasks
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
@@ -308,8 +308,8 @@ class Report(Mapping[str, float], AsTable):
         Raises
         ------
         KeyError
-            For an unknown key, a macro average, and a metric without a chance model, as those of
-            queries are: they have the adjustment ``chance``.
+            For an unknown key, a macro average, and a metric whose mean and variance under chance
+            are not both computed, as those of queries are: they have the adjustment ``chance``.
 
         Examples
         --------
@@ -322,6 +322,7 @@ class Report(Mapping[str, float], AsTable):
             raise UnknownKeyError(quote(metric), "its variance under chance is not computed")
         if key.macro:
             raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
+        check_chance(key)
         return self._model.chance(key)
 
     # -- units -------------------------------------------------------------------------------------
