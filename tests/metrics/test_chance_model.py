@@ -185,7 +185,6 @@ def test_all_outcomes(
         ([400, 300], [1e-200, 1]),
         ([60, 50, 40], None),
         ([3, 2000], None),
-        ([7, 60], [1, 0.009]),  # the share of one is above the least that is summed as a power
     ],
 )
 def test_all_outcomes_of_larger_problems(
@@ -241,6 +240,20 @@ def test_sums_of_blocks(size: int) -> None:
         assert result == pytest.approx((math.exp(log_mean), variance), rel=4e-12)
 
 
+@pytest.mark.parametrize("tasks", [2, 30, 34, 99, 100, 101, 1000])
+def test_products_of_few_tasks_and_of_many(tasks: int) -> None:
+    """Up to 100 shares of the weight have powers themselves, smaller ones cumulants."""
+    logs = np.log(np.arange(1.0, 301))
+    for name, power in (("gmr", 1 / tasks), ("igmr", -1 / tasks)):
+        away = np.expm1(power * (logs - logs.mean()))
+        ratio = math.expm1(tasks * math.log1p(away.var() / (1 + away.mean()) ** 2))
+        mean, variance = chance(name, ([300], [tasks]))
+        assert mean == pytest.approx(
+            (1 + away.mean()) ** tasks * math.exp(tasks * power * logs.mean())
+        )
+        assert variance / mean**2 == pytest.approx(ratio, rel=4e-12)
+
+
 def test_too_many_ranks_to_add_up() -> None:
     """Closed forms have no limit; a cutoff within it has none, either."""
     beyond = [MOST_RANKS + 1, 5]
@@ -253,6 +266,18 @@ def test_too_many_ranks_to_add_up() -> None:
 
 
 # -- the ends --------------------------------------------------------------------------------------
+
+
+def test_what_is_certain_is_so_but_for_no_rounding() -> None:
+    sizes = np.arange(5, 45)
+    for key in ("hits@50", "sampled_hits@5:4"):
+        for seed in range(5):
+            weights = np.random.default_rng(seed).random(40)
+            ranks = tr.Ranks(sizes - 1, np.ones(40, int), sizes, weights=weights)
+            report = tr.report(ranks)
+            assert report[f"ratio.{key}"] == pytest.approx(1, rel=1e-15)
+            assert math.isnan(report[f"index.{key}"])
+    assert chance("hits@50", sizes, weights) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(("metric", "parameter"), CASES)

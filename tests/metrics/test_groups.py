@@ -156,7 +156,7 @@ def test_values_of_groups_are_those_of_their_tasks(
 def test_weights_of_groups_may_differ_by_orders_of_magnitude() -> None:
     ranks = Ranks([0, 3, 5, 7], [1] * 4, 9, weights=[1e-300, 3e-300, 1e300, 1e300])
     measured = report(ranks, by=["a", "a", "b", "b"])
-    for name in ("mr", "zmr", "z.gmr"):
+    for name in ("mr", "zmr", "z.gmr", "ratio.igmr"):
         alone = [report(part)[name] for part in (ranks[:2], ranks[2:])]
         assert list(measured.group_values(name).values()) == pytest.approx(alone)
 

@@ -407,6 +407,8 @@ def moments_within(
     >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 5]))
     >>> moments_within(parse("mr"), sample, np.array([0, 0, 1]), 2)[0]
     array([5., 3.])
+    >>> moments_within(parse("gmr"), sample, np.array([0, 1, 1]), 3)[0].round(6)
+    array([5.      , 3.596207,      nan])
     """
     row = key.row
     scaled, totals = _weights_within(sample.weights, codes, groups)

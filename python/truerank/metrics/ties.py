@@ -248,10 +248,9 @@ def power_sum(
     # (high^q - low^q) / q is computed from the larger end, so that nothing overflows.
     q = p + 1
     ratio = np.log1p((high - low) / low)
-    larger = np.where(np.greater(q, 0), high, low)
-    # For q = 0 the ratio is the integral of 1 / x.
-    steepness = np.where(np.equal(q, 0), 1.0, np.abs(q))
-    relative = np.where(np.equal(q, 0), ratio, -np.expm1(-steepness * ratio) / steepness)
+    larger = np.where(q > 0, high, low)
+    steepness = np.maximum(np.abs(q), 2.0**-1000)  # For q = 0 the ratio is the integral of 1 / x.
+    relative = -np.expm1(-steepness * ratio) / steepness
     total: FloatArray = np.power(larger / scale, p) * larger * relative
     for order, coefficient in _MIDPOINT:
         # The derivative is d^order x^p = factor x^(p - order).
