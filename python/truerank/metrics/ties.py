@@ -249,7 +249,7 @@ def power_sum(
     q = p + 1
     ratio = np.log1p((high - low) / low)
     larger = np.where(q > 0, high, low)
-    steepness = np.maximum(np.abs(q), 2.0**-1000)  # For q = 0 the ratio is the integral of 1 / x.
+    steepness = np.maximum(np.abs(q), 2.0**-500)  # For q = 0 the ratio is the integral of 1 / x.
     relative = -np.expm1(-steepness * ratio) / steepness
     total: FloatArray = np.power(larger / scale, p) * larger * relative
     for order, coefficient in _MIDPOINT:
@@ -361,10 +361,8 @@ def drawn_hit_share(ranks: FloatArray, candidates: IntArray, cutoff: tuple[int, 
     >>> drawn_hit_share(np.array([1.0, 3.0]), np.array([5, 5]), (1, 2)).round(12)
     array([1.        , 0.16666667])
     """
-    positions, sizes = np.broadcast_arrays(ranks, candidates)
-    shape = positions.shape
-    draws = _draws_of(positions.ravel() - 1, sizes.ravel(), cutoff)
-    return draws.at_most(min(cutoff[0], MOST) - 1).reshape(shape)
+    draws = _draws_of(ranks.ravel() - 1, candidates.ravel(), cutoff)
+    return draws.at_most(min(cutoff[0], MOST) - 1).reshape(ranks.shape)
 
 
 def mean_drawn_hit_share(
