@@ -188,8 +188,10 @@ def options_of_commands() -> set[str]:
 
     from truerank.cli.commands import commands
 
-    groups = [commands, *commands.commands.values()]
-    options = [each for group in groups for each in group.params if isinstance(each, click.Option)]
+    context = click.Context(commands)  # the group loads a command when it is asked for it
+    loaded = [commands.get_command(context, name) for name in commands.list_commands(context)]
+    parameters = [each for command in [commands, *loaded] for each in command.params]
+    options = [each for each in parameters if isinstance(each, click.Option)]
     return {max(each.opts, key=len) for each in options}
 
 
