@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.environment import ROOT
 from tools import audit_wheel, release_check
 
 NEW = "## 1.2.3 (2026-01-31)\n\n- New.\n\n"
@@ -32,10 +34,29 @@ TAG = "tag: expected v1.2.3, the version of pyproject.toml, got "
 def test_a_tag_and_its_changelog(
     tag: str, changelog: str, faults: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "truerank"\nversion = "1.2.3"\n')
+    write_project(tmp_path, "No links.")
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{changelog}")
     for fault, words in zip(release_check.faults(tag, tmp_path), faults, strict=True):
         assert words in fault
+
+
+def write_project(folder: Path, readme: str) -> None:
+    """Write a README and the settings by which PyPI's is made, of version 1.2.3."""
+    settings = (ROOT / "pyproject.toml").read_text("utf-8")
+    settings = re.sub('^version = ".*"$', 'version = "1.2.3"', settings, flags=re.MULTILINE)
+    (folder / "pyproject.toml").write_text(settings, "utf-8")
+    (folder / "README.md").write_text(readme, "utf-8")
+
+
+def test_links_of_the_readme_on_pypi(tmp_path: Path) -> None:
+    """Links to files are made text when the metadata are made; one that would stay is found."""
+    assert release_check.links_to_files() == []
+    write_project(tmp_path, "![a](b.svg)\n\n[c\nd](e.md#f) ([g](h.md)) [i](https://j)\n")
+    assert release_check.links_to_files(tmp_path) == []
+    write_project(tmp_path, "[[1]](docs/sources.md)")
+    (tmp_path / "CHANGELOG.md").write_text(NEW)
+    (fault,) = release_check.faults("v1.2.3", tmp_path)
+    assert fault.endswith("got ['docs/sources.md']")
 
 
 METADATA = """\
@@ -82,6 +103,7 @@ def test_faults_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     metadata = METADATA.replace("Version: 1.2.3", "Version: 1.2.4").replace(
         "Requires-Python", "Other"
     )
+    metadata += "[a page](docs/page.md), [another](https://example.org)"
     folders = ("/home/somebody/truerank/cpp", "/project/cpp/rank.txt", r"D:\a\truerank\cpp")
     files = {
         CORE: b"\x7fELF" + b"".join(b"\0" + folder.encode() for folder in folders) + b"\0more",
@@ -97,6 +119,7 @@ def test_faults_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "METADATA states no Requires-Python",
         "METADATA states version 1.2.4, the name 1.2.3",
         "METADATA has no description",
+        "METADATA links to docs/page.md, a file",
         f"WHEEL states ['cp311-cp311-win_amd64'], the name ['cp311-cp311-{mac}']",
     }
 

@@ -27,6 +27,8 @@ METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE
 FIELDS = ("Name", "Version", "Summary", "Requires-Python", "License-Expression", "License-File")
 FIELDS += ("Classifier", "Keywords", "Description-Content-Type", "Requires-Dist", "Provides-Extra")
 
+LINK = re.compile(r"\]\((?!\w+:)([^)]*)\)")  # to a file, in Markdown
+
 # The libraries that a system of the tag has. Others come with the wheel, in truerank.libs.
 GLIBC = r"lib(c|m|pthread|dl|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+"
 MUSL = r"libc\.(musl-\w+|so)(\.so)?(\.\d+)?"
@@ -50,8 +52,10 @@ def metadata_faults(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
     yield from (f"METADATA states no {field}" for field in FIELDS if not metadata.get(field))
     if metadata["Version"] != version:
         yield f"METADATA states version {metadata['Version']}, the name {version}"
-    if len(str(metadata.get_payload())) < 1000:
+    description = str(metadata.get_payload())
+    if len(description) < 1000:
         yield "METADATA has no description"
+    yield from (f"METADATA links to {path}, a file" for path in LINK.findall(description))
     tags = {f"{interpreter}-{abi}-{platform}" for platform in platforms.split(".")}
     if stated != tags:
         yield f"WHEEL states {sorted(stated)}, the name {sorted(tags)}"

@@ -9,7 +9,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
+LINK = re.compile(r"\]\((?!\w+:)([^)]*)\)")  # to a file, in Markdown
 SECTION = re.compile(r"^## +(\S+)(?: +\((.*)\))? *$((?:\n(?!## ).*)*)", re.MULTILINE)
+
+
+def links_to_files(root: Path = ROOT) -> list[str]:
+    """Return the files that the README links to where PyPI shows it."""
+    text = (root / "README.md").read_text("utf-8")
+    tools = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]
+    for each in tools["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    return LINK.findall(text)
 
 
 def faults(tag: str, root: Path = ROOT) -> Iterator[str]:
@@ -19,6 +29,8 @@ def faults(tag: str, root: Path = ROOT) -> Iterator[str]:
         yield f"pyproject.toml: expected a version such as 1.2.3 or 1.2.3rc1, got {version}"
     if tag != f"v{version}":
         yield f"tag: expected v{version}, the version of pyproject.toml, got {tag}"
+    if paths := links_to_files(root):
+        yield f"README.md: expected no links to files on PyPI, got {paths}"
     section = SECTION.search((root / "CHANGELOG.md").read_text("utf-8"))
     if not section:
         yield "CHANGELOG.md: expected sections, found none"
