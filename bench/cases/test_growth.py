@@ -27,7 +27,7 @@ LINEAR = (0.95, 1.05)  # goal for the exponent of time in bytes, from 4 times th
 # numpy has one thread in every case.
 PEERS = {
     name: (numpy_scipy.COUNTING | torch_pykeen.COUNTING)[name]
-    for name in ("numpy, row by row", "torch, 64 rows at once", "PyKEEN's style")
+    for name in ("numpy, row by row", "torch, 64 rows at once", "PyKEEN, 256 rows at once")
 }
 
 

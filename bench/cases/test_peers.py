@@ -9,14 +9,11 @@ import pytest
 import truerank as tr
 from harness import Compare, Contestants, Pair, Results, Times
 from harness.synthetic import Pool, Shape, Sizes, draw_targets
-from peers import CHECKS, Peers, Problem, numpy_scipy, prepare_peers, retrieval, torch_pykeen
+from peers import CHECKS, Peers, Problem, numpy_scipy, prepare_peers, torch_pykeen
 from peers.numpy_scipy import numpy_by_row
-from peers.torch_pykeen import METRIC_NAMES
 
 ONE = "truerank, 1 thread"
-GOALS = {"numpy, > and ==": 10.0, "PyKEEN's style": 80.0}
-# PyKEEN has one value of adjusted hits for all k, and z of another sign: test_report.py has them.
-DIFFERENT = ("index.hits", "z.")
+GOALS = {"numpy, > and ==": 10.0}
 # Bytes for each score that the largest peer of a family takes.
 MEMORY = {"numpy": 2, "torch": 12, "sorting": 40}
 
@@ -27,21 +24,19 @@ def pairs_of(peers: Peers, contestants: Contestants) -> list[Pair]:
     for name in contestants:
         if name in peers:
             pairs.append(Pair("truerank", name, goal=GOALS.get(name)))
-            if ONE in contestants and "torch" not in peers[name].packages:
+            if ONE in contestants and not {"torch", "numba"} & set(peers[name].packages):
                 pairs.append(Pair(ONE, name))
     return pairs
 
 
-def check(peers: Peers, times: dict[str, Times], problem: Problem, ours: str = "counts") -> None:
-    """Check every result by the counts of plain numpy; `ours` says what truerank returned."""
+def check(peers: Peers, times: dict[str, Times], problem: Problem) -> None:
+    """Check every result by the counts of plain numpy."""
     above, tied = numpy_by_row(problem.scores, problem.targets)
     for name, recorded in times.items():
         result = recorded.result
         if isinstance(result, tr.Ranks):
             result = result.above, result.tied
-        returns = ours
-        if name in peers:
-            returns = peers[name].returns
+        returns = peers[name].returns if name in peers else "counts"
         CHECKS[returns](result, above, tied)
 
 
@@ -55,11 +50,10 @@ def test_counting_peers(
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """numpy, torch and PyKEEN, which count; argsort, searchsorted and rankdata, which sort."""
-    shape_of_torch = sizes.shared if sizes.quick else sizes.many
+    """numpy, numba, torch and PyKEEN count; argsort, searchsorted and rankdata sort."""
     tables: dict[str, tuple[Peers, Shape]] = {
         "numpy": (numpy_scipy.COUNTING, sizes.many),
-        "torch": (torch_pykeen.COUNTING, shape_of_torch),
+        "torch": (torch_pykeen.COUNTING, sizes.shared),
         "sorting": (numpy_scipy.SORTING, sizes.sorted),
     }
     peers, shape = tables[family]
@@ -80,66 +74,6 @@ def test_counting_peers(
         agree=False,
     )
     check(peers, times, problem)
-
-
-def test_mrr_of_scores(
-    compare: Compare,
-    results: Results,
-    pool: Pool,
-    sizes: Sizes,
-    threads: int,
-    require_memory: Callable[[float], None],
-) -> None:
-    """From a matrix to its mean reciprocal rank, against torchmetrics and ranx."""
-    shape = sizes.sorted
-    scores = pool.matrix(shape)
-    targets = draw_targets(shape)
-    require_memory(80 * scores.size)
-    problem = Problem(scores, targets, threads)
-    contestants = {
-        "truerank": lambda: tr.evaluate(scores, targets, threads=threads)["mrr"],
-        **prepare_peers(retrieval.MRR, problem, results),
-    }
-    times = compare(
-        f"{shape[0]:,} x {shape[1]:,} to mrr",
-        contestants,
-        pairs_of(retrieval.MRR, contestants),
-        nbytes=scores.nbytes,
-        agree=False,
-    )
-    check(retrieval.MRR, times, problem, ours="mrr")
-
-
-def test_report_of_scores(
-    compare: Compare, results: Results, pool: Pool, sizes: Sizes, threads: int
-) -> None:
-    """From a matrix to 31 metrics of three kinds of rank, against PyKEEN's evaluator."""
-    shape = sizes.many
-    scores = pool.matrix(shape)
-    targets = draw_targets(shape)
-    peers = prepare_peers(torch_pykeen.EVALUATORS, Problem(scores, targets, threads), results)
-    if not peers:
-        pytest.skip("PyKEEN is not installed")
-    keys = [
-        f"{kind}.{key}"
-        for kind in ("optimistic", "realistic", "pessimistic")
-        for key in METRIC_NAMES
-    ]
-    times = compare(
-        f"{shape[0]:,} x {shape[1]:,} to {len(keys)} metrics",
-        {"truerank": lambda: tr.evaluate(scores, targets, threads=threads).to_dict(keys), **peers},
-        [Pair("truerank", name) for name in peers],
-        nbytes=scores.nbytes,
-        agree=False,
-    )
-    ours = times["truerank"].result
-    for name in peers:
-        theirs = times[name].result
-        for key in keys:
-            kind, metric = key.split(".", 1)
-            if not metric.startswith(DIFFERENT):
-                value = theirs[f"tail.{kind}.{METRIC_NAMES[metric]}"]
-                assert value == pytest.approx(ours[key], rel=1e-3), key
 
 
 def test_sampled_negatives(

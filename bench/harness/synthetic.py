@@ -45,6 +45,7 @@ class Sizes:
     negatives: Shape = (200_000, 500)  # They are sampled candidates of each task.
     embeddings: Shape = (4_096, 40_943)  # They are queries and entities.
     alignment: Shape = (15_000, 15_000)  # They are the entities of two knowledge graphs.
+    lists: Shape = (1_000, 1_000)  # They are queries and the documents that each of them lists.
     triples: int = 2_000_000  # They are those of a knowledge graph.
     sweep: int = 100_000_000  # Each matrix has so many scores, from a tall one to a wide one.
     file: Shape = (25_000, 10_000)
@@ -75,6 +76,7 @@ QUICK = Sizes(
     negatives=(20_000, 500),
     embeddings=(96, 2_000),
     alignment=(400, 500),
+    lists=(100, 200),
     triples=50_000,
     sweep=10_000_000,
     file=(5_000, 10_000),

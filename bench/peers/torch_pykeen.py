@@ -1,8 +1,8 @@
-"""torch on the CPU: the numpy idiom in torch, PyKEEN's ranks and evaluator, OGB's formula."""
+"""torch on the CPU: the numpy idiom in torch, PyKEEN's ranks, OGB's formula."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from peers import Counts, Peer, Problem
 from peers.numpy_scipy import ogb_counts
 from truerank.metrics.keys import PYKEEN_NAMES
 
-__all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
+__all__ = ["COUNTING", "METRIC_NAMES", "NEGATIVES", "tensors"]
 
 BATCH = 64  # rows whose masks fit into the cache: seven times as fast as the whole matrix at once
 PYKEEN_BATCH = 256  # PyKEEN's default batch for evaluation on a CPU
@@ -43,22 +43,6 @@ def _compare(rows: Any, true_scores: Any) -> Counts:
     return (rows > true_scores).sum(dim=1).numpy(), (rows == true_scores).sum(dim=1).numpy()
 
 
-def _count_as_pykeen(rows: Any, true_scores: Any) -> Counts:
-    """Return the counts that `pykeen/evaluation/ranks.py` computes.
-
-    The optimistic rank is a count of greater scores, the pessimistic one a count of scores that are
-    not smaller, the realistic one is their mean as float32, and the number of candidates is a count
-    of finite scores.
-    """
-    import torch
-
-    optimistic = (rows > true_scores).sum(dim=1) + 1
-    pessimistic = (rows >= true_scores).sum(dim=1)
-    _ = (optimistic + pessimistic).float() / 2
-    _ = torch.isfinite(rows).sum(dim=1)
-    return (optimistic - 1).numpy(), (pessimistic - optimistic + 1).numpy()
-
-
 def _count_by_pykeen(rows: Any, true_scores: Any) -> Counts:
     """Return the counts of PyKEEN's own `Ranks.from_scores`."""
     from pykeen.evaluation.ranks import Ranks
@@ -68,12 +52,9 @@ def _count_by_pykeen(rows: Any, true_scores: Any) -> Counts:
     return (optimistic - 1).numpy(), (ranks.pessimistic - optimistic + 1).numpy()
 
 
-def _whole(expression: Expression) -> Callable[[Problem], Callable[[], Counts]]:
-    def prepare(problem: Problem) -> Callable[[], Counts]:
-        matrix, columns = tensors(problem)
-        return lambda: expression(matrix, matrix.gather(1, columns))
-
-    return prepare
+def _whole(problem: Problem) -> Callable[[], Counts]:
+    matrix, columns = tensors(problem)
+    return lambda: _compare(matrix, matrix.gather(1, columns))
 
 
 def _batched(expression: Expression, batch: int) -> Callable[[Problem], Callable[[], Counts]]:
@@ -98,30 +79,6 @@ def _batched(expression: Expression, batch: int) -> Callable[[Problem], Callable
     return prepare
 
 
-def _evaluator(problem: Problem) -> Callable[[], Mapping[str, float]]:
-    """PyKEEN's `RankBasedEvaluator` as its own loop calls it: scores in batches, then metrics."""
-    import torch
-    from pykeen.evaluation import RankBasedEvaluator
-
-    matrix, columns = tensors(problem)
-    evaluator = RankBasedEvaluator()
-    triples = torch.zeros((PYKEEN_BATCH, 3), dtype=torch.long)  # the evaluator does not read them
-
-    def metrics() -> Mapping[str, float]:
-        batches = matrix.split(PYKEEN_BATCH), columns.split(PYKEEN_BATCH)
-        for rows, targets in zip(*batches, strict=True):
-            evaluator.process_scores_(
-                hrt_batch=triples[: len(rows)],
-                target="tail",
-                scores=rows,
-                true_scores=rows.gather(1, targets),
-            )
-        values: Mapping[str, float] = evaluator.finalize().to_flat_dict()
-        return values
-
-    return metrics
-
-
 def _ogb(problem: Problem) -> Callable[[], Counts]:
     import torch
 
@@ -137,12 +94,10 @@ def _ogb(problem: Problem) -> Callable[[], Counts]:
 
 
 COUNTING = {
-    "torch, > and ==": Peer(("torch",), _whole(_compare)),
+    "torch, > and ==": Peer(("torch",), _whole),
     f"torch, {BATCH} rows at once": Peer(("torch",), _batched(_compare, BATCH)),
-    "PyKEEN's style": Peer(("torch",), _whole(_count_as_pykeen)),
     f"PyKEEN, {PYKEEN_BATCH} rows at once": Peer(
         ("torch", "pykeen"), _batched(_count_by_pykeen, PYKEEN_BATCH)
     ),
 }
-EVALUATORS = {"PyKEEN, RankBasedEvaluator": Peer(("torch", "pykeen"), _evaluator, "report")}
 NEGATIVES = {"OGB's formula, torch": Peer(("torch",), _ogb)}
