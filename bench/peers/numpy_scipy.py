@@ -49,7 +49,7 @@ def _numba(problem: Problem) -> Callable[[], Counts]:
     """Two comparisons and their sums in a parallel loop, which is compiled before."""
     import numba
 
-    @numba.njit(parallel=True)  # type: ignore[untyped-decorator]
+    @numba.njit(parallel=True)
     def count(scores: Any, targets: Any) -> Any:
         above, tied = np.empty(len(scores), np.int64), np.empty(len(scores), np.int64)
         for task in numba.prange(len(scores)):
