@@ -20,7 +20,7 @@ from ..arrays.row_keys import codes_of
 from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.progress_listeners import reporter
+from ..inputs.progress_listeners import reporter, watch_of_part
 from ..inputs.rules import CountOptions, NanRule, read_rules, with_options
 from ..link_prediction import Task
 from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
@@ -33,7 +33,7 @@ from ..records.splits import name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
-from ..tasks.evaluation import join_sides, rank_batches, split_progress
+from ..tasks.evaluation import join_sides, rank_batches
 from ..tasks.side import Side, selection_of_tasks
 
 import_extra("pykeen", "truerank.adapters.pykeen")
@@ -448,7 +448,7 @@ def evaluate_model(
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.query_ids) for side in task.sides.values()]
-    reporters = split_progress(reporter(progress, sum(heights), "queries"), heights)
+    watch = reporter(progress, sum(heights), "queries")
     rules: dict[str, Any] = {**options, "audit": audit, "progress": None}
     predicting: dict[str, Any] = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
     may_use_vectors = fused or (fused is None and model.device.type == "cpu")
@@ -462,14 +462,15 @@ def evaluate_model(
                 expected = f"a model whose {name}s can be scored by vectors, but {vectors[name]}"
                 raise InputValueError("fused", expected=expected)
         parts = []
-        for (name, side), tell in zip(task.sides.items(), reporters, strict=True):
+        for i, (name, side) in enumerate(task.sides.items()):
+            part = watch_of_part(watch, heights, i)
             of_side = vectors.get(name)
             if isinstance(of_side, Vectors):
-                tell(0)
+                part(0)
                 ranks = of_side.rank(side, **rules)
-                tell(len(side.query_ids))
+                part(len(side.query_ids))
             else:
-                ranks = rank_own_scores(model, side, report_progress=tell, **predicting, **rules)
+                ranks = rank_own_scores(model, side, report_progress=part, **predicting, **rules)
             parts.append(ranks)
     return Report(join_sides(task, parts))
 

@@ -395,7 +395,7 @@ def count_tiles(
     sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
     resumed = sum(sizes[: count.done])
     done = resumed
-    report_progress(done, resumed)
+    report_progress(done, resumed=resumed)
     jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
     try:
         for counts in tile_map(jobs):
@@ -403,7 +403,7 @@ def count_tiles(
                 return counts.fault
             count.add(counts)
             done += sizes[count.done - 1]
-            report_progress(done, resumed)
+            report_progress(done, resumed=resumed)
             if saved is not None and saved.is_due():
                 saved.save()
     finally:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from .. import _core
 from ..errors import InputTypeError
@@ -180,10 +180,8 @@ def as_listener(progress: object) -> Listener | None:
     return progress
 
 
-def reporter(
-    progress: bool | Listener | None, total: int, unit: str = BYTES
-) -> Callable[..., None]:
-    """Check the argument `progress`; return what is called with how much is done of the total.
+def reporter(progress: bool | Listener | None, total: int, unit: str = BYTES) -> Watch:
+    """Check the argument `progress`; return a watch that is called with how much is done.
 
     It also takes what was `resumed`, and `bounds`. The clock starts now. Nothing is told where
     nobody listens.
@@ -197,7 +195,7 @@ def reporter(
     listener = as_listener(progress)
     start = time.monotonic()
 
-    def report(done: int, resumed: int = 0, bounds: BoundedPairs | None = None) -> None:
+    def report(done: int, total: int = total, resumed: int = 0, bounds: Any = None) -> None:
         if listener is not None:
             listener(Progress(done, total, time.monotonic() - start, resumed, bounds, unit))
 
@@ -235,21 +233,29 @@ def listener_of(watch: Watch | None) -> _core.Listener | None:
     return _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
 
 
+@overload
+def watch_of_part(watch: Watch, sizes: Sequence[int], number: int) -> Watch: ...
+@overload
+def watch_of_part(watch: None, sizes: Sequence[int], number: int) -> None: ...
 def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
     """Make a watch for one of several parts of some sizes, counted from 0.
+
+    It is told what is done of any total, by default of the size of the part.
 
     Examples
     --------
     >>> second = watch_of_part(lambda done, total: print(f"{done} of {total}"), [100, 300], 1)
-    >>> second(1, 5)
+    >>> second(1, 5), second(60)
     160 of 400
+    160 of 400
+    (None, None)
     """
     if watch is None:
         return None
     before = sum(sizes[:number])
     size = sizes[number]
     whole = sum(sizes)
-    return lambda done, total: watch(before + size * done // total, whole)
+    return lambda done, total=size, resumed=0: watch(before + size * done // max(total, 1), whole)
 
 
 @contextmanager
@@ -266,7 +272,7 @@ def watching(
         yield None
         return
     last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
-    tally_before = _core.bounds_tally()
+    tally = _core.bounds_tally()
     report_progress = reporter(listener, size)
     from_file = 0
 
@@ -277,9 +283,9 @@ def watching(
         # The end is told once, with the bounds.
         if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
             last_report = now
-            report_progress(size * done // total, resumed)
+            report_progress(size * done // total, resumed=resumed)
 
     yield watch
-    tally = _core.bounds_tally()
-    counted = [after - before for after, before in zip(tally, tally_before, strict=True)]
-    report_progress(size, from_file, BoundedPairs(_core.bounds().removesuffix("!"), *counted))
+    counted = [after - before for before, after in zip(tally, _core.bounds_tally(), strict=True)]
+    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *counted)
+    report_progress(size, resumed=from_file, bounds=bounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -205,11 +205,12 @@ def _rank_callables(
             got = type(scorers[name]).__name__
             raise InputTypeError(argument, expected="a callable", got=got)
     sizes = [len(side.query_ids) for side in task.sides.values()]
-    reporters = split_progress(reporter(rules.progress, sum(sizes), "queries"), sizes)
+    watch = reporter(rules.progress, sum(sizes), "queries")
     ranks_of_sides = []
-    for (name, side), tell in zip(task.sides.items(), reporters, strict=True):
+    for i, (name, side) in enumerate(task.sides.items()):
         with argument_names(scores=arguments[name]):
-            ranks_of_sides.append(rank_batches(scorers[name], side, tell, **options))
+            part = watch_of_part(watch, sizes, i)
+            ranks_of_sides.append(rank_batches(scorers[name], side, part, **options))
     return ranks_of_sides
 
 
@@ -295,12 +296,13 @@ def _rank_scores(
                 refuse_permutations(store)
         opened.append((argument, side, rows, store))
     sizes = [store.nbytes for *_, store in opened]
-    reporters = split_progress(reporter(listener, sum(sizes)), sizes)
+    watch = reporter(listener, sum(sizes))
     ranks_of_sides = []
-    for (argument, side, rows, store), tell in zip(opened, reporters, strict=True):
+    for i, (argument, side, rows, store) in enumerate(opened):
         with argument_names(scores=argument):
             job = prepare_job(store.shape, side.targets, rows, **side._selections, rules=rules)
-            counts = count_scores(store, job, io, report_progress=tell).checked(job)
+            part = watch_of_part(watch, sizes, i)
+            counts = count_scores(store, job, io, report_progress=part).checked(job)
         ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
         ranks = job.mark_masked(ranks, store)
         first_rows = rows[first_equals(side.rows)]
@@ -433,24 +435,6 @@ def _column_axis(task: Task, name: str) -> Axis:
     """Return the labels of the columns of a side, and the attribute of a task that has them."""
     vocabulary = task._vocabulary(name)
     return Axis(vocabulary.names, f"task.{vocabulary.of}")
-
-
-def split_progress(
-    report_progress: Callable[..., None], sizes: Sequence[int]
-) -> list[Callable[[int], None]]:
-    """Make a function for each of several steps, which are done one after the other.
-
-    A step calls its function with how much of the step is done; that reports how much of all steps
-    is done. `sizes` are the amounts of work in the steps.
-
-    Examples
-    --------
-    >>> first, second = split_progress(print, [100, 300])
-    >>> second(60)
-    160
-    """
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [lambda done, *_, start=start: report_progress(start + done) for start in starts]
 
 
 def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
