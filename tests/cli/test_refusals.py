@@ -86,6 +86,8 @@ OF_SCORES = [
     ("evaluate ranks.npz --filtered-by train", 1, "--filtered-by: these ranks are unfiltered"),
     ("evaluate lists.npz --metrics amri", 1, "'amri': no metric"),
     ("evaluate lists.npz --weights query", 1, "--weights: "),
+    ("evaluate lists.npz --metrics index.map", 1, "'index.map': metrics of queries have no chance"),
+    ("evaluate lists.npz --kinds index", 1, "'index': no such kind of rank"),
     ("evaluate lists.npz --kinds expected --metrics optimistic.mrr", 2, "--kinds chooses rows"),
     ("evaluate whole.tsv --candidates 9", 1, "scores: whole.tsv: expected either .* got both"),
     ("evaluate ranks.npz --kinds pessimistic --json", 2, "--kinds chooses rows"),

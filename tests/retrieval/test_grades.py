@@ -18,7 +18,7 @@ from support.refusals import refusal
 from truerank.metrics.answers import GAINS, MISSES
 from truerank.retrieval import Task
 
-KEYS = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "index.map", "dcg"]
+KEYS = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "dcg"]
 BINARY = ("map", "mrr@5", "recall@3", "precision@4", "success@2", "r_precision", "rbp:0.7", "auc")
 DOCUMENTS = [f"d{i}" for i in range(5)]
 AMONG: dict[str, Any] = {"entities": [*DOCUMENTS, "d5", "d6"], "candidates": "all"}
@@ -108,7 +108,7 @@ def test_binary_metrics_count_from_a_level_on_and_gains_keep_all(
     all_gains = evaluated(qrels, run, misses)
     right = {name: {d: g for d, g in each.items() if g >= 2} for name, each in qrels.items()}
     alone = evaluated(right, run, misses)
-    for kind in ("", "optimistic.", "pessimistic.", "chance.", "optimum.", "index."):
+    for kind in ("", "optimistic.", "pessimistic."):
         for key in [f"{kind}{metric}" for metric in BINARY]:
             assert found[key] == pytest.approx(alone[key], rel=1e-13, nan_ok=True), key
             values = by_query(found, found.per_query(key))
@@ -147,8 +147,6 @@ def test_queries_without_right_answers_count_as_0(judged_run: tuple[Qrels, Run])
         total = np.nansum(left_out.per_query(metric))
         assert found[metric] == pytest.approx(total / len(qrels), rel=1e-13)
         assert not np.isnan(found.per_query(metric)).any()
-        index = f"index.{metric}"
-        assert found[index] == pytest.approx(left_out[index], rel=1e-12, nan_ok=True)
         interval = found.interval(metric)
         assert interval.value == pytest.approx(found[metric])
         assert interval.units == len(qrels)

@@ -18,7 +18,7 @@ from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Task
 
-KEYS = ("mrr", "map", "ndcg", "auc", "chance.mrr", "index.map")
+KEYS = ("mrr", "map", "ndcg", "auc")
 Grades = dict[int, dict[int, int]]
 Lists = dict[int, list[int]]
 

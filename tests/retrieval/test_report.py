@@ -91,27 +91,40 @@ def test_every_metric_over_every_order(
         if metric.startswith("dcg"):
             expected = [{order: x * scale for order, x in each.items()} for each in expected]
         sizes = np.array([len(query.scores) if metric == "gauc" else 1 for query in drawn])
-        means = {}
-        for order in ("expected", "optimistic", "pessimistic", "chance", "optimum"):
+        for order in ("expected", "optimistic", "pessimistic"):
             values = np.array([each[order] for each in expected])
             key = f"{order}.{metric}"
             np.testing.assert_allclose(found.per_query(key), values, rtol=1e-12, atol=1e-15)
-            is_counted = ~np.isnan(values)  # auc of a query without a wrong candidate is none
-            means[order] = math.nan
-            if is_counted.any():
-                means[order] = np.average(values[is_counted], weights=sizes[is_counted])
-            assert found[key] == pytest.approx(means[order], rel=1e-12, abs=1e-15, nan_ok=True)
-            if metric == "mr" and order not in ("chance", "optimum"):
+            mean = mean_of(values, sizes)
+            assert found[key] == pytest.approx(mean, rel=1e-12, abs=1e-15, nan_ok=True)
+            if metric == "mr":
                 assert found.per_query(f"{order}.median").tolist() == pytest.approx(values)
                 assert found[f"{order}.median"] == pytest.approx(np.median(values))
-        mean, low, high = (means[order] for order in ("expected", "chance", "optimum"))
-        if low > 0:
-            assert found[f"ratio.{metric}"] == pytest.approx(mean / low, rel=1e-11)
-        if abs(high - low) > 1e-9:
-            index = (mean - low) / (high - low)
-            assert found[f"index.{metric}"] == pytest.approx(index, rel=1e-9, abs=1e-12)
-        else:
-            assert np.isnan(found[f"index.{metric}"])
+        least, most = found.contributions(metric).ends  # of what the mean may be
+        best = mean_of([each["optimum"] for each in expected], sizes)
+        ends = (best, 1 + np.mean(found.candidates - found.answers))
+        if metric != "mr":
+            ends = (0.0 * best, best)
+        assert (least, most) == pytest.approx(ends, rel=1e-12, nan_ok=True)
+
+
+def mean_of(values: Any, sizes: Any) -> float:
+    """Return the mean over queries: auc of one without a wrong candidate is none."""
+    is_counted = ~np.isnan(values)
+    if not is_counted.any():
+        return math.nan
+    return float(np.average(np.array(values)[is_counted], weights=sizes[is_counted]))
+
+
+@given(st.lists(queries(), min_size=1, max_size=3))
+def test_the_curve_of_hits_has_those_of_a_random_order(drawn: list[Query]) -> None:
+    ks = [1, 2, 9]
+    by_chance = report(ranks_of(drawn)[0]).model.success_by_chance(ks)  # type: ignore[union-attr]
+    for k, share in zip(ks, by_chance.tolist(), strict=True):
+        values = [
+            oracle.values_by_order(f"success@{k}", query.scores, query.gains) for query in drawn
+        ]
+        assert share == pytest.approx(np.mean([each["chance"] for each in values]), rel=1e-12)
 
 
 @given(queries(), st.sampled_from([1, 3, 9]))
@@ -136,7 +149,7 @@ def test_many_queries_are_the_queries_one_by_one() -> None:
     found = report(ranks)
     for i in (0, 32_767, 32_768, n - 1):
         one = report(ranks[[i]])
-        for key in ("map", "ndcg@10", "optimistic.mrr", "chance.success@3"):
+        for key in ("map", "ndcg@10", "optimistic.mrr", "pessimistic.success@3"):
             assert found.per_query(key)[i] == one[key]
     one_each = tr.report(found.ranks, unit="task")
     assert found["recall@10"] == pytest.approx(one_each["expected.hits@10"], rel=1e-12)
@@ -154,8 +167,8 @@ def grouped() -> Report:
 def test_groups() -> None:
     found = grouped()
     assert (found.group_values("mrr"), found["macro.mrr"]) == ({"x": 1.0, "y": 0.3}, 0.65)
-    rows = found.by_query(["map", "index.mrr"])
-    for key in ("map", "index.mrr"):
+    rows = found.by_query(["map", "mrr"])
+    for key in ("map", "mrr"):
         assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
     graded = report(found.ranks, gains=[1, 2, 1, 3], by=[0, 0, 1, 1])
     for label, part in graded.groups.items():
@@ -178,8 +191,8 @@ def test_tables() -> None:
     few = "MRR \u2191 | MAP \u2191 | nDCG@10 \u2191 | Recall@10 \u2191"
     assert f"| group | queries | {few} |" in text
     assert "| y | 2 | 0.300 |" in text
-    every = found.table("all", kinds=["optimistic", "chance", "index"])
-    assert len(every) == 3 * 4
+    every = found.table("all", kinds=["optimistic", "pessimistic"])
+    assert len(every) == 2 * 4
     prefixes = {"micro": "", "macro": "macro.", "group": ""}
     keys = [key for key in found if "." not in key]
     for average, label, kind, _, *values in every:
@@ -254,8 +267,7 @@ def test_a_query_of_one_answer_is_a_task() -> None:
     ranks = tr.Ranks(above, tied, rng.integers(30, 90, 60), queries=range(60))
     found = report(ranks)
     tasks = tr.report(ranks)
-    keys = ["mrr", "success@3", "index.mrr", "ratio.mrr"]
-    for key, bounds in found.interval(keys).items():
+    for key, bounds in found.interval(["mrr", "success@3"]).items():
         own = tasks.interval(f"expected.{key.replace('success', 'hits')}")
         ends = bounds.value, bounds.low, bounds.high
         assert ends == pytest.approx((own.value, own.low, own.high), rel=1e-12), key
@@ -264,12 +276,12 @@ def test_a_query_of_one_answer_is_a_task() -> None:
     assert found[key] == pytest.approx(tasks[key], rel=1e-9)
 
 
-@pytest.mark.parametrize("key", ["map", "index.ndcg", "success@1"])
+@pytest.mark.parametrize("key", ["map", "ndcg", "success@1"])
 def test_queries_are_compared_by_all_permutations(key: str) -> None:
     a = answered(0, queries=9)
     b = answered(1, queries=9)
     found = tr.compare(a, b, metric=key)
-    one, two = (x.per_query(key.removeprefix("index.")) for x in (a, b))
+    one, two = (x.per_query(key) for x in (a, b))
     options = {"permutation_type": "samples", "n_resamples": np.inf}
     exact = scipy.stats.permutation_test(
         (one, two), lambda x, y, axis: (x - y).mean(axis), **options
@@ -284,10 +296,11 @@ def test_the_curve_of_hits_is_that_of_successes() -> None:
     pytest.importorskip("matplotlib")
     a = answered(0)
     ax = tr.plot.hits_curve({"a": a}, kind="optimistic")
-    lines = ax.get_lines()
-    for drawn, order in ((lines[0], "optimistic"), (lines[-1], "chance")):
-        values = [a[f"{order}.success@{k}"] for k in drawn.get_xdata()]
-        assert drawn.get_ydata() == pytest.approx(values, rel=1e-12)
+    line, *_, chance = ax.get_lines()
+    cutoffs = line.get_xdata().tolist()
+    assert line.get_ydata() == pytest.approx([a[f"optimistic.success@{k}"] for k in cutoffs])
+    by_chance = [oracle.hit_chance(30, 3, k) for k in cutoffs]
+    assert chance.get_ydata() == pytest.approx(by_chance, rel=1e-12)
     assert ax.get_ylabel() == "Success@k"
 
 
@@ -307,7 +320,7 @@ def test_the_ends_of_parameters() -> None:
     task = tr.retrieval.Task({"q": ["a", "d"]}, entities=list("abcdef"), candidates="all")
     assert task.evaluate_lists({"q": ["b", "a"]})["auc"] == 3 / 8  # nothing for what is missed
     found = report(tr.Ranks([0], [1], 2, queries=[0]), [1000], gain="exponential")
-    assert found["index.dcg"] == 1
+    assert found["ndcg"] == 1
 
 
 def test_a_list_without_a_right_answer_has_no_sampled_hit() -> None:

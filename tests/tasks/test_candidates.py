@@ -179,12 +179,10 @@ def test_no_split_has_the_name_of_candidates(word: str) -> None:
 
 def test_listed_candidates_and_what_they_miss() -> None:
     run = {"u": {1: 0.9, 2: 0.8, 3: 0.7, 5: 0.1}}
-    keys = ("auc", "chance.mrr", "index.mrr")
     for candidates in ({"u": [1, 2, 3, 5]}, "listed"):
         task = retrieval.Task({"u": [5]}, entities=1000, candidates=candidates)
         report = task.evaluate_lists(run)
-        mean = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
-        assert [report[key] for key in keys] == pytest.approx([0, mean, (0.25 - mean) / (1 - mean)])
+        assert (report["auc"], report["mrr"]) == (0, 0.25)
         assert len(report.audit()) == 0
     missed = retrieval.Task({"u": [7, 8, 1]}, entities=1000, candidates="listed")
     report = missed.evaluate_lists(run)

@@ -330,7 +330,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         WORDS,
         "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
         "Default: those that differ, of groups one; all: each but random. Of retrieval expected, "
-        "optimistic, pessimistic, and chance, optimum, ratio, index.",
+        "optimistic, pessimistic.",
     ),
     "--audit": (None, "Count NaN and saturated scores, and list what is suspect."),
     "--save": (OUTPUT, "Save the ranks in an .npz file, of which `evaluate` computes any metric."),

@@ -89,8 +89,8 @@ def retrieve(values: Values) -> None:
     candidates, which --similarity compares. The answers that --known splits hold, in the form of
     --qrels, are left out of the candidates of their query. --candidates names them in
     the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
-    enough. `truerank evaluate` and `compare` read what --save stores. Of --lists auc, gauc, chance
-    and indices need what each query had to order, which `truerank.retrieval.Task` takes in Python.
+    enough. `truerank evaluate` and `compare` read what --save stores. Of --lists auc and gauc need
+    what each query had to order, which `truerank.retrieval.Task` takes in Python.
 
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ScoreOrder = Literal["descending", "ascending"]
 NanRule = Literal["raise", "worst", "omit"]
 IoMode = Literal["map", "read"]
-AnswerOrder = Literal["expected", "optimistic", "pessimistic", "chance", "optimum"]
+AnswerOrder = Literal["expected", "optimistic", "pessimistic"]
 Layout = Literal["interleaved", "halves"]
 Similarity = Literal[
     "dot",

@@ -22,7 +22,7 @@ from ..ranks.grouping import group_codes
 from . import answer_metrics
 from .answer_metrics import BEYOND, Ties, hit_chances
 from .averages import Sample
-from .keys import ALL_SIDES, LEVELS, NO_ADJUSTMENT, Key, fail, increasing
+from .keys import ALL_SIDES, Key, fail
 from .values import Sides, compute
 
 if TYPE_CHECKING:
@@ -181,16 +181,20 @@ class AnsweredQueries:
     def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """Return what each query adds to the two sums whose ratio is a value.
 
-        See `RankedAnswers.sums`. A query without a right answer adds nothing, or 0 to the first and
-        1 to the second.
+        It adds its value and 1, times its weight. A query without a right answer adds nothing, or 0
+        to the first and 1 to the second.
         """
         draws = key.metric == "sampled_hits"  # of the other candidates
-        if draws or key.row.is_of_pairs or key.adjustment in ("chance", "ratio", "index"):
-            self._check_candidates(str(key))
+        if (draws or key.row.is_of_pairs) and self.ranks.protocol.candidates is None:
+            why = "of lists it depends on what there was to order, which "
+            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
+            why += '"listed", or "all" where lists are complete'
+            fail(str(key), why)
         answers, places = self._answers_of(key)
-        tops, bases = answers.sums(key)
+        weights = answers.weights(key)
+        tops = weights * answers.values(key, key.kind)
         base_of_others = float(self._counts_zeros(key))
-        return self._spread(tops, places), self._spread(bases, places, base_of_others)
+        return self._spread(tops, places), self._spread(weights, places, base_of_others)
 
     def contributions(self, key: Key, codes: IntArray) -> Contributions:
         """Return what the queries of each unit add to a metric.
@@ -204,9 +208,15 @@ class AnsweredQueries:
         """
         codes = self.graded.of_queries(codes, "unit")
         answers, places = self._answers_of(key)
-        columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
-        # The mean is over these queries alone.
-        has_weight = self._spread(answers.weights(key) > 0, places, self._counts_zeros(key))
+        best = answers.values(key, "optimum")
+        worst = np.zeros_like(best)
+        if not key.row.increasing:
+            worst += answers.candidates - answers.answers + 1
+        weights = answers.weights(key)
+        tops, bases = self.sums(key)
+        least, most = (self._spread(weights * end, places) for end in (worst, best))
+        columns = [tops, bases, least, most]
+        has_weight = bases > 0  # The mean is over these queries alone.
         if not has_weight.all():
             columns = [column[has_weight] for column in columns]
             codes = codes_of(codes[has_weight]).codes
@@ -216,7 +226,8 @@ class AnsweredQueries:
             columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
             codes = np.append(codes, int(codes.max(initial=-1)) + 1 + np.arange(zeros))
         tops, bases, least, most = columns
-        merits = tops if increasing(key) else np.maximum(-tops, -1e300)  # inf has no differences.
+        # Infinite places have no differences.
+        merits = tops if key.row.increasing else np.maximum(-tops, -1e300)
         with np.errstate(all="ignore"):
             ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
             tops = metrics.contributions.sums_by_unit(codes, tops)
@@ -236,14 +247,6 @@ class AnsweredQueries:
         """Return the labels of the queries that have a right answer, from those of all."""
         return codes if self._has_right is None else codes[self._has_right]
 
-    def _check_candidates(self, key: str) -> None:
-        """Refuse a key that depends on candidates of lists that nobody gave."""
-        if self.ranks.protocol.candidates is None:
-            why = "of lists it depends on what there was to order, which "
-            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
-            why += '"listed", or "all" where lists are complete'
-            fail(key, why)
-
     def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
         """Return the answers that a metric is about, and the positions of their queries, or all."""
         if key.row.of_gains:
@@ -261,25 +264,30 @@ class AnsweredQueries:
         return spread
 
     def _counts_zeros(self, key: Key) -> bool:
-        """Whether queries without answers move a value: a ratio to chance has nothing to add.
-
-        They have no pairs, and no first right answer.
-        """
-        is_value = key.adjustment == NO_ADJUSTMENT or key.adjustment in LEVELS
-        counts_zeros = bool(key.row.increasing) and not key.row.is_of_pairs
-        return self.zeros is not None and is_value and counts_zeros
+        """Whether queries without answers move a value: they have no pairs, and no first place."""
+        has_zeros = bool(key.row.increasing) and not key.row.is_of_pairs
+        return self.zeros is not None and has_zeros
 
     def _zeros(self, key: Key) -> int:
         """Return how many queries without any answer count as 0."""
         return self.zeros or 0 if self._counts_zeros(key) else 0
 
     def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
-        """Return success@k for many k under an order of ties, or of all candidates."""
-        if order == "chance":
-            self._check_candidates(order)
+        """Return success@k for many k under an order of ties."""
         ties = self.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
-        # Queries whose first ties are alike are computed once.
+        return self._success(cutoffs, *first)
+
+    def success_by_chance(self, cutoffs: Sequence[int]) -> FloatArray:
+        """Return success@k for many k where all candidates of each query are one tie."""
+        candidates = self.right.candidates
+        return self._success(cutoffs, np.zeros_like(candidates), candidates, self.right.answers)
+
+    def _success(self, cutoffs: Sequence[int], *first: IntArray) -> FloatArray:
+        """Return success@k from the first tie of each query: what is above, its size, its answers.
+
+        Queries whose first ties are alike are computed once.
+        """
         codes = codes_of(*first)
         counts = codes.counts()
         where = codes.first()
@@ -374,10 +382,9 @@ class RankedAnswers:
 
         Parameters
         ----------
-        order : {"expected", "optimistic", "pessimistic", "chance", "optimum"}
+        order : {"expected", "optimistic", "pessimistic", "optimum"}
             The ties as they are; right answers first, those of the highest gains before others;
-            right answers last, those of the lowest gains before others; a random order of all
-            candidates; the best order of all.
+            right answers last, those of the lowest gains before others; the best order of all.
         """
         if order not in self._ties_by_order:
             self._ties_by_order[order] = self._ties_under(order)
@@ -393,11 +400,6 @@ class RankedAnswers:
         is_alone = ~self._stays_tied
         if order == "expected":
             is_alone = np.zeros(number, np.bool_)
-        elif order == "chance":
-            is_alone = np.zeros(number, np.bool_)
-            above = np.zeros(number, np.int64)
-            tied = self.candidates[self._query]
-            first = self._starts
         elif order == "optimum":
             is_alone = np.ones(number, np.bool_)
             above = np.arange(number) - np.repeat(self._starts, self.answers)
@@ -447,44 +449,11 @@ class RankedAnswers:
             values /= self.values(dataclasses.replace(key, metric="dcg"), "optimum")
         return values
 
-    def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """What each query adds to the two sums whose ratio is a value.
-
-        They are the value of the query and 1; for a ratio that of chance in place of 1; for an
-        index how far the query and its optimum are above chance.
-        """
-        order = key.adjustment if key.adjustment in LEVELS else key.kind
-        tops = self.values(key, order)
-        if key.adjustment == "ratio":
-            bases = self.values(key, "chance")
-        elif key.adjustment == "index":
-            chance = self.values(key, "chance")
-            tops = tops - chance
-            bases = self.values(key, "optimum") - chance
-            # Where no order is better than another, what is left is rounding.
-            is_rounding = np.abs(bases) <= 1e-14
-            tops = np.where(is_rounding, 0.0, tops)
-            bases = np.where(is_rounding, 0.0, bases)
-        else:
-            bases = np.ones_like(tops)
-        weights = self.weights(key)
-        return weights * tops, weights * bases
-
-    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """What each query adds to the first of these sums at its worst, and at its best."""
-        best = self.values(key, "optimum")
-        worst = np.zeros_like(best)
-        if not key.row.increasing:
-            worst += self.candidates - self.answers + 1
-        chance = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(best)
-        weights = self.weights(key)
-        return weights * (worst - chance), weights * (best - chance)
-
-    def weights(self, key: Key) -> IntArray:
+    def weights(self, key: Key) -> FloatArray:
         """What queries count in means: 0 in those over pairs, where no candidate is wrong."""
         if not key.row.is_of_pairs:
-            return np.ones(len(self.queries), np.int64)
-        has_pairs = (self.candidates > self.answers).astype(np.int64)
+            return np.ones(len(self.queries))
+        has_pairs = (self.candidates > self.answers).astype(np.float64)
         return has_pairs * self.candidates if key.row.by_candidates else has_pairs
 
     def of_queries(self, codes: IntArray, argument: str = "by") -> IntArray:

@@ -30,8 +30,6 @@ UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # Of queries; the default comes first.
-# A value of queries is compared with them. They are no kinds of values themselves.
-LEVELS = ("chance", "optimum")
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
@@ -171,7 +169,7 @@ class Grammar:
     synonyms : dict of str to (adjustment, metric)
         Other names, in lower case and with "_", those of titles among them.
     refused : dict of str to str
-        Why names of other libraries are no names here.
+        Why names of other libraries, and words of the other grammar, are none here.
     numbered : re.Pattern
         Names that end with a cutoff, without "@": groups are the name and the cutoff.
     listed, few : tuple of str
@@ -182,8 +180,6 @@ class Grammar:
         The kinds that say what is made of ties, without a draw.
     rows : tuple of str
         The fields of keys that name rows of tables; the others name columns.
-    row_kinds : tuple of str
-        The words that rows may have as their kind.
     """
 
     unit: str
@@ -199,7 +195,6 @@ class Grammar:
     listed_kinds: tuple[str, ...] = ()
     tie_kinds: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
-    row_kinds: tuple[str, ...] = ()
 
     def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
@@ -239,15 +234,11 @@ class Grammar:
     def key_of_row(self, key: Key, side: str, kind: str) -> Key:
         """Return the key of a cell: that of its column, with the side and the kind of its row.
 
-        Of queries a kind may be an adjustment.
-
         Examples
         --------
         >>> str(RANK_KEYS.key_of_row(parse("amri"), "tail", "expected"))
         'tail.expected.index.mr'
         """
-        if "adjustment" in self.rows and kind not in self.tie_kinds:
-            return replace(key, adjustment=kind)
         return replace(key, side=side, kind=kind)
 
     def compose(self, side: str, kind: str, metric: str) -> str:
@@ -333,7 +324,8 @@ class Grammar:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
-            fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
+            why = f"expected the form {form}; {quote(words[0])} does not fit there"
+            fail(key, self.refused.get(words[0], why))
         values["macro"] = is_macro
         return values
 
@@ -435,7 +427,6 @@ RANK_KEYS = Grammar(
     # Random ranks are left out, because they depend on a draw.
     tie_kinds=("optimistic", "realistic", "pessimistic", "expected"),
     rows=("side", "kind"),
-    row_kinds=tuple(KINDS),
 )
 # Other names of the metrics of queries: in trec_eval, pytrec_eval, ranx, ir_measures and papers, in
 # RecBole, PyTorch Geometric and pytorch-metric-learning.
@@ -451,27 +442,34 @@ _OTHER_ANSWER_NAMES = {
     "mr": "mean_rank meanr",
     "median": "median_rank medr",
 }
+NO_CHANCE = (
+    "metrics of queries have no chance, optimum, ratio, index and z: take auc or gauc, whose value "
+    "under chance is 0.5"
+)
 ANSWER_KEYS = Grammar(
     "query",
     ANSWER_METRICS,
-    defaults={"kind": EXPECTED_KIND, "adjustment": NO_ADJUSTMENT},
-    words={"kind": ORDER_KINDS, "adjustment": ("index", "ratio", *LEVELS, "none")},
+    defaults={"kind": EXPECTED_KIND},
+    words={"kind": ORDER_KINDS},
     synonyms={
         name: (NO_ADJUSTMENT, metric)
         for metric, names in _OTHER_ANSWER_NAMES.items()
         for name in names.split()
     },
-    refused={"sampled_recall": "did you mean sampled_hits@k:n?"},
+    refused={
+        "sampled_recall": "did you mean sampled_hits@k:n?",
+        **dict.fromkeys(("chance", "optimum", *ADJUSTED), NO_CHANCE),
+        **dict.fromkeys(map(str.lower, TITLES.values()), NO_CHANCE),
+    },
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
     listed=(
         *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
         *("recall@10", "recall@100", "precision@10", "success@10"),
     ),
     few=("mrr", "map", "ndcg@10", "recall@10"),
-    listed_kinds=(*ORDER_KINDS, "chance", "index"),
+    listed_kinds=ORDER_KINDS,
     tie_kinds=ORDER_KINDS,
-    rows=("kind", "adjustment"),
-    row_kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
+    rows=("kind",),
 )
 GRAMMARS = {"task": RANK_KEYS, "query": ANSWER_KEYS}
 
@@ -517,12 +515,8 @@ def parse(key: str, unit: str = "task") -> Key:
 @lru_cache(4096)
 def _read_key(key: str, unit: str) -> Key:
     parsed = GRAMMARS[unit].parse(key)
-    if parsed.adjustment in LEVELS and parsed.kind != EXPECTED_KIND:
-        fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
-    if unit == "task" and parsed.adjustment not in (NO_ADJUSTMENT, *parsed.row.adjustments):
+    if parsed.adjustment not in (NO_ADJUSTMENT, *parsed.row.adjustments):
         fail(key, parsed.row.why_unadjusted)
-    if unit == "query" and parsed.adjustment != NO_ADJUSTMENT and parsed.row.mean is not None:
-        fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
     if parsed.macro and parsed.adjustment == "z":
         why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
         fail(key, why + "ask for 'macro.index' or for z over all tasks")

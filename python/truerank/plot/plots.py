@@ -322,9 +322,10 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     size = len(report.queries)
+    model: Any = report.model
     chance = np.full(len(cutoffs), np.nan)
     if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
-        chance = report.success_at(cutoffs, "chance")
+        chance = model.success_by_chance(cutoffs.tolist())
     return Steps(
         line=report.success_at(cutoffs, cast("AnswerOrder", order)),
         low=report.success_at(cutoffs, "pessimistic"),

@@ -298,7 +298,7 @@ def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names
         if key != grammar.key_of_row(key, key.side, grammar.default_kind):
             raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
     kinds_of_reports = {kind for report in reports for kind in choose_kinds(report, kinds)}
-    return [kind for kind in grammar.row_kinds if kind in kinds_of_reports]
+    return [kind for kind in grammar.words["kind"] if kind in kinds_of_reports]
 
 
 def _macro_keys(keys: Mapping[str, Key]) -> Keys:

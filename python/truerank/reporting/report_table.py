@@ -214,8 +214,8 @@ def choose_kinds(report: Report, kinds: Names) -> list[str]:
     if kinds is not None and not is_word:
         names = unique_keys(kinds, "kinds")
         for kind in names:
-            if kind not in grammar.row_kinds:
-                problem = f"no such kind of rank; {suggest(kind, grammar.row_kinds)}"
+            if kind not in grammar.words["kind"]:
+                problem = f"no such kind of rank; {suggest(kind, grammar.words['kind'])}"
                 raise UnknownKeyError(repr(kind), problem)
         return names
     if kinds == ALL_KINDS or kinds_differ(report):

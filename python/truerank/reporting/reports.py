@@ -14,7 +14,16 @@ import numpy as np
 from .. import inference, metrics, reporting, tables
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.keys import ALL_SIDES, GRAMMARS, MACRO, Key, check_chance, parse, quote
+from ..metrics.keys import (
+    ALL_SIDES,
+    GRAMMARS,
+    MACRO,
+    NO_CHANCE,
+    Key,
+    check_chance,
+    parse,
+    quote,
+)
 from ..metrics.values import RankedTasks
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
@@ -57,11 +66,10 @@ class Report(Mapping[str, float], AsTable):
     the side, or whose X is nan, are left out of the mean; `macro_left_out` counts them.
 
     The ranks of `truerank.retrieval` are of queries with several right answers each. Their values
-    are means over queries, by the keys `[macro.][kind.][adjustment.]metric[@k][:p]`. Kinds are the
-    expectation over ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``;
-    adjustments ``chance``, ``optimum``, ``ratio`` and ``index``. Those of lists, but for the
-    optimum, and auc and gauc need the candidates of the task: without them they are a KeyError. The
-    documentation of the metrics defines them: "Several right answers per query".
+    are means over queries, by the keys `[macro.][kind.]metric[@k][:p]`. Kinds are the expectation
+    over ties (no word, or ``expected``), ``optimistic`` and ``pessimistic``. Of lists auc and gauc
+    need the candidates of the task: without them they are a KeyError. The documentation of the
+    metrics defines them: "Several right answers per query".
 
     Parameters
     ----------
@@ -261,8 +269,6 @@ class Report(Mapping[str, float], AsTable):
         kinds = grammar.listed_kinds
         if self.unit == "task" and not reporting.audit.kinds_differ(self):
             kinds = (grammar.default_kind,)
-        elif self.unit == "query" and self.protocol.candidates is None:
-            kinds = grammar.tie_kinds  # Without chance, which depends on the candidates.
         keys = []
         for side, kind, metric in itertools.product(self.sides, kinds, grammar.listed):
             keys.append(grammar.compose(side, kind, metric))
@@ -309,7 +315,7 @@ class Report(Mapping[str, float], AsTable):
         ------
         KeyError
             For an unknown key, a macro average, and a metric whose mean and variance under chance
-            are not both computed, as those of queries are: they have the adjustment ``chance``.
+            are not both computed, as those of queries are not.
 
         Examples
         --------
@@ -319,7 +325,7 @@ class Report(Mapping[str, float], AsTable):
         """
         key = self.read_key(metric)
         if not isinstance(self._model, RankedTasks):
-            raise UnknownKeyError(quote(metric), "its variance under chance is not computed")
+            raise UnknownKeyError(quote(metric), NO_CHANCE)
         if key.macro:
             raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
         check_chance(key)
@@ -393,11 +399,6 @@ class Report(Mapping[str, float], AsTable):
             For an unknown key.
         ValueError
             For a level outside of (0, 1), labels that do not fit the tasks, a macro average and z.
-
-        Notes
-        -----
-        An index or a ratio of retrieval is a ratio of two means: its interval takes into account
-        that chance and optimum vary with the queries, too.
 
         Examples
         --------
@@ -597,9 +598,7 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         key : str
-            Any key without "macro.". The mean of these values is ``report[key]``, but for
-            ``index`` and ``ratio``, which divide means there and the values of each query here: nan
-            where a query has no other value than that of chance.
+            Any key without "macro.". The mean of these values is ``report[key]``.
 
         Raises
         ------
@@ -625,8 +624,8 @@ class Report(Mapping[str, float], AsTable):
         Parameters
         ----------
         cutoffs : iterable of int, length m
-        order : {"expected", "optimistic", "pessimistic", "chance", "optimum"}
-            What is made of ties, or which order all candidates have.
+        order : {"expected", "optimistic", "pessimistic"}
+            What is made of ties.
 
         Returns
         -------
@@ -641,7 +640,7 @@ class Report(Mapping[str, float], AsTable):
         [0.5, 0.75, 1.0]
         """
         answered = self._answered
-        choice("order", order, self.grammar.row_kinds[:5])
+        choice("order", order, self.grammar.words["kind"])
         ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
         return answered.success_at(ks, order)
 

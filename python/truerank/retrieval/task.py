@@ -92,9 +92,8 @@ class Task(SidedTask):
         right; they are drawn from all, or with ``among="train"`` from those of a known split,
         and with ``per="answer"`` for each right answer, not for a query once. "listed": what the
         list of each query has, and the right answer, for lists alone; one that its list misses
-        counts as 0. Lists do not say what there was to order: of them auc, gauc, sampled_hits,
-        chance, ratio and index need `candidates`: the impressions of each query, or "all" where
-        lists are complete.
+        counts as 0. Lists do not say what there was to order: of them auc, gauc and sampled_hits
+        need `candidates`: the impressions of each query, or "all" where lists are complete.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
     relevance_level : float, optional
         From which gain on an answer is right, as ``-l`` of trec_eval says it: metrics of right
