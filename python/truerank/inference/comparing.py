@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..metrics.contributions import Contributions
     from ..ranks.labels import LabelsLike
 
-Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
+Metrics: TypeAlias = list[str] | tuple[str, ...]
 DIFFERENCE = "difference"
 RATIO = "ratio"
 # Printed tables have no columns of these fields.
@@ -282,7 +282,7 @@ class CompareOptions(TypedDict, total=False):
 
 @overload
 def compare(
-    a: Model, b: Model, metric: str | Key = ..., **options: Unpack[CompareOptions]
+    a: Model, b: Model, metric: str = ..., **options: Unpack[CompareOptions]
 ) -> Comparison: ...
 @overload
 def compare(
@@ -290,13 +290,13 @@ def compare(
 ) -> Comparisons: ...
 @overload
 def compare(
-    a: Models, b: None = None, metric: str | Key | Metrics = ..., **options: Unpack[CompareOptions]
+    a: Models, b: None = None, metric: str | Metrics = ..., **options: Unpack[CompareOptions]
 ) -> Comparisons: ...
 @public("truerank")
 def compare(
     a: Model | Models,
     b: Model | None = None,
-    metric: str | Key | Metrics = "mrr",
+    metric: str | Metrics = "mrr",
     *,
     unit: LabelsLike | None = UNIT,
     level: float = 0.95,
@@ -328,7 +328,7 @@ def compare(
         another order, they are paired by names, and a note says so. Several runs where a has
         several; if the runs of a have unlike tasks, they are folds, and b has the same. Not given
         with a mapping.
-    metric : str or Key, or several of them
+    metric : str, or list of str
         Keys of a report that are means over units; and gmr, whose effect is a ratio. For several
         keys, p-values are corrected by Holm's rule.
     unit : str, labels or None
@@ -402,7 +402,7 @@ def _read_keys(metrics: Any, unit: str) -> dict[str, Key]:
     """The keys of some metrics, each once, by what they are called."""
     names: dict[Key, str] = {}
     for metric in metrics:
-        names.setdefault(metric if isinstance(metric, Key) else parse(metric, unit), str(metric))
+        names.setdefault(parse(metric, unit), metric)
     if not names:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in names:

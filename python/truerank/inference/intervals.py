@@ -166,7 +166,7 @@ class Intervals(dict[str, Interval], AsTable):
 @public("truerank.inference")
 def interval(
     ranks: Model,
-    metric: str | Key = "mrr",
+    metric: str = "mrr",
     *,
     unit: LabelsLike | None = UNIT,
     level: float = 0.95,
@@ -189,7 +189,7 @@ def interval(
     ranks : Ranks or Report, or a list of those
         A Report stands for its ranks, with the weights of the report. A list has several runs of
         one model, such as training seeds.
-    metric : str or Key
+    metric : str
         Any key of a report but macro averages, whose groups have intervals, and z; of several runs
         a function of a mean.
     unit : str, labels or None
@@ -227,8 +227,7 @@ def interval(
     seed = integer("seed", seed, least=0)
     models, unit_of_keys = read_models({"ranks": ranks}, seed)
     runs = list(models["ranks"].values())
-    key = metric if isinstance(metric, Key) else parse(metric, unit_of_keys)
-    metric = str(metric)
+    key = parse(metric, unit_of_keys)
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
