@@ -233,6 +233,10 @@ def test_kinds_of_models_appear_where_they_print_otherwise() -> None:
     assert "kind" not in table({"plain": plain}, ["mr"], kinds="auto").to_text()
     every = table(models, ["mr"], kinds="all")
     assert every.to_text(notes=False).count("plain") == 4
+    geometric = table(models, ["gmr"], kinds=["realistic", "expected"], against="tied")
+    assert [value is None for value in geometric["gmr"]] == [False, True, False, True]
+    lines = geometric.to_text(notes=False).split("\n")
+    assert [line.split()[2] for line in lines[2::2]] == ["-", "-"]
     named = table(models, ["mr"], kinds=["pessimistic"])
     assert named["mr"] == [report["pessimistic.mr"] for report in models.values()]
 

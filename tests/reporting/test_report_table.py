@@ -93,6 +93,22 @@ def test_kinds_appear_where_they_move_a_printed_digit(ranks: Ranks, digits: int)
     assert [line.split()[-2:] for line in every] == list(printed.values())
 
 
+def test_a_dash_stands_where_there_is_no_expected_value() -> None:
+    """Such a row is shown where another value moves, and programs read an empty cell."""
+    measured = report(Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "a"])
+    keys = ["mr", "gmr", "median", "count"]
+    every = measured.table(keys, kinds="all", interval=True)
+    is_expected = [kind == "expected" for kind in every["kind"]]
+    for key in ("gmr", "median"):
+        assert [value is None for value in every[key]] == is_expected
+    assert None not in every["mr"] + every["count"]
+    assert every.to_text().count(" - ") == 8  # in two columns, of all, macro and two groups
+    assert "expected" not in report(measured.ranks).to_text(["gmr"], notes=False)
+    few = report(Ranks([0], [2], 10)).table(["hits@1", "gmr"])
+    assert few.to_text(notes=False).split("\n")[-1].split() == ["expected", "1", "0.500", "-"]
+    assert few.to_csv().split("\n")[-2] == "both,expected,1,0.5,"
+
+
 def test_a_value_that_ties_move_across_a_rounding_has_one_row() -> None:
     """The mean rank is 2.0500 to 2.0510, and prints as 2.0 or 2.1."""
     tied = np.ones(1000, np.int64)
@@ -167,7 +183,7 @@ def test_groups_follow_the_averages(grouped: Report) -> None:
     assert lines[0] == "| relation | kind | tasks | MR \u2193 | zMR \u2193 |"
     names = ["micro", "macro", "likes", "knows", r"a\|b & &lt;c>"]
     assert [row.split(" | ")[0] for row in lines[2:7]] == [f"| {name}" for name in names]
-    assert lines[3] == "| macro | optimistic | 5 | 3.1 |  |"  # z has none
+    assert lines[3] == "| macro | optimistic | 5 | 3.1 | - |"  # z has none
     assert lines[4].startswith("| likes | optimistic | 3 | 2.3 | ")
     assert grouped.to_csv(sides=[]).count("\n") == 1
 

@@ -67,6 +67,7 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: table({"a": [MODELS["a"], OF_TEST]}), ValueError, "reports['a']"),
     (lambda: table(MODELS, ["expected.mr"], kinds="all"), ValueError, "metrics"),
     (lambda: table(MODELS, ["mr"], kinds=["expect"]), KeyError, "'expect'"),
+    (lambda: table(MODELS, ["expected.mad"]), KeyError, "'expected.mad'"),
     (lambda: table(MODELS, groups=True), ValueError, "groups"),
     (lambda: table(GROUPED, groups=True, unit=np.arange(2)), TypeError, "unit"),
     (lambda: table(GROUPED, ["macro.mr"], groups=True), ValueError, "metrics"),

@@ -1,22 +1,20 @@
 """Samples of ranks of one kind, and the means of metrics over them, with weights.
 
 The kinds of rank say which position of a tie counts. Ranks of most kinds are single positions.
-Ranks of the kind "expected" are ties: each position of a tie has the weight of its task divided by
-the number of positions. The means of this mixture have closed forms (`ties`); its median and
-deviations are found without listing its positions.
+Ranks of the kind "expected" are ties, over whose positions f is averaged, in closed form (`ties`):
+only what is itself a mean of f has this kind.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..ranks.container import Ranks
-from .ties import LOG, Parameter, RankFunction, mean_over_tie, mean_rank, relative_power
+from .ties import Parameter, RankFunction, mean_over_tie
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,10 +68,8 @@ def sample_of(ranks: Ranks, kind: str, seed: int) -> Sample:
     ----------
     ranks : Ranks
     kind : str
-        One of `KINDS`. For "expected" a metric is g(mean E f(r)): f is averaged over all orders of
-        each tie. Where g is linear (mr, mrr, hits@k), that is the mean of the metric itself. The
-        median and the deviations are those of the mixture that gives each position of a tie the
-        weight 1 / tied.
+        One of `KINDS`. For "expected" f is averaged over all orders of each tie, which for a mean
+        of f (mr, mrr, hits@k, ndcg@k) is the mean of the metric itself.
     seed : int
         The seed of the kind "random".
 
@@ -155,26 +151,18 @@ def power(sample: Sample, p: Parameter) -> float:
     """The power mean, (sum(w r^p) / sum(w))^(1/p): max and min at +-inf, geometric at 0.
 
     It is computed from the logs of powers, relative to the largest rank (p > 0) or the smallest, so
-    that nothing overflows. Over ties the error grows as 1e-16 / |p|.
+    that nothing overflows.
     """
     sample = _drop_weightless(sample)
-    if not sample.ranks.size:
+    ranks = sample.ranks
+    if not ranks.size:
         return math.nan
     if p == 0:
-        return math.exp(weighted_mean(values_per_task(LOG, sample), sample.weights))
-    # Of a tie it takes the position whose power is the greatest.
-    positions = sample.ranks
-    if p > 0:
-        if sample.tied is not None:
-            positions = sample.ranks + (sample.tied - 1)
-        extreme = float(positions.max())
-    else:
-        extreme = float(positions.min())
+        return math.exp(weighted_mean(np.log(ranks), sample.weights))
+    extreme = float(ranks.max()) if p > 0 else float(ranks.min())
     if math.isinf(p):
         return extreme
-    logs = p * np.log(positions / extreme)
-    if sample.tied is not None:
-        logs += np.log(relative_power(sample.ranks, sample.tied, p))
+    logs = p * np.log(ranks / extreme)
     if abs(p) < 1:  # Powers near 1 keep their digits as differences from it.
         logarithm = math.log1p(weighted_mean(np.expm1(logs), sample.weights))
     else:
@@ -189,23 +177,11 @@ def _log_sum(logs: FloatArray) -> float:
 
 
 def variance(sample: Sample, parameter: Parameter = 0) -> float:
-    """The variance of the ranks, sum(w (r - mean)^2) / sum(w) (ddof 0).
-
-    A tie adds (m^2 - 1) / 12, the variance of its m positions.
-    """
+    """The variance of the ranks, sum(w (r - mean)^2) / sum(w) (ddof 0)."""
     sample = _drop_weightless(sample)
-    centres, inner = tie_centres(sample)
-    centres = centres - centres[:1]  # Equal ranks have no variance, not even a rounded one.
-    middle = weighted_mean(centres, sample.weights)
-    return weighted_mean(np.square(centres - middle) + inner, sample.weights)
-
-
-def tie_centres(sample: Sample) -> tuple[FloatArray, FloatArray]:
-    """The middle of each task's tie, and the variance of the positions about it."""
-    if sample.tied is None:
-        return sample.ranks, np.zeros(1)
-    spread: FloatArray = (np.square(sample.tied, dtype=np.float64) - 1) / 12
-    return mean_rank(sample.ranks, sample.tied), spread
+    ranks = sample.ranks - sample.ranks[:1]  # Equal ranks have no variance, not even a rounded one.
+    middle = weighted_mean(ranks, sample.weights)
+    return weighted_mean(np.square(ranks - middle), sample.weights)
 
 
 def count(sample: Sample, parameter: Parameter = 0) -> float:
@@ -224,32 +200,18 @@ def _drop_weightless(sample: Sample) -> Sample:
 
 
 def median(sample: Sample, parameter: Parameter = 0) -> float:
-    """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
-    sample = _drop_weightless(sample)
-    if sample.tied is None:
-        return weighted_median(sample.ranks, sample.weights)
-    tied = sample.tied.astype(np.float64)
-    return _median_of_runs(sample.ranks, tied, tied, sample.weights)
+    """The (weighted) median of the ranks."""
+    return weighted_median(sample.ranks, sample.weights)
 
 
 def deviation(sample: Sample, parameter: Parameter = 0) -> float:
-    """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
-    sample = _drop_weightless(sample)
-    middle = median(sample)
-    first = sample.ranks
-    if sample.tied is None:
-        return MAD_SCALE * weighted_median(np.abs(first - middle), sample.weights)
-    tied = sample.tied.astype(np.float64)
-    # The positions of a tie up to the median, folded, and those above it are runs of distances.
-    left = np.clip(np.floor(middle - first) + 1, 0, tied)
-    starts = np.r_[middle - (first + left - 1), first + left - middle]
-    sizes = np.r_[left, tied - left]
-    weights = None if sample.weights is None else np.r_[sample.weights, sample.weights]
-    return MAD_SCALE * _median_of_runs(starts, sizes, np.r_[tied, tied], weights)
+    """The (weighted) median absolute deviation from the median, times 1.4826."""
+    distances = np.abs(sample.ranks - median(sample))
+    return MAD_SCALE * weighted_median(distances, sample.weights)
 
 
 def weighted_median(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The median of multiples of 1/4; of an even number of values the mean of the middle two.
+    """The median; of an even number of values the mean of the middle two.
 
     With weights it is the smallest value at which the cumulative weight reaches half the total;
     where that weight is exactly half, it is the mean of this value and the next. Values of weight 0
@@ -267,64 +229,24 @@ def weighted_median(values: FloatArray, weights: FloatArray | None = None) -> fl
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(rescale_weights(weights)[order])
     half = sums[-1] / 2
+    if not half:
+        return math.nan
     rounding = 0.0  # Whole numbers add up without it.
     if weights.max() > 2**20 or (weights != np.floor(weights)).any():
         rounding = 8 * len(values) * np.finfo(np.float64).eps * sums[-1]
     lower = np.searchsorted(sums, half - rounding)
     upper = np.searchsorted(sums, half + rounding, side="right")
-    if half and (not rounding or values[order[lower]] == values[order[upper]]):
+    if not rounding or values[order[lower]] == values[order[upper]]:
         return float(values[order[lower]] + values[order[upper]]) / 2
-    # Rounded sums cannot decide. Those of runs are exact: each value is a run of one number.
-    sizes = (weights > 0).astype(np.float64)
-    return _median_of_runs(values, sizes, np.ones(len(values)), weights)
+    # Rounded sums cannot decide, but those of `math.fsum` have the right sign.
+    weights = rescale_weights(weights)
 
+    def balance(value: float) -> float:
+        """The weight up to a value minus the weight after it."""
+        return math.fsum(np.where(values <= value, weights, -weights).tolist())
 
-def _median_of_runs(
-    starts: FloatArray, sizes: FloatArray, shares: FloatArray, weights: FloatArray | None
-) -> float:
-    """The median of runs x, x + 1, ... of some sizes; each number has the weight w / share."""
-    has_numbers = sizes > 0
-    starts = starts[has_numbers]
-    sizes = sizes[has_numbers]
-    shares = shares[has_numbers]
-    if not starts.size:
-        return math.nan
-    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[has_numbers])
-    of_number = scale / shares  # Each number of a run has this weight.
-    last = starts + (sizes - 1)
-    slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())
-
-    def balance(x: float) -> float:
-        """The weight up to x minus the weight after it; its sign is exact."""
-        signed = 2 * np.clip(np.floor(x - starts) + 1, 0, sizes) - sizes
-        total = float((of_number * signed).sum())
-        if abs(total) > slack:
-            return total
-        return _exact_sign(scale, signed, shares)
-
-    # It is the smallest multiple of 1/4 with half of the weight up to it, in quarters.
-    low = int(4 * starts.min())
-    high = int(4 * last.max())
-    while low < high:
-        middle = (low + high) // 2
-        if balance(middle / 4) >= 0:
-            high = middle
-        else:
-            low = middle + 1
-    middle_number = low / 4
-    above = last > middle_number
-    if not above.any() or balance(middle_number):
-        return middle_number
-    following = np.maximum(starts, starts + np.floor(middle_number - starts) + 1)[above]
-    return (middle_number + float(following.min())) / 2
-
-
-def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray) -> float:
-    """The sign of a sum of w n / share, without rounding."""
-    from fractions import Fraction  # It is seldom needed, and not free to import.
-
-    total = Fraction(0)
-    terms = Counter(zip(weights.tolist(), numerators.tolist(), shares.tolist(), strict=True))
-    for (weight, numerator, share), times in terms.items():
-        total += Fraction(weight) * Fraction(numerator) / Fraction(share) * times
-    return float(total > 0) - float(total < 0)
+    near = np.unique(values[order[lower : upper + 1]])  # by numpy: floats
+    middle = next(value for value in near.tolist() if balance(value) >= 0)
+    if balance(middle) > 0:
+        return float(middle)
+    return float(middle + values[(values > middle) & (weights > 0)].min()) / 2

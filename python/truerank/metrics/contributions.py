@@ -23,7 +23,6 @@ from .averages import (
     power,
     rescale_weights,
     take,
-    tie_centres,
     values_per_task,
     variance,
 )
@@ -142,7 +141,8 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     with np.errstate(all="ignore"):
         bases = weights * scale
         if metric.mean is variance:
-            values = _squared_distances(sample, weights)
+            ranks = sample.ranks - sample.ranks[:1]
+            values = np.square(ranks - float(weights @ ranks / weights.sum()))
             ends = [-math.inf, math.inf]
         else:
             f = metric.transform
@@ -186,20 +186,10 @@ def weighted_sample(tasks: Any, key: Key, codes: IntArray) -> tuple[Sample, Floa
         has_weight = sample.weights > 0
         sample = take(sample, has_weight)
         codes = codes_of(codes[has_weight]).codes
-    if sample.tied is not None and (sample.tied == 1).all():
-        sample = sample._replace(tied=None)
     weights = np.ones(len(sample.ranks))
     if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
         weights = rescale_weights(sample.weights)
     return sample, weights, codes
-
-
-def _squared_distances(sample: Sample, weights: FloatArray) -> FloatArray:
-    """The squares of ranks' distances from their mean; of ties those of their positions."""
-    centres, within = tie_centres(sample)
-    centres = centres - centres[:1]
-    middle = float(weights @ centres / weights.sum())
-    return np.square(centres - middle) + within
 
 
 def _chance_of_tasks(key: Key, candidates: IntArray) -> tuple[FloatArray | float, FloatArray]:
@@ -349,7 +339,7 @@ def values_within(
     if metric.mean is None:
         f = values_per_task(metric.transform, sample, parameter)
         means = means_within(f, sample.weights, codes, groups)
-    elif metric.mean is median and sample.weights is None and sample.tied is None:
+    elif metric.mean is median and sample.weights is None:
         means = medians_within(sample.ranks, codes, groups)
     else:
         means = np.full(groups, np.nan)

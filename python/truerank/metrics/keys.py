@@ -495,7 +495,8 @@ def parse(key: str, unit: str = "task") -> Key:
     ------
     KeyError
         For an unknown key (the message lists the most similar names), for an adjustment that a
-        metric does not have, and for a macro average of z.
+        metric does not have, for the kind "expected" of what is no mean over tasks, and for a macro
+        average of z.
 
     Examples
     --------
@@ -515,12 +516,33 @@ def parse(key: str, unit: str = "task") -> Key:
 @lru_cache(4096)
 def _read_key(key: str, unit: str) -> Key:
     parsed = GRAMMARS[unit].parse(key)
-    if parsed.adjustment not in (NO_ADJUSTMENT, *parsed.row.adjustments):
-        fail(key, parsed.row.why_unadjusted)
-    if parsed.macro and parsed.adjustment == "z":
-        why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
-        fail(key, why + "ask for 'macro.index' or for z over all tasks")
+    why = why_no_value(parsed)
+    if why:
+        fail(key, why)
     return parsed
+
+
+def why_no_value(key: Key) -> str:
+    """Say why there is no value of a key; empty where there is one.
+
+    Examples
+    --------
+    >>> [bool(why_no_value(replace(parse(name), kind="expected"))) for name in ("mrr", "gmr")]
+    [False, True]
+    """
+    if key.adjustment not in (NO_ADJUSTMENT, *key.row.adjustments):
+        return key.row.why_unadjusted
+    if key.unit == "task" and key.kind == EXPECTED_KIND and not key.row.has_expectation:
+        return (
+            f"{key.alone} is no mean over tasks, and its mean over all orders of ties is not "
+            "computed; take its realistic, optimistic and pessimistic values"
+        )
+    if key.macro and key.adjustment == "z":
+        return (
+            "z grows with the number of tasks: a mean of it over unlike groups says nothing; ask "
+            "for 'macro.index' or for z over all tasks"
+        )
+    return ""
 
 
 def parse_alone(metric: str) -> Key:

@@ -121,6 +121,11 @@ class Metric:
         """Whether the metric is itself a mean of f(r)."""
         return not self.of_queries and self.mean is None and self.inverse is float
 
+    @property
+    def has_expectation(self) -> bool:
+        """Whether it has the kind "expected": means have, and count, which no tie moves."""
+        return self.is_mean or self.mean is averages.count
+
     @cached_property
     def single(self) -> SingleModel | None:
         """For a mean of f(r), returns mean and variance of f(r) under chance; None for others.

@@ -133,47 +133,25 @@ def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
     >>> mean_log(np.array([1.0]), np.array([3])) == np.log(6) / 3
     array([ True])
     """
-    last = first + (tied - 1)
-    return _mean_over(lambda x, _: np.log(x), _log_sum, 32, first, last, tied, first)
+    return _mean_over(lambda x, _: np.log(x), _log_sum, 32, first, tied)
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
-    """The mean of r^p over ties, for finite p; p = -1 gives that of 1 / r.
+    """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest.
 
     Examples
     --------
     >>> mean_power(np.array([1.0]), np.array([2]), -1.0)
     array([0.75])
     """
-    greatest = first if p < 0 else first + (tied - 1)
-    return relative_power(first, tied, p) * np.power(greatest, p)
-
-
-def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
-    """The mean of r^p over ties, divided by the greatest of these powers, that of one end.
-
-    The closed form is used from position 32 + 8 |p| on, where the terms left out are below 1e-16.
-    Earlier positions are added term by term, except those that a steep power makes negligible.
-    """
-    last = first + (tied - 1)
-    reach = np.exp(np.minimum((45 + np.log(tied)) / max(abs(p), 1e-300), 700))
-    if p < 0:  # The first positions have the greatest powers.
-        greatest = first
-        begin = first
-        end = np.minimum(last, np.ceil(first * reach))
-    else:
-        greatest = last
-        begin = np.maximum(first, np.floor(last / reach))
-        end = last
-    return _mean_over(
-        lambda x, most: np.power(x / most, p),
-        lambda low, high, most: power_sum(low, high, p, most),
-        int(min(32 + 8 * abs(p), 2.0**62)),
-        begin,
-        end,
+    means = _mean_over(
+        lambda x, first: np.power(x / first, p),
+        lambda low, high, first: power_sum(low, high, p, first),
+        int(32 + 8 * abs(p)),  # From here on the terms that the closed form lacks are below 1e-16.
+        first,
         tied,
-        greatest,
     )
+    return means * np.power(first, p)
 
 
 def _mean_over(
@@ -181,33 +159,31 @@ def _mean_over(
     closed_sum: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
     start: int,
     begin: FloatArray,
-    end: FloatArray,
     tied: IntArray,
-    greatest: FloatArray,
 ) -> FloatArray:
-    """The sum of a function over the positions from `begin` to `end`, divided by `tied`.
+    """The mean of a function over the positions of ties, which begin at `begin`.
 
     `closed_sum` gives the sums from position `start` on, between edges half a position outside.
-    Both take the greatest position of the tie, too.
+    Both take the first position of the tie, too.
     """
-    means = function(begin, greatest)  # They are correct where nothing ties.
+    means = function(begin, begin)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
         return means
+    end = begin[ties] + (tied[ties] - 1)
     # Equal ties are computed once.
-    pairs = codes_of(_as_integers(begin[ties]), _as_integers(end[ties]))
-    index = ties[pairs.first()]
-    first = begin[index]
+    pairs = codes_of(_as_integers(begin[ties]), _as_integers(end))
+    index = pairs.first()
+    first = begin[ties][index]
     last = end[index]
-    most = greatest[index]
     last_single = np.minimum(last, start - 1)  # Positions up to it are added one by one.
     total = np.zeros(first.shape)
     for step in range(int((last_single - first).max()) + 1):
         within = first + step <= last_single
-        total[within] += function(first[within] + step, most[within])
+        total[within] += function(first[within] + step, first[within])
     rest = last > last_single
     low = np.maximum(first, last_single + 1)[rest]
-    total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, most[rest])
+    total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, first[rest])
     means[ties] = total[pairs.codes] / tied[ties]
     return means
 
@@ -263,13 +239,13 @@ def power_sum(
 
 IDENTITY = RankFunction(lambda r, N, _: r, lambda a, m, N, _: mean_rank(a, m))
 RECIPROCAL = RankFunction(lambda r, N, _: 1.0 / r, lambda a, m, N, _: mean_power(a, m, -1.0))
-LOG = RankFunction(lambda r, N, _: np.log(r), lambda a, m, N, _: mean_log(a, m))
+LOG = RankFunction(lambda r, N, _: np.log(r))
 HIT = RankFunction(
     lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # No rank is beyond 2**63.
     lambda a, m, N, k: hit_share(a, m, k),
 )
 DISCOUNT = RankFunction(lambda r, N, _: 1.0 / np.log2(1.0 + r))
-POWER = RankFunction(lambda r, N, p: np.power(r, p), lambda a, m, N, p: mean_power(a, m, p))
+POWER = RankFunction(lambda r, N, p: np.power(r, p))
 
 # -- hits among drawn negatives --------------------------------------------------------------------
 

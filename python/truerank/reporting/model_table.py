@@ -21,7 +21,7 @@ from ..inference.pairing import pair_ranks, read_models
 from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
-from ..metrics.keys import MACRO, increasing
+from ..metrics.keys import MACRO, increasing, why_no_value
 from ..naming import format_count, public
 from ..tables import Column, Table
 from ..tables.as_table import Names
@@ -281,7 +281,8 @@ def _read_lines(models: Models, keys: Mapping[str, Key], has_groups: bool, kinds
             keys_of_line = dict(keys_of_part)
             for column, each in keys_of_part.items():
                 if kind and each is not None:
-                    keys_of_line[column] = grammar.key_of_row(each, each.side, kind)
+                    key = grammar.key_of_row(each, each.side, kind)
+                    keys_of_line[column] = None if why_no_value(key) else key
             cells = {"part": part, "average": average, "group": group, "kind": kind, "model": name}
             cells |= {"reports": runs, "runs": len(runs), "keys": keys_of_line}
             for column, cell in cells.items():
@@ -302,12 +303,13 @@ def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names
 
 
 def _macro_keys(keys: Mapping[str, Key]) -> Keys:
-    """Return the keys of macro averages; a z has no mean over groups."""
+    """Return the keys of macro averages, where there are any."""
     macro_keys: dict[str, Key | None] = {}
     for column, key in keys.items():
         if key.macro:
             raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
-        macro_keys[column] = None if key.adjustment == "z" else replace(key, macro=True)
+        of_groups = replace(key, macro=True)
+        macro_keys[column] = None if why_no_value(of_groups) else of_groups
     return macro_keys
 
 

@@ -24,6 +24,7 @@ from ..metrics.keys import (
     increasing,
     parse,
     table_name,
+    why_no_value,
 )
 from ..naming import format_count, percent
 from ..ranks.grouping import group_codes
@@ -63,6 +64,7 @@ MICRO = "micro"
 GROUP = "group"
 
 ALL_ROWS = "all"  # It labels all groups, or all queries, together.
+NO_VALUE = "-"  # People read it where a metric has no value of a row.
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
 # In these words the line above a table says what becomes of right answers that their lists miss.
@@ -145,8 +147,8 @@ def table_of_keys(
     >>> print(table_of_keys(report, ["macro.mrr", "optimistic.mr"]).to_text(notes=False))
     label  tasks  number  macro.MRR ↑  optimistic.MR ↓
     all    2      value         0.625              2.5
-    a      1      value                            1.0
-    b      1      value                            4.0
+    a      1      value             -              1.0
+    b      1      value             -              4.0
     """
     keys_of_row = {key: report.read_key(key) for key in keys}
     tasks = COUNTED[report.unit]
@@ -294,8 +296,7 @@ def _add_means(
         cells: dict[str, Any] = {"average": average, "group": average, "side": side, "kind": kind}
         cells |= {COUNTED[report.unit]: report.tasks(side), "place": None, "keys": keys_of_row}
         for name, key in keys_of_row.items():
-            has_mean = not key.macro or key.adjustment != "z"  # A z has no mean over groups.
-            cells[name] = report._value(key) if has_mean else None
+            cells[name] = None if why_no_value(key) else report._value(key)
         for name, cell in cells.items():
             lines[name].append(cell)
 
@@ -312,7 +313,7 @@ def _add_groups(
     lines[COUNTED[report.unit]] += sizes.values()
     lines["place"] += sizes
     for name, key in keys.items():
-        if key.macro:  # It is of all groups.
+        if key.macro or why_no_value(key):  # A macro average is of all groups.
             lines[name] += [None] * len(sizes)
         else:
             values = report._value_by_group(key).tolist()
@@ -331,7 +332,8 @@ def _macro_lines(
         for name, key in keys.items():
             values = lines[name]
             left_out = len(report._labels) - sum(values[i] == values[i] for i in rows)
-            if left_out and key.adjustment != "z":
+            macro_key = dataclasses.replace(key, macro=True, kind=kind)
+            if left_out and not why_no_value(macro_key):
                 of_key = f"{MACRO}.{report.grammar.compose(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
 
@@ -351,6 +353,9 @@ def metric_columns(
     for name, key in keys.items():
         column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
         parts = [f"{name} {part}" for part in ("low", "high", "std") if f"{name} {part}" in lines]
+        if None in lines[name]:
+            shown = [NO_VALUE if cell is None else cell for cell in lines[name]]
+            column = dataclasses.replace(column, shown=shown)
         if parts:
             ends = parts[:2] if len(parts) > 1 else parts
             behind = list(zip(*(lines[end] for end in ends), strict=True))
@@ -425,7 +430,7 @@ def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: 
     texts = {column.text(cells[i], i, digits) for i in rows}
     one, other = (cells[i] for i in rows)
     if len(texts) < 2 or None in (one, other):
-        return len(texts) > 1
+        return False
     last_digit = 10.0 ** -max(len(text.partition(".")[2]) for text in texts)
     if column.unit == "%":
         last_digit /= 100

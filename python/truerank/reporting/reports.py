@@ -102,8 +102,9 @@ class Report(Mapping[str, float], AsTable):
     Ties: the kind says which position of a tie counts. Every order of a tie is equally likely, and
     all values of the kind "expected" are means over these orders, in closed form (McSherry, Najork:
     Computing information retrieval performance measures efficiently in the presence of tied scores,
-    2008). A NaN that is ranked last (``nan="worst"``) has the last rank; right answers with NaN
-    share the last places.
+    2008). Of tasks only means have them: mr, mrr, hits@k, ndcg@k and sampled_hits@k:n, adjusted or
+    not. Of gmr, medians and the like the kind "expected" is a KeyError. A NaN that is ranked last
+    (``nan="worst"``) has the last rank; right answers with NaN share the last places.
 
     Examples
     --------
@@ -757,9 +758,9 @@ class Report(Mapping[str, float], AsTable):
             The rows of each side. "auto": realistic ranks, and other kinds where they move a value
             by more than one in its last printed digit; programs (CSV, pandas, JSON) read all kinds
             where any task ties. Groups and macro averages have realistic ranks alone. "all":
-            optimistic, realistic, pessimistic and expected, whatever they print. By name also
-            "random". Of retrieval the default is "expected", "all" brings "optimistic" and
-            "pessimistic", and by name there are "chance", "optimum", "ratio" and "index".
+            optimistic, realistic, pessimistic and expected, whatever they print, with a dash where
+            a metric is no mean and has no expected value. By name also "random". Of retrieval the
+            default is "expected", and "all" brings "optimistic" and "pessimistic".
         digits : int
             The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
             Default: 3.
