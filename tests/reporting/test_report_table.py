@@ -104,6 +104,11 @@ def test_a_dash_stands_where_there_is_no_expected_value() -> None:
     assert None not in every["mr"] + every["count"]
     assert every.to_text().count(" - ") == 8  # in two columns, of all, macro and two groups
     assert "expected" not in report(measured.ranks).to_text(["gmr"], notes=False)
+    sided = report(
+        Ranks([0, 0, 3], [1, 1, 1], [1, 10, 10], side=["tail", "tail", "head"]), by=[0, 1, 1]
+    )
+    assert "leaves out" not in sided.to_text(["zmr", "gmr"])  # z of the first group is nan
+    assert "leaves out" not in sided.to_text(["gmr"], sides=["head"], kinds=["expected"])
     few = report(Ranks([0], [2], 10)).table(["hits@1", "gmr"])
     assert few.to_text(notes=False).split("\n")[-1].split() == ["expected", "1", "0.500", "-"]
     assert few.to_csv().split("\n")[-2] == "both,expected,1,0.5,"

@@ -108,6 +108,11 @@ def test_every_metric_over_every_order(
         assert (least, most) == pytest.approx(ends, rel=1e-12, nan_ok=True)
 
 
+def test_the_first_of_several_is_before_the_others() -> None:
+    sums = report(tr.Ranks([0, 3], [1, 1], 10, queries=["a", "a"])).contributions("mr")
+    assert sums.ends == (1, 9)
+
+
 def mean_of(values: Any, sizes: Any) -> float:
     """Return the mean over queries: auc of one without a wrong candidate is none."""
     is_counted = ~np.isnan(values)
