@@ -2,10 +2,9 @@
 
     python bench/studies/devices.py
 
-Prints two Markdown tables, one of scores that are on the device and one of vectors. The last row of
-scores is of a batch in a loop of forty, all of which are waited for at its end. Each contestant is
-warmed up, then they run in turn, seven times; a figure is that of the fastest run. All that count
-the same scores give the same counts, or the study stops.
+Prints two Markdown tables, one of scores that are on the device and one of vectors. Each contestant
+is warmed up, then they run in turn, seven times; a figure is that of the fastest run. All that
+count the same scores give the same counts, or the study stops.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from pages import markdown_table
 
 import truerank as tr
 from harness.timing import time_in_turn
-from truerank.counting.row_blocks import begin_rank
 
 DEVICE = "cuda"
 ROUNDS = 7
@@ -40,8 +38,6 @@ SCORES = (
     (1024, 2_500_604, "bfloat16", 0),
     (1_000_000, 100, "float32", 0),
 )
-LOOP = (256, 14_541, "float32", 50)  # of batches
-BATCHES = 40
 # Queries, entities, length and similarity.
 VECTORS = (
     (1024, 14_541, 256, "dot"),
@@ -63,19 +59,15 @@ def chosen(backend: str, call: Callable[[], tr.Ranks]) -> Callable[[], tr.Ranks]
 
 
 def three_lines(scores: Any, targets: Any, filtered: Any = None) -> tuple[Any, Any]:
-    """Count as toolkits do, and copy the counts to the host."""
-    above, tied = compared(scores, targets, filtered)
-    return above.cpu().numpy(), tied.cpu().numpy()
-
-
-def compared(scores: Any, targets: Any, filtered: Any) -> tuple[Any, Any]:
     """Count as toolkits do: two comparisons, each of which makes a matrix of bools."""
     true_scores = scores.gather(1, targets[:, None])
     if filtered is not None:
         scores = scores.scatter(1, filtered, float("-inf")).scatter(
             1, targets[:, None], true_scores
         )
-    return (scores > true_scores).sum(1), (scores == true_scores).sum(1)
+    above = (scores > true_scores).sum(1)
+    tied = (scores == true_scores).sum(1)
+    return above.cpu().numpy(), tied.cpu().numpy()
 
 
 def check_counts(times: dict[str, Any]) -> None:
@@ -147,32 +139,6 @@ def scores_row(rows: int, columns: int, kind: str, filtered: int) -> list[object
     return [f"{rows:,} x {columns:,} {kind}, {filtered} filtered", *rates(seconds, size)]
 
 
-def loop_row(rows: int, columns: int, kind: str, filtered: int) -> list[object]:
-    """Measure a batch of scores in a loop, at whose end all are waited for."""
-    both = [made_scores(rows, columns, kind, seed) for seed in range(2)]
-    scores = [both[i % 2] for i in range(BATCHES)]
-    targets = np.random.default_rng(0).integers(0, columns, rows)
-    targets_there = torch.from_numpy(targets).to(DEVICE)
-    filter, filter_there = drawn_filter(rows, columns, filtered)
-
-    def lines_in_turn() -> Any:
-        parts = [compared(batch, targets_there, filter_there) for batch in scores]
-        return tuple(torch.cat(counts).cpu().numpy() for counts in zip(*parts, strict=True))
-
-    def ranks_in_turn() -> tr.Ranks:
-        begun = [begin_rank(batch, targets, filter=filter) for batch in scores]
-        return tr.concatenate([counting.wait() for counting in begun])
-
-    contestants: dict[str, Callable[[], Any]] = {
-        name: chosen(name, ranks_in_turn) for name in BACKENDS
-    }
-    contestants["three lines"] = lines_in_turn
-    contestants["read once"] = waited(lambda: [batch.amax(1) for batch in scores])
-    seconds = {name: total / BATCHES for name, total in measure(contestants).items()}
-    size = both[0].numel() * both[0].element_size()
-    return [f"one of {BATCHES} in a loop, {rows:,} x {columns:,}", *rates(seconds, size)]
-
-
 def rates(seconds: dict[str, float], size: int) -> list[str]:
     """Return how long each contestant took, and how many bytes a second that is."""
     return [f"{time * 1e3:,.2f} ms, {size / time / 1e9:,.0f} GB/s" for time in seconds.values()]
@@ -224,7 +190,6 @@ def main() -> None:
     print(torch.cuda.get_device_name(), f"torch {torch.__version__}, {os.cpu_count()} processors")
     header = ["scores", *BACKENDS, "three lines of torch", "read once (amax)"]
     rows = [scores_row(*case) for case in SCORES]
-    rows.append(loop_row(*LOOP))
     print(markdown_table(header, rows), flush=True)
     header = ["vectors", "copied to the host", "torch: scores and three lines"]
     print(markdown_table(header, [vectors_row(*case) for case in VECTORS]), flush=True)

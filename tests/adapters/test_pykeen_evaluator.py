@@ -21,7 +21,6 @@ from pykeen.triples import TriplesFactory
 
 import truerank as tr
 from support.environment import ROOT
-from support.pending_counts import let_counts_be_pending
 from support.pykeen_models import data_set, evaluated, known, trained
 from support.refusals import refusal
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model, key_of
@@ -147,26 +146,18 @@ def test_evaluation_loops_pass_scores_to_it(target: str) -> None:
     assert found[0].report.protocol.filter == ("known",)
 
 
-def test_scores_are_waited_for_when_the_next_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = let_counts_be_pending(monkeypatch)
+def test_batches_of_scores_are_kept_until_it_is_cleared() -> None:
     evaluator = RankEvaluator(clear_on_finalize=False)
     assert evaluator.num_entities is None
     scores = torch.arange(30.0).reshape(5, 6) % 7
     batch = torch.stack([torch.arange(5), torch.arange(5) % 2, torch.arange(5)], dim=1)
-    for number in range(3):
+    for _ in range(3):
         evaluator.process_scores_(batch, "tail", scores)
-        assert len(waits) == number
     assert evaluator.num_entities == 6
     found = evaluator.finalize()
-    assert len(waits) == 3
     expected = tr.rank(scores.numpy(), batch[:, 2].numpy(), nan="omit")
     assert np.array_equal(found.ranks.above, np.tile(expected.above, 3))
     assert np.array_equal(found.ranks.relation.values, np.tile(batch[:, 1], 3))
-    evaluator.process_scores_(batch, "tail", scores)
-    evaluator.metrics = evaluator.metrics[:1]
-    evaluator.finalize_with_confidence(n_boot=1)
-    assert len(waits) == len(evaluator._batches) == 4
-    evaluator.process_scores_(batch, "tail", scores)
     evaluator.clear()
     assert repr(evaluator) == "RankEvaluator(0 tasks)"
 

@@ -21,7 +21,6 @@ torch = pytest.importorskip("torch", reason="a metric of torch")
 torchmetrics = pytest.importorskip("torchmetrics", reason="a metric of torchmetrics")
 
 from support.examples import examples  # noqa: E402
-from support.pending_counts import let_counts_be_pending  # noqa: E402
 from support.refusals import refusal, refused  # noqa: E402
 from truerank.adapters.torchmetrics import TrueRankMetric  # noqa: E402
 
@@ -175,7 +174,8 @@ def test_state_dict_forward_and_merge() -> None:
     other = TrueRankMetric(KEYS)
     other.persistent(True)
     other.load_state_dict(metric.state_dict())
-    assert other.ranks == metric.ranks
+    for copy in (other, metric.clone(), pickle.loads(pickle.dumps(metric))):
+        assert copy.ranks == metric.ranks
     other.reset()
     for start in (0, 30):  # forward gives the values of the batch, and keeps the sum
         batch = SCORES[start : start + 30], TARGETS[start : start + 30]
@@ -197,71 +197,6 @@ def test_collections() -> None:
     expected = tr.evaluate(SCORES, TARGETS)
     values = collection.compute()
     assert (values["all_mrr"], values["same_mr"]) == (expected["mrr"], expected["mr"])
-
-
-# --- batches that a device still counts
-
-
-def test_a_batch_is_waited_for_when_the_next_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = let_counts_be_pending(monkeypatch)
-    metric = TrueRankMetric(KEYS, sides=("tail",))
-    for number, start in enumerate((0, 20, 40)):
-        updated(metric, start, start + 20, side="tail", tasks=np.arange(start, start + 20))
-        assert len(waits) == number
-        assert f"{start + 20} tasks" in repr(metric)
-        assert len(waits) == number
-    ranks = tr.rank(SCORES, TARGETS, filter=FILTER)
-    assert metric.compute() == values(ranks)
-    assert metric.ranks == ranks.with_labels(side="tail")
-    assert len(waits) == 3
-
-
-READERS: dict[str, Any] = {
-    "state": lambda metric: metric.metric_state,
-    "pickle": lambda metric: pickle.loads(pickle.dumps(metric)),
-    "copy": lambda metric: metric.clone(),
-    "device": lambda metric: metric.to("cpu"),
-    "ranks": lambda metric: metric.ranks,
-    "state_dict": lambda metric: metric.state_dict(),
-    "forward": lambda metric: metric(SCORES[:0], TARGETS[:0], filter=[]),
-    "sync": lambda metric: (
-        metric.sync(distributed_available=lambda: True, dist_sync_fn=lambda x, group: [x]),
-        metric.unsync(),
-    ),
-}
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_who_reads_the_state_waits_for_the_batch(
-    reader: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits = let_counts_be_pending(monkeypatch)
-    metric = TrueRankMetric(KEYS)
-    metric.persistent(True)
-    updated(metric, 0, 20)
-    assert not waits
-    result = READERS[reader](metric)
-    assert len(waits) == 1
-    for each in (metric, result):
-        if isinstance(each, TrueRankMetric):
-            assert each.compute() == values(tr.rank(SCORES[:20], TARGETS[:20], filter=FILTER[:20]))
-
-
-def test_the_error_of_a_pending_batch_comes_with_the_next_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    let_counts_be_pending(monkeypatch)
-    metric = updated(TrueRankMetric(KEYS), 0, 20)
-    wrong = torch.from_numpy(SCORES[20:40].copy())
-    wrong[3, 5] = math.nan
-    targets = TARGETS[20:40]
-    refusal(ValueError, "^targets: ", metric.update, wrong, targets + 99, filter=[[]] * 20)
-    message = "^scores: a score at row 3, column 5 is NaN"
-    for read in (lambda: updated(metric, 20, 40), metric.compute, metric.reset):
-        metric.update(wrong, targets, filter=[[]] * 20)
-        refusal(ValueError, message, read)
-        assert len(metric.ranks) == 20
-    assert updated(metric, 20, 60).compute() == values(tr.rank(SCORES, TARGETS, filter=FILTER))
 
 
 # --- processes

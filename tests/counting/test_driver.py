@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,7 +16,6 @@ import pytest
 
 import truerank as tr
 from support.interruptions import interrupted
-from support.pending_counts import ranks_of_blocks
 from support.problems import Array
 from support.refusals import refusal, refused
 from truerank._core import Scores
@@ -350,51 +348,3 @@ def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch)
     assert [tile.top for tile in opened] == [0, 25]
     expected = tr.rank(SCORES, [7, 8], rows=[29, 3])
     assert counts["above"].tolist() == expected.above.tolist()
-
-
-@pytest.mark.threads
-def test_scores_may_not_be_filled_again() -> None:
-    buffer = np.empty((20, COLUMNS), np.float32)
-
-    def blocks() -> Iterator[tuple[Any, Any]]:
-        for start in (0, 20):
-            buffer[:] = SCORES[start : start + 20]
-            yield buffer, TARGETS[start : start + 20]
-
-    refusal(ValueError, "block 1: scores: ", ranks_of_blocks, blocks())
-
-
-@pytest.mark.threads
-def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A count ends even if it waits until the next block is asked for."""
-    asked = threading.Event()
-    rank = tr.rank
-
-    def waiting(*args: Any, **keywords: Any) -> tr.Ranks:
-        assert asked.wait(30)
-        return rank(*args, **keywords)
-
-    def blocks() -> Iterator[tuple[Any, Any]]:
-        yield SCORES[:20], TARGETS[:20]
-        asked.set()
-        yield SCORES[20:], TARGETS[20:]
-
-    monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
-    assert ranks_of_blocks(blocks()) == rank(SCORES, TARGETS)
-
-
-@pytest.mark.threads
-def test_errors_name_the_block_or_come_as_they_are() -> None:
-    one = (SCORES, TARGETS)
-    wrong: list[tuple[str, Any]] = [
-        ("block 1: targets", (SCORES.copy(), TARGETS + COLUMNS)),
-        ("protocol: filter", (SCORES.copy(), TARGETS, FILTER)),
-    ]
-    for words, other in wrong:
-        refusal(tr.InputValueError, words, ranks_of_blocks, [one, other])
-
-    def blocks() -> Iterator[tuple[Any, Any]]:
-        yield one
-        raise LookupError("no more")
-
-    refusal(LookupError, "no more", ranks_of_blocks, blocks())

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
-from support.pending_counts import ranks_of_blocks
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
 from truerank.devices import device_scores, task_counts
@@ -129,26 +128,19 @@ def test_scores_that_a_stream_beside_computes(backend: str) -> None:
     scores = host_tensor(array).cuda()
     torch.cuda.synchronize()
 
-    def late(rows: slice) -> Any:
+    def late_scores() -> Any:
         """Return scores that are right only when everything before them is done."""
-        wrong = torch.full_like(scores[rows], -1)
+        wrong = torch.full_like(scores, -1)
         slow = torch.ones(4096, 4096, device="cuda")
         for _ in range(5):
             slow = slow @ slow * 0
-        wrong.copy_(scores[rows] + slow[0, 0])
+        wrong.copy_(scores + slow[0, 0])
         return wrong
 
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        assert tr.rank(late(slice(None)), targets) == expected
-
-    def blocks() -> Any:
-        for start in range(0, 2000, 300):
-            rows = slice(start, start + 300)
-            with torch.cuda.stream(torch.cuda.Stream()):
-                yield late(rows), targets[rows]
-
-    assert ranks_of_blocks(blocks()) == expected
+    with torch.cuda.stream(torch.cuda.Stream()):
+        assert tr.rank(late_scores(), targets) == expected
+        store = tr.open_scores(late_scores())
+    assert tr.rank(store, targets) == expected
 
 
 def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:

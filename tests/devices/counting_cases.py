@@ -8,7 +8,7 @@ and lists that are on the device of the scores stay there.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,9 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import attempt, outcome
-from support.pending_counts import note_waits, ranks_of_blocks
 from support.problems import Array, csr, host_tensor
-from support.refusals import refusal, refused
-from truerank.counting.row_blocks import begin_rank
-from truerank.devices import count_kernels, task_counts, unchecked
+from truerank.devices import count_kernels, task_counts
 from truerank.devices.device_scores import DeviceScores
-from truerank.link_prediction import Task
 from truerank.stores.on_device import DeviceStream
 
 RNG = np.random.default_rng(11)
@@ -100,100 +96,6 @@ def test_blocks_of_candidates() -> None:
     assert tr.rank_against(true_scores, host_tensor(array)) == tr.rank_against(
         true_scores.numpy(), array
     )
-
-
-def test_a_buffer_that_is_filled_again() -> None:
-    """What a kernel has been given to count may be written again, also if it has a NaN."""
-    array = RNG.integers(0, 9, (60, 30)).astype(np.float32)
-    targets = RNG.integers(0, 30, 60)
-    buffer = torch.empty(20, 30)
-
-    def blocks() -> Any:
-        for start in range(0, 60, 20):
-            buffer.copy_(host_tensor(array[start : start + 20]))
-            yield buffer, targets[start : start + 20]
-
-    ranks = ranks_of_blocks(blocks())
-    assert ranks == tr.rank(array, targets)
-    assert ranks.protocol.device == "cpu, triton"
-    refused(ValueError, "block 1", ranks_of_blocks, blocks(), audit=True)
-    halves = [(buffer[:, i : i + 15], 3) for i in (0, 15)]
-    assert len(ranks_of_blocks(halves, audit=True)) == 40
-    array[25, 7] = np.nan
-    words = r"^block 1: scores: a score at row 5, column 7 is"
-    refusal(ValueError, words, ranks_of_blocks, blocks())
-
-
-def test_the_error_of_the_first_block_is_the_first() -> None:
-    scores = torch.zeros(3, 4)
-    wrong = scores.clone()
-    wrong[1, 2] = float("nan")
-    words = r"^block 0: scores: a score at row 1, column 2"
-    refusal(ValueError, words, ranks_of_blocks, [(wrong, 0), (scores, 9)])
-    blocks = [(scores, 0), (scores.clone(), 9), (wrong, 0)]
-    refusal(ValueError, r"^block 1: targets: ", ranks_of_blocks, blocks)
-
-
-def test_the_next_block_is_asked_for_before_one_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    events: list[str] = []
-    note_waits(monkeypatch, events)
-    array = RNG.integers(0, 9, (15, 30)).astype(np.float32)
-    targets = RNG.integers(0, 30, 15)
-
-    def blocks() -> Any:
-        for some in np.split(np.arange(15), 3):
-            events.append("asked")
-            yield host_tensor(array[some]), targets[some]
-
-    assert ranks_of_blocks(blocks()) == tr.rank(array, targets)
-    assert events == ["asked", "asked", "wait", "asked", "wait", "wait"]
-
-
-def test_a_filter_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of all batches of a side; a batch does not wait for the one before."""
-    events: list[str] = []
-    note_waits(monkeypatch, events)
-    plain = unchecked.copy_to_device
-
-    def noted(array: Any, device: Any) -> Any:
-        events.append("copied")
-        return plain(array, device)
-
-    monkeypatch.setattr(unchecked, "copy_to_device", noted)
-    facts = RNG.permutation(np.unique(RNG.integers(0, [9, 2, 30], (90, 3)), axis=0))
-    known, test = np.split(facts, [-20])
-    model = RNG.integers(0, 4, (9, 2, 30)).astype(np.float32)
-    task = Task(test, known=known, entities=30, relations=2, sides=("tail",))
-
-    def score(queries: Any) -> Any:
-        events.append("asked")
-        return host_tensor(model[queries[:, 0], queries[:, 1]])
-
-    got = task.evaluate(tail=score, batch_size=4)
-    assert got.protocol.device == "cpu, triton"
-    assert got.ranks == task.evaluate(tail=lambda q: model[q[:, 0], q[:, 1]]).ranks
-    batches = events.count("asked")
-    assert batches > 2
-    assert events.count("copied") == 2
-    in_turn = ["asked", *["asked", "wait"] * (batches - 1), "wait"]
-    assert [event for event in events if event != "copied"] == in_turn
-
-
-@pytest.mark.parametrize("limit", ["tasks", "stream"])
-def test_a_filter_that_stays_on_the_host(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare(monkeypatch, 8 if limit == "tasks" else 1000)
-    if limit == "stream":
-        monkeypatch.setattr(DeviceStream, "is_same", lambda stream, other: False)
-    scores = RNG.integers(0, 4, (6, 20)).astype(np.float32)
-    targets = RNG.integers(0, 20, 6)
-    indptr, indices, lists = np.array([0, 3, 3, 5]), np.array([9, 2, 9, 5, 7]), np.arange(6) % 3
-    kept = unchecked.KeptLists(indptr, indices, lists)
-    some = np.array([5, 1, 3])
-    _, finish = begin_rank(host_tensor(scores[some]), targets[some], filter=kept.of_tasks(some))
-    got = finish()
-    assert got == tr.rank(scores, targets, filter=(indptr, indices, lists))[some]
 
 
 @pytest.mark.parametrize(
@@ -302,8 +204,6 @@ def test_nothing_is_read_before_the_counts(name: str, events: list[str]) -> None
     given = {each: tensors(value) for each, value in GIVEN[name].items()} | {"rows": rows}
     assert tr.rank(host_tensor(SCORES), **given) == expected
     assert events == ["counts"]
-    assert ranks_of_blocks([{"scores": host_tensor(SCORES), **given}]) == expected
-    assert events == ["counts"] * 2
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -366,52 +266,6 @@ def test_lists_out_of_order(
     got = tr.rank(host_tensor(SCORES), tensors(TARGETS), **{argument: selection})
     assert got == expected
     assert "read" not in Watched.events
-    block = {"scores": host_tensor(SCORES), "targets": TARGETS, argument: selection}
-    assert ranks_of_blocks([block]) == expected
-
-
-def test_a_producer_may_change_what_it_handed_over() -> None:
-    """Tensors of targets and lists are copied on the device; scores are counted in its order."""
-    scores = torch.empty(6, 20)
-    targets = tensors(TARGETS)
-    filter = tensors((INDPTR, INDICES))
-
-    def blocks(filter: Any = None, buffer: Any = None) -> Iterator[dict[str, Any]]:
-        for shift in range(3):
-            block = torch.empty(6, 20) if buffer is None else buffer
-            block.copy_(host_tensor(np.roll(SCORES, shift, 0)))
-            targets.copy_(torch.from_numpy((TARGETS + shift) % 20))
-            yield {"scores": block, "targets": targets, "filter": filter}
-        targets.fill_(99)
-
-    shifts = range(3)
-    expected = [tr.rank(np.roll(SCORES, i, 0), (TARGETS + i) % 20) for i in shifts]
-    assert ranks_of_blocks(blocks(buffer=scores)) == tr.concatenate(expected)
-    shifted = [(np.roll(SCORES, i, 0), (TARGETS + i) % 20) for i in shifts]
-    expected = [tr.rank(*some, filter=(INDPTR, INDICES)) for some in shifted]
-    assert ranks_of_blocks(blocks(filter)) == tr.concatenate(expected)
-    assert ranks_of_blocks(blocks((INDPTR, INDICES), scores)) == tr.concatenate(expected)
-    unsorted = tensors((2 * INDPTR, np.repeat(INDICES, 2)))
-    for lists in (filter, unsorted):
-        assert ranks_of_blocks(blocks(lists, scores)) == tr.concatenate(expected)
-    targets.copy_(torch.from_numpy(TARGETS))
-    _, finish = begin_rank(host_tensor(SCORES), targets, filter=filter)
-    for tensor in (targets, *filter):
-        tensor.fill_(-1)
-    assert finish() == tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
-
-
-def test_a_wrong_target_is_raised_when_it_is_waited_for() -> None:
-    targets = tensors(with_entry(TARGETS, 3, 20))
-    message = attempt(tr.rank, SCORES, with_entry(TARGETS, 3, 20))
-    _, finish = begin_rank(host_tensor(SCORES), targets)
-    targets.fill_(0)
-    assert str(attempt(finish)) == str(message)
-    wrong = tensors((INDPTR, with_entry(INDICES, 2, 20)))
-    message = attempt(tr.rank, SCORES, 0, filter=(INDPTR, with_entry(INDICES, 2, 20)))
-    _, finish = begin_rank(host_tensor(SCORES), targets, filter=wrong)
-    wrong[1].fill_(0)
-    assert str(attempt(finish)) == str(message)
 
 
 def test_what_does_not_stay() -> None:

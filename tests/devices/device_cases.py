@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import attempt, outcome
-from support.pending_counts import let_counts_be_pending, ranks_of_blocks
 from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.refusals import refusal, refused
 from support.simulated_device import (
@@ -27,7 +26,6 @@ from support.simulated_device import (
     DeviceTensor,
     Event,
     Stream,
-    blocks_of_streams,
     choose,
     module,
     on_device,
@@ -333,13 +331,14 @@ def test_a_model_of_pykeen_on_the_device(way: str) -> None:
 
 @pytest.mark.parametrize("width", [50, 300])
 def test_scores_of_a_stream_beside(width: int, way: str) -> None:
-    """Scores are right although another thread counts them, whose stream is not the caller's."""
+    """Scores are read on the stream that makes them, whatever stream is the caller's."""
     array = RNG.random((25, width))
     targets = RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == expected
-    assert ranks_of_blocks(blocks_of_streams(array, targets)) == expected
+        store = tr.open_scores(pending_scores(array))
+    assert tr.rank(store, targets) == expected
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -595,20 +594,3 @@ def test_the_error_of_a_block_comes_with_the_next_call(example: tuple[Any, Any])
     refusal(ValueError, "column 100 has not been counted", counter.ranks)
     counter.update(pending_scores(array[:, 100:200]), start=100)
     assert counter.ranks() == tr.rank(array, targets)
-
-
-@pytest.mark.usefixtures("counted_there")
-def test_queries_are_copied_to_a_device_that_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    let_counts_be_pending(monkeypatch)
-    model = on_device(RNG.random((30, 30)))
-    test = np.stack([np.arange(30), np.zeros(30, np.int64), RNG.integers(0, 30, 30)], axis=1)
-    task = Task(test, entities=30, relations=1, sides=("tail",))
-    left: list[int] = []
-
-    def scored(queries: Any) -> Any:
-        left.append(len(module.default.operations) - module.default.done)
-        return model[queries[:, 0]]
-
-    report = task.evaluate(tail=scored, batch_size=10, device=model.device)
-    assert report.ranks == task.evaluate(tail=lambda q: model.raw[q[:, 0]]).ranks
-    assert left[0] < left[1] == left[2]

@@ -370,13 +370,6 @@ def pending_scores(array: Array) -> DeviceTensor:
     return pending_tensor(lambda: tensor)
 
 
-def blocks_of_streams(array: Array, targets: Array) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of 20 rows with their targets, each computed on a stream of its own."""
-    for i in range(0, len(array), 20):
-        with module.stream(Stream()):
-            yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
-
-
 def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
     """Let scores be copied to the host, or counted on the device, block by block."""
     patch.setenv("TRUERANK_DEVICE", kind)

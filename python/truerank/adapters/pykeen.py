@@ -17,7 +17,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.row_blocks import begin_rank
+from ..counting.ranking import rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.progress_listeners import reporter, watch_of_part
@@ -634,8 +634,6 @@ class RankEvaluator(RankBasedEvaluator):
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
         self._batches: list[Ranks] = []
-        # What waits for a batch that a device may still count, and the labels of its tasks.
-        self._pending: tuple[Callable[[], Ranks], dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(map(len, self._batches)):,} tasks)"
@@ -701,32 +699,18 @@ class RankEvaluator(RankBasedEvaluator):
         triples = ids_of(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
         rules = self.rules | {"nan": "omit"}
-        _, finish = begin_rank(scores, answers, **rules)
+        ranks = rank(scores, answers, **rules)
+        filter = ("known",) if self.filtered else ()
         labels = {"side": target, "relation": triples[:, 1], "targets": answers}
-        self._finish()
-        self._pending = finish, labels
+        self._add(ranks.with_protocol(filter=filter).with_labels(**labels))
         self.num_entities = scores.shape[1]
-
-    def _finish(self) -> None:
-        """Wait for the batch that a device may still count while PyKEEN scores the next one."""
-        if self._pending is not None:
-            finish, labels = self._pending
-            self._pending = None
-            filter = ("known",) if self.filtered else ()
-            self._add(finish().with_protocol(filter=filter).with_labels(**labels))
 
     def clear(self) -> None:
         super().clear()
-        self._pending = None
         self._batches.clear()
-
-    def finalize_multi(self, *args: Any, **kwargs: Any) -> Any:
-        self._finish()
-        return super().finalize_multi(*args, **kwargs)
 
     def finalize(self) -> RankResults:
         """Return the results of all ranks; an error if there are none."""
-        self._finish()
         result = RankResults(make_report(concatenate(self._batches)), self.metrics)
         if self.clear_on_finalize:
             self.clear()

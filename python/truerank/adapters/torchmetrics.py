@@ -5,13 +5,13 @@ It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.row_blocks import begin_rank
+from ..counting.ranking import rank
 from ..errors import InputValueError
 from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
@@ -103,9 +103,6 @@ class TrueRankMetric(Metric):
     is_differentiable = False
     full_state_update = False
 
-    # What waits for a batch that a device may still count, and the rows of its tasks.
-    _pending: tuple[Callable[[], Ranks], Any] | None = None
-
     def __init__(
         self,
         metrics: str | Sequence[str] = DEFAULT_METRICS,
@@ -168,15 +165,10 @@ class TrueRankMetric(Metric):
         TypeError, ValueError, OSError
             As `rank` does, for a side that was not declared, and for ids that do not fit the tasks.
             The state is then unchanged.
-
-        Notes
-        -----
-        Where a kernel counts on a device, the state waits for a batch when it is read, or when the
-        next batch has begun. That call raises the error of a NaN that the rule forbids, and counts
-        neither batch.
         """
         selections = {"rows": rows, "filter": filter, "candidates": candidates}
-        number, finish = begin_rank(scores, targets, **selections, **self.rules)
+        ranks = rank(scores, targets, **selections, **self.rules)
+        number = len(ranks)
         labels = {"tasks": tasks, "queries": queries, "relation": relation}
         if side is not None:
             if side not in self.sides:
@@ -189,6 +181,7 @@ class TrueRankMetric(Metric):
         if candidates is not None:
             bits |= _SELECTED
         table = np.zeros((number, len(COLUMNS)), np.int64)
+        table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
         for name, ids in labels.items():
             if ids is not None:
                 bits |= _HAS[name]
@@ -196,33 +189,7 @@ class TrueRankMetric(Metric):
                 table[:, column] = integers(name, on_host(ids, name), length=number)
         table[:, -1] = bits
         table[:1, -1] |= _BEGINS
-        self._finish()
-        self._pending = finish, table
-
-    @property
-    def counts(self) -> Any:
-        """The state, with the batch that a device still counted."""
-        self._finish()
-        return self._counts
-
-    @counts.setter
-    def counts(self, state: Any) -> None:
-        self._pending = None
-        self._counts = state
-
-    def _finish(self) -> None:
-        """Wait for the batch that a device may still count."""
-        if self._pending is not None:
-            finish, table = self._pending
-            self._pending = None
-            ranks = finish()
-            table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
-            self._counts.append(copy_to_device(table, self.device))
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._finish()
-        state: dict[str, Any] = super().__getstate__()
-        return state
+        self.counts.append(copy_to_device(table, self.device))
 
     def compute(self) -> Any:
         """Return the metrics of the tasks of all processes; without tasks they are nan.
@@ -292,10 +259,7 @@ class TrueRankMetric(Metric):
 
     def __repr__(self) -> str:
         keys = ", ".join(map(repr, self.metrics))
-        number = sum(map(len, self._tables()))
-        if self._pending is not None:
-            number += len(self._pending[1])
-        tasks = format_count(number, "task")
+        tasks = format_count(sum(map(len, self._tables())), "task")
         rules = f"{self.rules['order']}, nan {self.rules['nan']}"
         return f"{type(self).__name__}({keys}: {tasks}, {rules})"
 
@@ -334,7 +298,6 @@ class TrueRankMetric(Metric):
             If only some updates had a filter, candidates, a side or ids, or if rules differ; if a
             wrapper has lost the state.
         """
-        self._finish()
         if self._update_count and not self._tables():
             expected = "the state of all updates"
             got = "none of it: this wrapper, as Running, keeps no states that are lists"
@@ -389,9 +352,9 @@ class TrueRankMetric(Metric):
 
     def _tables(self) -> list[Any]:
         """Return the state as a list; it is one tensor while the metric is synchronised."""
-        if isinstance(self._counts, list):
-            return self._counts
-        return [self._counts]
+        if isinstance(self.counts, list):
+            return self.counts
+        return [self.counts]
 
     def _no_counts(self) -> Any:
         return torch.zeros((0, len(COLUMNS)), dtype=torch.int64, device="cpu")

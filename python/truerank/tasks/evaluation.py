@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from .. import counting, devices, embeddings, reporting, tasks
+from .. import embeddings, reporting, tasks
 from ..arrays.row_keys import distinct, first_equals, match_rows, search_sorted
-from ..counting.driver import count_scores, is_counted_in_order
+from ..counting.driver import count_scores
 from ..counting.job import prepare_job
 from ..counting.ranking import rank
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
@@ -37,7 +36,6 @@ from .side import selection_of_tasks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Scores
     from ..arrays.types import IntArray
     from ..embeddings.vectors import Embeddings
     from ..inputs.rules import IoMode, Rules, Similarity
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
     # The row of each task, how many there are, what a row is for, and the labels of rows.
     Rows = tuple[IntArray, int, str, Axis]
 
-# The float32 scores of a batch take so much memory, and two batches are in memory at a time.
+# The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # Rows of so many bytes are compared at a time, because they stay in a cache.
 CHUNK_BYTES = 4 << 20
@@ -591,7 +589,7 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     return mismatched
 
 
-# -- batches of queries: a model scores one while the previous one is counted ----------------------
+# -- batches of queries ----------------------------------------------------------------------------
 
 
 def rank_batches(
@@ -602,16 +600,15 @@ def rank_batches(
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
-    The callable gets every distinct query once, in order. A batch is counted on a thread of its own
-    while the next one is scored. Errors name the batch, as in
-    "scores: queries 64 to 127".
+    The callable gets every distinct query once, in order. A batch is counted before the next one is
+    scored. Errors name the batch, as in "scores: queries 64 to 127".
 
     Parameters
     ----------
     scorer : callable
         Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
-        that `rank` takes. The scores must not change afterwards; if they are read-only, the same
-        array may be returned for all batches.
+        that `rank` takes. They are not read once the callable is called again, so that it may fill
+        one array for all batches.
     side : Side
         The tasks.
     report_progress : callable
@@ -629,8 +626,7 @@ def rank_batches(
     Raises
     ------
     TypeError, ValueError
-        As `rank` does; for scores of another shape, and for scores that reuse the memory of the
-        previous batch.
+        As `rank` does, and for scores of another shape.
 
     Examples
     --------
@@ -653,46 +649,31 @@ def rank_batches(
         rules["dtype"] = None
         return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
-    starts = range(0, height, size)
     row_of_task = side.rows[ordered]
-    filter: Any = side.filter
-    kept_filter = cache(lambda: devices.KeptLists(*filter))  # A device has it once.
-    checked_rules = read_rules(rules)
-
-    def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
-        for start in starts:
-            queries = side.query_ids[start : start + size].copy()
-            scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
-            check_score_shape(shape_of(scores), (len(queries), columns), "query")
-            first, last = np.searchsorted(row_of_task, [start, start + size])
-            tasks = ordered[first:last]
-            if filter is not None and is_counted_in_order(scores, checked_rules):
-                filter_lists = kept_filter().of_tasks(tasks)
-            else:
-                filter_lists = selection_of_tasks(filter, tasks)
-            arguments = {
-                "targets": side.targets[tasks],
-                "rows": side.rows[tasks] - start,
-                "filter": filter_lists,
-                "candidates": selection_of_tasks(side.candidates, tasks),
-            }
-            yield scores, arguments
-
-    def name(number: int, argument: str) -> str:
-        """Return the name of an argument with the queries of its batch, for messages."""
-        start = starts[number]
-        last = min(start + size, height) - 1
+    ranks_of_batches: list[Ranks] = []
+    for start in range(0, height, size):
+        stop = min(start + size, height)
+        queries = side.query_ids[start:stop].copy()
+        scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+        check_score_shape(shape_of(scores), (stop - start, columns), "query")
+        first, last = np.searchsorted(row_of_task, [start, stop])
+        tasks = ordered[first:last]
         batch = f"scores: query {start}"
-        if last > start:
-            batch = f"scores: queries {start} to {last}"
-        if argument == "scores":
-            return batch
-        return f"{batch}: {argument}"
-
-    def report_batches(done: int) -> None:
-        report_progress(min(done * size, height))
-
-    ranks = counting.row_blocks.rank_row_blocks(batches(), name, report_batches, **rules)
+        if stop - start > 1:
+            batch = f"scores: queries {start} to {stop - 1}"
+        with argument_names(scores=batch):
+            ranks = rank(
+                scores,
+                side.targets[tasks],
+                rows=side.rows[tasks] - start,
+                filter=selection_of_tasks(side.filter, tasks),
+                candidates=selection_of_tasks(side.candidates, tasks),
+                **rules,
+            )
+        del scores  # They need no memory while the next ones are made.
+        ranks_of_batches.append(ranks)
+        report_progress(stop)
+    ranks = join_ranks(ranks_of_batches)
     return ranks[np.argsort(ordered, kind="stable")]
 
 
