@@ -564,32 +564,44 @@ def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("counted_there")
-def test_a_counter_goes_on_while_a_device_counts(example: tuple[Any, Any]) -> None:
+def test_a_call_is_over_when_it_returns(example: tuple[Any, Any]) -> None:
+    """What it read may be written again, on another stream, too."""
     array, targets = example
+    model = on_device(array)
+    buffer = on_device(np.empty((7, 300)))
+
+    def score(queries: Any) -> Any:
+        assert module.default.done == len(module.default.operations)
+        rows = buffer.raw[: len(queries)]
+        rows.copy_(model.raw[queries[:, 0]])
+        return DeviceTensor(rows)
+
+    test = np.stack([np.arange(23), np.zeros(23, np.int64), targets], axis=1)
+    task = Task(test, entities=300, relations=1, sides=("tail",))
+    got = task.evaluate(tail=score, batch_size=7)
+    assert got.protocol.device == "standin:0, torch"
+    assert got.ranks == task.evaluate(tail=lambda queries: array[queries[:, 0]]).ranks
+
     lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]
     counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300, filter=lists)
-    module.forget()
-    done = module.default.done
-    counter.update(pending_scores(array[:, :100]), start=0)
-    assert module.default.done == done  # nothing was waited for
-    assert repr(counter) == "RankCounter(23 tasks, float64, 100 of 300 columns)"
-    refused(ValueError, "block", counter.update, pending_scores(array[:, 99:200]), start=99)
     mixed = 100 + RNG.permutation(200)
-    counter.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
-    assert module.synchronisations == 0
+    for columns in (np.arange(100), mixed):
+        block = pending_scores(array[:, columns])
+        counter.update(block, columns=on_device(columns))
+        block.raw.numpy().fill(-1)
     assert counter.ranks() == tr.rank(array, targets, filter=lists)
 
 
 @pytest.mark.usefixtures("counted_there")
-def test_the_error_of_a_block_comes_with_the_next_call(example: tuple[Any, Any]) -> None:
+def test_a_block_with_a_nan_is_not_counted(example: tuple[Any, Any]) -> None:
     array, targets = example
     wrong = array.copy()
     wrong[5, 170] = np.nan
     counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300)
     counter.update(pending_scores(array[:, :100]), start=0)
-    counter.update(pending_scores(wrong[:, 100:200]), start=100)
     message = r"^block: the score at row 5, column 70 \(column 170\) is NaN"
-    refusal(ValueError, message, counter.update, pending_scores(array[:, 200:]), start=200)
+    refusal(ValueError, message, counter.update, pending_scores(wrong[:, 100:200]), start=100)
+    refused(ValueError, "block", counter.update, pending_scores(array[:, 99:200]), start=99)
     counter.update(pending_scores(array[:, 200:]), start=200)
     refusal(ValueError, "column 100 has not been counted", counter.ranks)
     counter.update(pending_scores(array[:, 100:200]), start=100)

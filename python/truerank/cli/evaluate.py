@@ -522,7 +522,7 @@ def merged_counter(paths: Sequence[str]) -> tr.RankCounter:
         except InputError as error:
             error.argument = path
             raise
-    columns = counter._begun()
+    _, columns = counter._total
     number = counter._columns
     if number is not None and columns.bit_count() < number:
         expected = f"all {format_count(number, 'column')} of candidates"

@@ -25,7 +25,7 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import public
 from ..stores import read_scores, shape_of
-from .driver import begin_on_device, count_scores
+from .driver import count_scores
 from .job import NO_COLUMN, prepare_job, sha256_of
 from .partial_counts import (
     FIELDS,
@@ -38,12 +38,11 @@ from .partial_counts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..ranks.container import Ranks
-    from .driver import Counts
     from .job import Job
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
@@ -163,9 +162,7 @@ class RankCounter:
         self._is_dtype_given = rules.dtype is not None
         # Partial counts, and the set of columns that they are of. Both are replaced as a whole, so
         # that an interrupted call has counted all of a block or nothing.
-        self._settled = (zero_counts(tasks, rules), 0)
-        # A block that a device may still count: its columns, their set, and what waits for counts.
-        self._pending: tuple[IntArray | range, int, Callable[[], Counts]] | None = None
+        self._total = (zero_counts(tasks, rules), 0)
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -191,13 +188,6 @@ class RankCounter:
         ValueError
             For a block of another shape, for a column that is out of range, repeated or already
             counted, and for a NaN that the rule forbids. The counter then stays as it was.
-
-        Notes
-        -----
-        A block on a device is counted there while the caller goes on; the next call waits for it,
-        `update` when it has begun to count its own.
-        If it has a NaN that the rule forbids, the next call of any method raises the error, and
-        the block is not counted. It must not change until then.
         """
         dtype = self._true.dtype
         with argument_names(scores="block"):
@@ -216,22 +206,21 @@ class RankCounter:
                 if numbers.start:
                     job = replace(job, first_column=numbers.start)
                 block_columns = ((1 << len(numbers)) - 1) << numbers.start
-            if self._begun() & block_columns:
-                self._refuse_counted("block", block_columns)
-            finish = begin_on_device(scores, job)
-            counts = None
-            if finish is None:
-                counts = count_scores(scores, job, on_host=True)
-        with self._lock:
-            # A device counts this block while the one before is waited for, and another thread may
-            # have been faster.
             self._refuse_counted("block", block_columns)
-            if finish is not None:
-                self._pending = (numbers, block_columns, finish)
-            elif counts is not None:
-                self._take(counts, numbers, block_columns)
+            counts = count_scores(scores, job)
+        fault = counts.fault
+        if fault is not None:
+            place = f"the score at row {fault.row}, column {fault.column}"
+            column = numbers[fault.column]
+            if self._columns is not None and column != fault.column:
+                place += f" (column {column})"
+            raise forbidden_nan("block", place, job.rules.nan)
+        with self._lock:
+            self._refuse_counted("block", block_columns)  # Another thread may have been faster.
+            self._add(counts.arrays, block_columns)
         if self._columns:
-            self._report_progress(self._begun().bit_count())
+            _, counted = self._total
+            self._report_progress(counted.bit_count())
 
     def _numbers_of_block(self, width: int, start: int | None, columns: Any) -> IntArray | range:
         """Return the numbers of a block's columns, among all columns if they have numbers there."""
@@ -278,47 +267,14 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         return job
 
-    def _begun(self) -> int:
-        """The set of columns that are counted, also of a block that a device still counts."""
-        # It is read once and before the settled columns, for another thread may settle it.
-        pending = self._pending
-        _, columns = self._settled
-        if pending is not None:
-            columns |= pending[1]
-        return columns
-
-    def _settle(self) -> tuple[dict[str, IntArray], int]:
-        """Wait for the block that a device still counts; return what has been counted."""
-        with self._lock:
-            pending = self._pending
-            self._pending = None
-            if pending is not None:
-                numbers, columns, finish = pending
-                self._take(finish(), numbers, columns)
-            return self._settled
-
-    def _take(self, counts: Counts, numbers: IntArray | range, columns: int) -> None:
-        """Add what was counted of a block; raise the error of a NaN there.
-
-        Its columns are given as numbers, in the order of the block, and as a set.
-        """
-        fault = counts.fault
-        if fault is not None:
-            place = f"the score at row {fault.row}, column {fault.column}"
-            column = numbers[fault.column]
-            if self._columns is not None and column != fault.column:
-                place += f" (column {column})"
-            raise forbidden_nan("block", place, self._job.rules.nan)
-        self._add(counts.arrays, columns)
-
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add counts of other columns, to new arrays that become the total."""
-        before, columns_before = self._settled
+        before, columns_before = self._total
         add_counts(counts, before, self._job.rules)
-        self._settled = (counts, columns_before | columns)
+        self._total = (counts, columns_before | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
-        _, counted = self._settle()
+        _, counted = self._total
         repeated = first_of(counted & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
@@ -328,7 +284,7 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
-        counts, _ = self._settle()
+        counts, _ = self._total
         return counts["differing"].copy()
 
     def counts(self) -> IntArray:
@@ -366,7 +322,7 @@ class RankCounter:
             raise InputValueError(
                 "audit", expected="False for counts that are summed; merge joins audits, too"
             )
-        counts, seen = self._settle()
+        counts, seen = self._total
         rows = np.stack([counts[name] for name in FIELDS])
         ends = np.broadcast_to(self._ends(seen), (2, rows.shape[1]))
         return np.concatenate([rows, ends])
@@ -404,7 +360,7 @@ class RankCounter:
         """
         n = self._columns or 0
         if counts is None:
-            total, seen = self._settle()
+            total, seen = self._total
             missing = n - seen.bit_count()
             if missing:
                 others = f"{missing} of {n} columns are missing"
@@ -437,7 +393,8 @@ class RankCounter:
         tasks = f"{len(self._job.targets)} tasks, {self._true.dtype}"
         if self._columns is None:
             return f"RankCounter({tasks}, sampled)"
-        return f"RankCounter({tasks}, {self._begun().bit_count()} of {self._columns} columns)"
+        _, counted = self._total
+        return f"RankCounter({tasks}, {counted.bit_count()} of {self._columns} columns)"
 
     # -- merging ---------------------------------------------------------------------------------
 
@@ -472,7 +429,7 @@ class RankCounter:
             raise InputValueError(
                 "other", expected=f"a counter of the same {differences[0]}", got="another"
             )
-        counts, seen = other._settle()
+        counts, seen = other._total
         with self._lock:
             self._refuse_counted("other", seen)
             self._add({name: array.copy() for name, array in counts.items()}, seen)
@@ -536,7 +493,7 @@ class RankCounter:
 
     def __getstate__(self) -> tuple[dict[str, Any], Members]:
         """Return the header and the members of a file."""
-        counts, seen = self._settle()
+        counts, seen = self._total
         job = self._job
         header = {
             "dtype": self._true.dtype,
@@ -592,8 +549,8 @@ class RankCounter:
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
         # The true candidates are added at the end.
         most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
-        like, _ = self._settled
-        self._settled = (saved_counts(members, like, most), seen)
+        like, _ = self._total
+        self._total = (saved_counts(members, like, most), seen)
 
 
 def _number_columns(job: Job, ids: IntArray) -> Job:

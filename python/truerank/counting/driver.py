@@ -34,7 +34,7 @@ import numpy as np
 from .. import devices
 from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
-from ..devices.backends import count_on_device, is_read_in_order
+from ..devices.backends import begin_on_device, is_read_in_order
 from ..devices.device_scores import PartOfTasks
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, integer
@@ -282,7 +282,6 @@ def count_scores(
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
-    on_host: bool = False,
 ) -> Counts:
     """Count scores where they are.
 
@@ -301,21 +300,14 @@ def count_scores(
         As in `rank`.
     tile_map : callable, optional
         Counts tiles on the host, or where a scheduler has workers. Default: one after the other.
-    on_host : bool
-        Whether no device is asked.
     """
     if isinstance(scores, Scores):
         counts = job.count(scores)
         return Counts(counts.arrays, counts.fault)
-    finish = None
-    if checkpoint is None and not on_host:
-        finish = begin_on_device(scores, job)
-    if finish is not None:
-        report_progress(0)
-        counts_there = finish()
-        if counts_there.fault is None:
-            report_progress(scores.nbytes)
-        return counts_there
+    if checkpoint is None:
+        device_counts = count_on_device(scores, job, report_progress)
+        if device_counts is not None:
+            return device_counts
     if job.true_scores is None:
         job.check_targets()
     if not scores.in_tiles and checkpoint is None:
@@ -332,12 +324,11 @@ def count_scores(
     return Counts(arrays, fault, place=scores.host_place)
 
 
-def begin_on_device(scores: Scores | Store, job: Job) -> Callable[[], Counts] | None:
-    """Begin to count scores on their device; return what waits for the counts.
-
-    None: the host has to count. The scores must not change until the counts are waited for.
-    """
-    if isinstance(scores, Scores) or not scores.device or job.rules.audit:
+def count_on_device(
+    scores: Store, job: Job, report_progress: Callable[..., object]
+) -> Counts | None:
+    """Count scores on their device; None if the host has to count."""
+    if not scores.device or job.rules.audit:
         return None
     rules = job.rules
     if job.true_scores is None:
@@ -349,32 +340,27 @@ def begin_on_device(scores: Scores | Store, job: Job) -> Callable[[], Counts] | 
         job.candidates,
         job.first_column,
         forbids_nan=rules.nan == "raise",
-        is_checked=job.checked is None,
     )
-    device_counts = count_on_device(scores, tasks, job.true_scores)
+    device_counts = begin_on_device(scores, tasks, job.true_scores)
     if device_counts is None:
         return None
-
-    def finish() -> Counts:
-        if job.checked is not None and device_counts.has_faults():
-            return count_scores(scores, job.checked(), on_host=True)  # It raises.
-        arrays = device_counts.arrays()
-        true = native_scores(device_counts.true_scores(), scores.dtype)
-        place = f"{scores.device}, {device_counts.backend}"
-        # A NaN that the rule forbids is among the scores, or a true score is one.
-        is_void = are_nan(true) & (rules.nan != "worst")
-        if rules.nan == "raise":
-            is_void |= arrays["nan"] > 0
-        if is_void.any():
-            if not device_counts.finds_nan:
-                return count_scores(scores, job, on_host=True)
-            first = device_counts.first_nan(np.flatnonzero(is_void))
-            return Counts(arrays, Fault(job.kind_of_true_nan, *first), place=place)
-        if job.true_scores is None:
-            arrays = final_counts(arrays, true, rules)
-        return Counts(arrays, place=place)
-
-    return finish
+    report_progress(0)
+    arrays = device_counts.arrays()
+    true = native_scores(device_counts.true_scores(), scores.dtype)
+    place = f"{scores.device}, {device_counts.backend}"
+    # A NaN that the rule forbids is among the scores, or a true score is one.
+    is_void = are_nan(true) & (rules.nan != "worst")
+    if rules.nan == "raise":
+        is_void |= arrays["nan"] > 0
+    if is_void.any():
+        if not device_counts.finds_nan:
+            return None
+        first = device_counts.first_nan(np.flatnonzero(is_void))
+        return Counts(arrays, Fault(job.kind_of_true_nan, *first), place=place)
+    report_progress(scores.nbytes)
+    if job.true_scores is None:
+        arrays = final_counts(arrays, true, rules)
+    return Counts(arrays, place=place)
 
 
 def count_tiles(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .task_counts import DeviceCounts
 
 
-def count_on_device(
+def begin_on_device(
     store: Store, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
 ) -> DeviceCounts | None:
     """Begin to count where the scores are; None if they have to be copied to the host.
