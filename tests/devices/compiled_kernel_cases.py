@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ H100 = GPUTarget("cuda", 90, 32)
 STORED = ("fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64")
 # What the kernel of stored scores may be given, or not.
 OPTIONAL = ("true_scores", "order", "rows", "filter_indptr", "filter_indices", "filter_lists")
-OPTIONAL += ("indptr", "indices", "lists", "faults")
+OPTIONAL += ("indptr", "indices", "lists")
 FILTER = ("filter_indptr", "filter_indices")
 SELECTIONS = (*FILTER, "indptr", "indices", "lists")
 
@@ -50,28 +50,10 @@ def stored_kernel(
     if "true_scores" in given:
         constants["own_scores"] = None
     aligned = (*pointers, "row_stride", "column_stride")
-    return compile_kernel(count_kernels.count_tasks, constants, pointers, aligned)
-
-
-def list_kernel(kernel: str) -> Any:
-    """Compile the kernel that checks targets and lists on the device, or that sorts lists."""
-    function = getattr(count_kernels, kernel)
-    constants = {"PLACES": count_kernels.PLACES, "FEW": count_kernels.SORTED_TOGETHER}
-    pointers = dict.fromkeys(("targets", "indptr", "lists", "faults"), "i64")
-    pointers |= {"filter_indptr": "i64", "filter_indices": "i32", "filter_lists": "i64"}
-    pointers |= {"indices": "i64", "ordered": "i32"}
-    if kernel == "sort_lists":
-        pointers["indices"] = "i32"
-    return compile_kernel(function, constants, pointers, pointers)
-
-
-def compile_kernel(
-    function: Any, constants: dict[str, Any], pointers: dict[str, str], aligned: Collection[str]
-) -> Any:
     signature = {}
     values = {}
     hints = {}
-    for place, name in enumerate(function.arg_names):
+    for place, name in enumerate(count_kernels.count_tasks.arg_names):
         if name in constants:
             signature[name] = "constexpr"
             values[place,] = constants[name]
@@ -79,7 +61,7 @@ def compile_kernel(
         signature[name] = f"*{pointers[name]}" if name in pointers else "i32"
         if name in aligned:
             hints[place,] = [["tt.divisibility", 16]]
-    source = ASTSource(function, signature, values, hints)
+    source = ASTSource(count_kernels.count_tasks, signature, values, hints)
     return triton.compile(source, target=H100, options={"enable_fp_fusion": False})
 
 
@@ -100,8 +82,7 @@ def spilled_bytes(compiled: Any) -> int:
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bool) -> None:
     """In either layout; 16 bytes at once, if rows follow each other."""
-    unchecked = (*FILTER, "faults")
-    for tasks, given in ((1, ()), (8, FILTER), (1, ("rows",)), (1, unchecked)):
+    for tasks, given in ((1, ()), (8, FILTER), (1, ("rows",))):
         compiled = stored_kernel(kind, by_columns, tasks, given)
         assert spilled_bytes(compiled) == 0
         assert ".ftz" not in compiled.asm["ptx"]
@@ -115,8 +96,5 @@ def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bo
             assert re.search(r"ld\.global\.v[24]\.b(32|64)", compiled.asm["ptx"])
 
 
-def test_what_nobody_has_checked() -> None:
-    assert spilled_bytes(list_kernel("check_tasks")) == 0
-    assert spilled_bytes(list_kernel("sort_lists")) == 0
-    unchecked = stored_kernel("fp32", False, 1, (*SELECTIONS, "faults"))
-    assert spilled_bytes(unchecked) == 0
+def test_lists_of_both_selections_spill_no_registers() -> None:
+    assert spilled_bytes(stored_kernel("fp32", False, 1, SELECTIONS)) == 0

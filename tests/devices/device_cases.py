@@ -161,6 +161,18 @@ def test_everything_is_on_the_device(way: str) -> None:
         assert report.ranks == expected
     assert tr.rank(scores, on_device(np.array(7))) == tr.rank(array, 7)
     refused(TypeError, "targets", tr.rank, scores, on_device(np.zeros(13)))
+    starts = np.arange(14)
+    wrong = np.arange(13)
+    wrong[3] = 100
+    for targets, of_targets, selections in (
+        (wrong, on_device(wrong), {}),
+        (0, 0, {"filter": (starts, wrong)}),
+        (0, 0, {"candidates": (starts, wrong // 50)}),
+    ):
+        expected_error = attempt(tr.rank, array, targets, **selections)
+        assert isinstance(expected_error, ValueError)
+        moved = {name: tuple(map(on_device, lists)) for name, lists in selections.items()}
+        assert same(attempt(tr.rank, scores, of_targets, **moved), expected_error)
 
 
 # --- counters

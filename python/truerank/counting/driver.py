@@ -23,25 +23,24 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .. import devices
 from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
-from ..devices.backends import begin_on_device, is_read_in_order
+from ..devices.backends import begin_on_device
 from ..devices.device_scores import PartOfTasks
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, integer
 from ..inputs.rules import IO
 from ..ranks.container import COUNTS
-from ..stores import Store, Tile, shape_of
-from .job import Job, prepare_job, sha256_of
+from ..stores import Store, Tile
+from .job import Job, sha256_of
 from .partial_counts import (
     add_counts,
     are_nan,
@@ -54,8 +53,6 @@ from .partial_counts import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..inputs.rules import Rules
-    from ..stores.on_device import DeviceStore
     from .job import CoreScores
 
     # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
@@ -252,26 +249,6 @@ def has_whole_rows(store: Store, tile: Tile, io: str) -> bool:
 
 def ignore_progress(done: int, resumed: int = 0) -> None:
     """Tell nobody how far a count has come."""
-
-
-def is_counted_in_order(scores: object, rules: Rules) -> TypeGuard[DeviceStore]:
-    """Whether a device counts scores in the order of the stream that makes them."""
-    return not rules.audit and is_read_in_order(scores)
-
-
-def prepare_where_they_are(
-    scores: Scores | Store, tasks: Mapping[str, Any], rules: Rules, *, may_stay: bool = True
-) -> Job:
-    """Prepare the job of tasks, as `prepare_job` does.
-
-    Targets and selections that are on the device of the scores stay there, if they `may_stay`.
-    """
-    prepare = partial(prepare_job, shape_of(scores), rows=tasks.get("rows"), rules=rules)
-    others: dict[str, Any] = {name: tasks.get(name) for name in ("targets", "filter", "candidates")}
-    if may_stay and is_counted_in_order(scores, rules):
-        job: Job = devices.job_on_device(scores, prepare, others)
-        return job
-    return prepare(**others)
 
 
 def count_scores(

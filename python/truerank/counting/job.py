@@ -17,7 +17,7 @@ from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -49,9 +49,6 @@ class Job:
     is_turned: bool = False  # Rows of the scores are columns of those that a user gave.
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
-    # Where targets or selections are on the device of the scores, and nobody has checked them: it
-    # returns the job with all of them on the host, checked.
-    checked: Callable[[], Job] | None = None
 
     @property
     def all_rows(self) -> IntArray:
@@ -108,7 +105,7 @@ class Job:
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
-        if self.candidates is not None and self.checked is None:
+        if self.candidates is not None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
                 raise self.error_of(_core.Fault("target", absent, -1, -1))

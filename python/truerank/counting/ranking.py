@@ -9,7 +9,7 @@ from ..inputs.checks import choice
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import IO, RuleOptions, read_rules, with_options
 from ..naming import public
-from ..stores import read_scores, refuse_permutations
+from ..stores import read_scores, refuse_permutations, shape_of
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ def rank(
 
     Scores on a device are counted there, on the stream that makes them, with the same integers:
     by a kernel of Triton, or operations of torch where it has none, in at most 256 MB beside the
-    scores and the selections (``TRUERANK_DEVICE`` chooses). Only counts are copied, and waited for
-    once, at the end; a kernel also checks targets, and lists as ``(indptr, indices)``, that are
-    there. What a device cannot count, and scores of a call with a checkpoint, are copied
-    to the host block by block. ``ranks.protocol.device`` says what counted them.
+    scores and the selections (``TRUERANK_DEVICE`` chooses). Targets, rows and selections may be on
+    the device, too: they are copied to the host, checked, and copied back with the others. The call
+    waits for the counts. What a device cannot count, and scores of a call with a checkpoint, are
+    copied to the host block by block. ``ranks.protocol.device`` says what counted them.
 
     Examples
     --------
@@ -151,13 +151,11 @@ def rank(
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
     if "int" in matrix.dtype and not rules.is_order_named:
         refuse_permutations(matrix)
+    job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
     if isinstance(matrix, Scores):
-        job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
-    from .driver import count_scores, prepare_where_they_are
+    from .driver import count_scores
 
-    tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-    job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
     report_progress = reporter(listener, matrix.nbytes)
     counts = count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint

@@ -12,10 +12,5 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from .task_counts import DeviceCounts as DeviceCounts
-    from .unchecked import KeptLists as KeptLists
-    from .unchecked import job_on_device as job_on_device
 else:  # A type checker that saw `__getattr__` would accept any name.
-    __all__, __getattr__, __dir__ = names_when_used(
-        __name__,
-        {".task_counts": ("DeviceCounts",), ".unchecked": ("KeptLists", "job_on_device")},
-    )
+    __all__, __getattr__, __dir__ = names_when_used(__name__, {".task_counts": ("DeviceCounts",)})

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,17 +65,6 @@ def _scores_of(store: Store) -> DeviceScores | None:
     if backend == "host":
         return None
     return DeviceScores(tensor, backend, store.stream)
-
-
-def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
-    """Whether a count reads scores only by what it gives to the stream that makes them.
-
-    They may then be written again by what is given to it later.
-    """
-    if not isinstance(store, DeviceStore):
-        return False
-    scores = _scores_of(store)
-    return scores is not None and scores.backend == "triton"
 
 
 def backend_of(tensor: Tensor) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,9 +44,6 @@ class PartOfTasks:
         The number of the part's first column.
     forbids_nan : bool
         Whether the first NaN in S is looked for, which is an error.
-    is_checked : bool
-        False: targets may be a tensor of int32 or int64, and selections `DeviceLists`, on the
-        device of the scores, and nobody has checked them, nor whether targets are candidates.
     """
 
     rows: IntArray | None
@@ -55,7 +52,6 @@ class PartOfTasks:
     candidates: Selection | None = None
     first_column: int = 0
     forbids_nan: bool = False
-    is_checked: bool = True
 
     @property
     def all_rows(self) -> IntArray:
@@ -82,21 +78,6 @@ class PartOfTasks:
             candidates=candidates,
             first_column=self.first_column + left,
         )
-
-
-class DeviceLists(NamedTuple):
-    """A selection whose arrays are on a device; see `Selection`."""
-
-    indptr: Tensor  # of int64
-    indices: Tensor  # of int32 or int64
-    lists: Tensor | IntArray | None  # of int64; on the host if they are of a batch
-    shared: bool = False
-    is_checked: bool = False
-
-    def fits(self, tasks: int) -> bool:
-        """Whether there is a list for each of some tasks."""
-        lengths = self.indptr[1:] if self.lists is None else self.lists
-        return len(lengths) == tasks and len(self.indptr) > 1
 
 
 class DeviceScores:
@@ -143,23 +124,23 @@ class DeviceScores:
             host_tensor = host_tensor.view(dtype)
         return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
 
-    def upload_together(self, *arrays: npt.NDArray[Any] | Tensor | None) -> list[Tensor | None]:
-        """Copy arrays to the device at once, each as signed integers; tensors and None stay."""
+    def upload_together(self, *arrays: npt.NDArray[Any] | None) -> list[Tensor | None]:
+        """Copy arrays to the device at once, each as signed integers; None stays."""
         torch = sys.modules["torch"]
         starts = [0]
         for array in arrays:
-            size = array.nbytes if isinstance(array, np.ndarray) else 0
+            size = 0 if array is None else array.nbytes
             starts.append(starts[-1] - size // -ALIGNMENT * ALIGNMENT)
         host = self.stream.host_memory(starts[-1])
         for start, array in zip(starts, arrays, strict=False):
-            if isinstance(array, np.ndarray):
+            if array is not None:
                 memory = host.numpy()[start : start + array.nbytes]
                 memory.view(array.dtype).reshape(array.shape)[:] = array
         whole = self.stream.upload(host, self.empty((starts[-1],), torch.uint8))
         parts: list[Tensor | None] = []
         for start, array in zip(starts, arrays, strict=False):
-            part = array
-            if isinstance(array, np.ndarray):
+            part = None
+            if array is not None:
                 part = whole[start : start + array.nbytes].view(integers_of(array.itemsize))
             parts.append(part)
         return parts

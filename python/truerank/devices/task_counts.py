@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.array_likes import as_array, tensor_array
+from ..inputs.array_likes import tensor_array
 from ..inputs.selection import selection_arrays
-from .device_scores import DeviceLists, PartOfTasks, bits_of, keys_of, true_keys_of
+from .device_scores import PartOfTasks, bits_of, keys_of, true_keys_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,8 +122,7 @@ class DeviceCounts:
     backend : {"triton", "torch"}
         What counts.
     finds_nan : bool
-        Whether it also finds the place of a forbidden NaN. The scores are then read only by what
-        has been given to the stream, and may be written again by what is given to it later.
+        Whether it also finds the place of a forbidden NaN.
     """
 
     def __init__(
@@ -205,10 +204,6 @@ class DeviceCounts:
         """Wait for the counts: partial counts as the core gives them."""
         return dict(zip(NAMES, self._counts(), strict=False))
 
-    def has_faults(self) -> bool:
-        """Wait for the counts, and say whether tasks that nobody had checked are at fault."""
-        return bool((self._counts()[NAMES.index("differing")] < 0).any())
-
     def true_scores(self) -> npt.NDArray[Any]:
         """Wait for the true scores, with which the scores were compared."""
         if self._true_scores is not None:
@@ -235,7 +230,7 @@ class DeviceCounts:
         if tasks.forbids_nan:
             columns = self._counts()[len(NAMES), numbers]
         else:
-            columns = as_array(tasks.targets)[numbers] - tasks.first_column
+            columns = tasks.targets[numbers] - tasks.first_column
         first = np.lexsort((columns, rows))[0]
         return int(numbers[first]), int(rows[first]), int(columns[first])
 
@@ -367,12 +362,9 @@ def begin_kernel(
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
     n_columns, let_in = _candidates(tasks, width)
-    faults = None if tasks.is_checked else np.zeros(2, np.int64)
-    true, order, rows, *pointers, faults = scores.upload_together(
-        true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in, faults
+    true, order, rows, *pointers = scores.upload_together(
+        true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in
     )
-    if faults is not None:
-        pointers = begin_check(tasks, width, pointers, faults)
     tensor = scores.tensor
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:
@@ -393,7 +385,6 @@ def begin_kernel(
             order,
             rows,
             *pointers,
-            faults,
             out[:counts_size].view(torch.int64),
             own,
             height,
@@ -467,50 +458,3 @@ def _tiling(
 def _power_of_two_from(number: int) -> int:
     """Return the least power of two that is not below a number."""
     return 1 << (number - 1).bit_length()
-
-
-def begin_check(
-    tasks: PartOfTasks, width: int, arrays: list[Tensor | None], faults: Tensor
-) -> list[Tensor | None]:
-    """Begin to look for faults of what nobody has checked, as `count_kernels.check_tasks` does.
-
-    Parameters
-    ----------
-    arrays : list of Tensor or None
-        On the device: targets, then indptr, indices and lists of the filter and of the candidates.
-
-    Returns
-    -------
-    list
-        The same; lists that nobody has checked are copies, each in ascending order.
-    """
-    from . import count_kernels as kernels
-
-    targets: Any = tasks.targets
-    pointers = [None if isinstance(targets, np.ndarray) else arrays[0]]
-    lengths: list[int] = []
-    unsorted: list[int] = []  # the places of indices that are to be sorted
-    selections: list[Any] = [tasks.filter, tasks.candidates]
-    for place, selection in zip((1, 4), selections, strict=True):
-        if isinstance(selection, DeviceLists) and not selection.is_checked:
-            pointers += arrays[place : place + 3]
-            lengths += [len(selection.indptr) - 1, len(selection.indices)]
-            unsorted.append(place + 1)
-        else:
-            pointers += [None, None, None]
-            lengths += [0, 0]
-    count = len(tasks.targets)
-    programs = -(-max(count, *lengths) // kernels.PLACES)
-    sizes = [count, width, *lengths]
-    options = {"enable_fp_fusion": False}
-    kernels.check_tasks[(programs,)](*pointers, faults, *sizes, PLACES=kernels.PLACES, **options)
-    checked = list(arrays)
-    for place in unsorted:
-        indptr: Any = arrays[place - 1]
-        indices: Any = arrays[place]
-        checked[place] = indices.new_empty(indices.shape)
-        number = len(indptr) - 1
-        grid = (min(number, kernels.PROGRAMS),)
-        lists = indptr, indices, checked[place], faults, number
-        kernels.sort_lists[grid](*lists, FEW=kernels.SORTED_TOGETHER, **options)
-    return checked

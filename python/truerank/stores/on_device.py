@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,6 @@ class DeviceStream:
             self._module = module
             self._stream = module.current_stream(device)
 
-    def is_same(self, other: DeviceStream) -> bool:
-        """Whether both are one stream."""
-        return bool(self._stream == other._stream)
-
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make it the current stream of this thread, and of its device, within the block."""
@@ -149,8 +145,6 @@ class DeviceStore(Store):
         self.array = array[None, :] if self.single_row else array
         self.device = str(array.device)
         self.stream = DeviceStream(array.device)
-        with suppress(RuntimeError):  # Some devices have no addresses.
-            self.address = int(array.data_ptr())
 
     def _take_rows(self, rows: range) -> Store:
         array = self.array[rows.start : rows.stop : rows.step]

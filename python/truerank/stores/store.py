@@ -88,8 +88,6 @@ class Store(ABC):
         How `rank` reads blocks by default.
     device : str
         The device of the scores, or the devices; empty in the host's memory and in files.
-    address : int
-        Where scores on a device begin in its memory; 0 for all others.
 
     Examples
     --------
@@ -106,7 +104,6 @@ class Store(ABC):
     # These say where scores lie in the files, for `state`.
     _facts: tuple[Any, ...] = ()
     device = ""
-    address = 0
 
     def __init__(
         self,
