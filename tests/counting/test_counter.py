@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from support.interruptions import interrupted
 from support.outcomes import Problem, assert_outcome, attempt, defined, quietly
 from support.problems import FAITHFUL, LAYOUTS, Array, as_dtype
 from support.refusals import refusal, refused
+from truerank.counting import counter as counters
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -369,6 +371,33 @@ def test_several_threads_update_one_counter() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda s: one.update(scores[:, s : s + 100], start=s), starts))
     assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
+
+
+@pytest.mark.threads
+def test_two_threads_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No block is lost that another thread adds meanwhile, and none is counted twice."""
+    one = counter()
+    count_scores, add_counts = counters.count_scores, counters.add_counts
+    other = Thread(target=one.update, args=[SCORES[:, :2]], kwargs={"start": 0})
+
+    def add_beside_another(*arguments: Any) -> None:
+        monkeypatch.setattr(counters, "add_counts", add_counts)
+        other.start()
+        other.join(0.2)  # It has to wait for this one.
+        add_counts(*arguments)
+
+    monkeypatch.setattr(counters, "add_counts", add_beside_another)
+    one.update(SCORES[:, 2:3], start=2)
+    other.join()
+
+    def count_after_another(*arguments: Any) -> Any:
+        monkeypatch.setattr(counters, "count_scores", count_scores)
+        one.update(SCORES[:, 3:], start=3)
+        return count_scores(*arguments)
+
+    monkeypatch.setattr(counters, "count_scores", count_after_another)
+    refusal(V, "^block: column 3 has been counted", one.update, SCORES[:, 3:], start=3)
+    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
 
 
 def test_missing_columns_are_named() -> None:
