@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -53,6 +53,14 @@ def in_chunks(draw: Callable[[Any], Any], array: Array) -> Any:
     return da.from_array(array, chunks=cut, name=False)
 
 
+def call_of(problem: Problem) -> tuple[Any, dict[str, Any]]:
+    """Return the targets and keywords of a problem, but for candidates, which are refused."""
+    keywords = dict(problem.keywords)
+    for name in ("candidates", "candidates_form"):
+        keywords.pop(name, None)
+    return replace(problem, keywords=keywords).call()
+
+
 def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> None:
     """Check that counts, audits and protocols are equal, or types and messages of errors."""
     if isinstance(expected, Exception) or isinstance(got, Exception):
@@ -65,7 +73,7 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
 @examples(100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
-    targets, keywords = problem.call()
+    targets, keywords = call_of(problem)
     expected = attempt(tr.rank, problem.scores, targets, **keywords)
     scores = in_chunks(data.draw, problem.scores)
     assert_same(attempt(adapter.rank, scores, targets, **keywords), expected)
@@ -83,7 +91,7 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     question: tuple[Vectors, Problem], data: st.DataObject
 ) -> None:
     given, problem = question
-    targets, keywords = problem.call()
+    targets, keywords = call_of(problem)
     keywords |= given.keywords | {"audit": data.draw(st.booleans())}
     for name in ("block", "csls"):
         keywords.pop(name)
@@ -103,6 +111,7 @@ def test_any_chunks_give_what_rank_embeddings_gives(
 ROWS = 6
 COLUMNS = 4000
 CHUNK = (3, 1000)
+CHUNKS = ((3, 3), (1000,) * 4)
 
 
 def scores_at(row: int, column: int) -> Array:
@@ -122,8 +131,7 @@ class Source:
         return scores_at(*block_id)
 
     def mapped(self) -> Any:
-        chunks = ((3, 3), (1000,) * 4)
-        return da.map_blocks(self.make, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
+        return da.map_blocks(self.make, chunks=CHUNKS, dtype=float, meta=np.empty((0, 0)))
 
 
 TARGETS = [0, 1500, 1600, 10, 20, 3999]
@@ -147,24 +155,40 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     source.made.clear()
     adapter.rank(scores, TARGETS)
     assert source.made == []
-    adapter.rank(source.mapped(), [5, 0], rows=[4, 3], candidates=[0, 5, 3000])
-    assert sorted(source.made) == [(1, 0), (1, 0), (1, 3)]
+    adapter.rank(source.mapped(), [5, 0], rows=[4, 3])
+    assert sorted(source.made) == [(1, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
     source.made.clear()
     assert len(adapter.rank(source.mapped(), [], rows=[])) == 0
     assert source.made == []
 
 
-def test_no_chunk_is_the_result_of_a_task() -> None:
-    """A chunk is made, read and dropped within one task, and tasks return a few numbers."""
-    source = Source()
-    bias = np.zeros(COLUMNS)
-    entities = da.ones((COLUMNS, 3), chunks=(1000, 3))  # 24 kB each
-    sizes: list[int] = []  # of all that workers can exchange
-    with Callback(posttask=lambda key, value, *_: sizes.append(len(pickle.dumps(value)))):
-        adapter.rank(source.mapped(), TARGETS, filter=FILTER)
-        assert max(sizes) < 2000  # most of it are the names of arrays and classes
-        adapter.rank_embeddings(np.ones((6, 3)), entities, TARGETS, filter=FILTER, bias=bias)
-    assert not [size for size in sizes if 24_000 < size < 32_000]  # the bias has 32 kB
+def test_each_chunk_is_dropped_before_the_next_is_made() -> None:
+    """A counter has the lists of its rows alone."""
+    living: set[int] = set()
+    most = 0
+
+    def make(block_id: tuple[int, int]) -> Array:
+        nonlocal most
+        chunk = scores_at(*block_id)
+        living.add(id(chunk))
+        weakref.finalize(chunk, living.discard, id(chunk))
+        most = max(most, len(living))
+        return chunk
+
+    scores = da.map_blocks(make, chunks=CHUNKS, dtype=float, meta=np.empty((0, 0)))
+    lengths: list[int] = []  # of the lists of counters, which workers can exchange
+
+    def look(key: Any, value: Any, *_: Any) -> None:
+        if isinstance(value, tr.RankCounter):
+            _, members = value.__getstate__()
+            lengths.append(len(members["filter.indices"]))
+
+    with Callback(posttask=look):
+        adapter.rank(scores, TARGETS, filter=FILTER)
+    assert most <= 2
+    of_blocks = [sum(map(len, FILTER[:3])), sum(map(len, FILTER[3:]))]
+    assert set(lengths) == set(of_blocks)
+    assert len(lengths) >= 8  # one for each chunk
 
 
 # -- errors ------------------------------------------------------------------------------------
@@ -181,6 +205,17 @@ def test_what_is_no_array_of_known_chunks() -> None:
     refusal(ValueError, "^queries: expected chunks of known", embed, entities, scores, [0, 1])
     refusal(TypeError, "^scores: expected a dask array, got ndarray; .*takes it", rank, SMALL, 0)
     refusal(TypeError, "^entities: expected a dask array, got ndar", embed, SMALL, SMALL, [0, 1])
+
+
+def test_candidates_are_for_a_filter() -> None:
+    words = (
+        r"^candidates: expected none: rank scores\[:, candidates\], or leave out others by filter"
+    )
+    for candidates in ([0, 1], [[1], [0, 1]]):
+        scores = da.from_array(SMALL, chunks=1)
+        refusal(TypeError, words, adapter.rank, scores, [1, 0], candidates=candidates)
+    entities = da.from_array(SMALL, chunks=1)
+    refusal(TypeError, words, adapter.rank_embeddings, SMALL, entities, [0, 1], candidates=[0, 1])
 
 
 def test_arguments_are_checked_as_those_of_rank() -> None:
@@ -213,7 +248,7 @@ def test_chunks_that_change_between_the_passes() -> None:
     scores = da.from_array(SMALL).map_blocks(
         lambda x: x + next(made), dtype=float, meta=np.empty((0, 0))
     )
-    words = r"^scores: the true score of task 0 changed when .*; persist\(\) keeps chunks"
+    words = r"^scores: some changed when a chunk was computed again; persist\(\) keeps such"
     refusal(ValueError, words, adapter.rank, scores, 0)
     assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
 
@@ -224,7 +259,7 @@ def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
         lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))
     )
     entities = np.random.default_rng(0).random((adapter.FAN_IN + 1, 2))
-    chunks = da.from_array(entities, chunks=(1, 2))  # whose counts are added up in two levels
+    chunks = da.from_array(entities, chunks=(1, 2))  # whose counters are merged in two levels
     ranks = adapter.rank_embeddings(queries, chunks, [0, 1])
     assert ranks == tr.rank_embeddings(SMALL, entities, [0, 1])
     assert len(made) == 1
@@ -268,9 +303,7 @@ def test_tensors_of_every_dtype_and_rule(order: str, kind: str) -> None:
     options: dict[str, Any] = {"order": order, "nan": nan, "audit": True}
     options["rows"] = RNG.permutation(20)
     array[options["rows"], PLACES] = 4
-    options["candidates"] = [
-        np.union1d(RNG.integers(0, 90, 30), target).tolist() for target in PLACES
-    ]
+    options["filter"] = KNOWN
     expected = tr.rank(array, PLACES, **options)
     assert adapter.rank(of_tensors(array), PLACES, **options) == expected
 

@@ -6,15 +6,12 @@ as these functions, bit for bit, for any chunks, workers and scheduler. They use
 Dask would use: that of the current `distributed.Client`, or the one that `dask.config` names.
 
 **Two passes.** First, every chunk that holds a true candidate gives its true scores, one number for
-each task, and only these are gathered. Then every chunk is compared with them on its worker, and
-gives a few integers for each task, which are added up in a tree. A chunk that is read or made
-block by block (`from_zarr`, `from_array`, `map_blocks` and arithmetic on them) exists only within
-the task that counts it: it never leaves its worker, which holds one chunk for each of its threads.
+each task, and only these are gathered. Then a `RankCounter` counts each chunk on its worker, where
+the chunk is dropped again, and the counters of the same rows are merged in a tree.
 
 **Chunks are read twice.** Chunks that hold a true candidate are read, or computed, once in each
 pass. If that is expensive and the workers have enough memory, call ``array = array.persist()``
-first; this module itself persists only queries and a bias. A chunk that differs the second time is
-an error.
+first. A chunk that differs the second time is an error.
 
 **Threads.** Each task of Dask counts with one thread unless `threads` says otherwise, because Dask
 runs as many tasks at once as its workers have threads.
@@ -25,174 +22,188 @@ and the integers are the same.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from itertools import groupby
+from copy import copy
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Unpack
-from uuid import uuid4
 
 import numpy as np
 
-from .._core import Scores, Selection
 from ..arrays.row_keys import codes_of
-from ..counting.driver import Counts, TileJob, count_scores
-from ..counting.job import Job, prepare_job
-from ..counting.partial_counts import (
-    add_counts,
-    are_nan,
-    final_counts,
-    first_forbidden_nan,
-    native_scores,
-    zero_counts,
-)
+from ..counting.counter import RankCounter
+from ..counting.job import prepare_job
+from ..counting.partial_counts import FIELDS, are_nan, native_scores, zero_counts
+from ..counting.ranking import rank as rank_scores
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import as_scores, named_dtype, widen_bfloat16
+from ..inputs.array_likes import as_scores, widen_bfloat16
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
-from ..inputs.selection import indptr_of, join_ranges, selection_arrays
+from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra
-from ..stores import Store, Tile, read_scores, shape_of
-from ..stores.store import ArrayStore, groups_of
+from ..ranks.joining import concatenate
+from ..stores import Store, open_scores
+from ..stores.store import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
+    from .._core import Selection
     from ..arrays.types import IntArray
-    from ..inputs.rules import Layout, Rules, Similarity
+    from ..counting.job import Job
+    from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
-    OpenChunk = Callable[[Sequence[Any], Tile], Scores | Store]
 
 da: Any = import_extra("dask.array", "truerank.adapters.dask", extra="dask")
 dask: Any = import_extra("dask", "truerank.adapters.dask")
 
 __all__ = ["rank", "rank_embeddings"]
 
-FAN_IN = 8  # One task of Dask adds up the counts of so many chunks.
+FAN_IN = 8  # One task of Dask merges the counters of so many chunks.
 
 
 # -- on workers ------------------------------------------------------------------------------------
 
 
 def open_chunk(
-    arrays: Sequence[Any],
-    tile: Tile,
-    *,
+    *arrays: Any,
+    shape: tuple[int, int],
     dtype: str,
     raw: Any,
-    threads: int,
     similarity: Similarity | None = None,
     layout: Layout | None = None,
-) -> Scores | Store:
+) -> Store:
     """Open a chunk, as scores or as vectors that are scored as they are counted.
 
     Parameters
     ----------
-    arrays : sequence of array_like
-        Without a similarity the scores; else queries and entities, and perhaps a bias.
-    tile : Tile
-        The place of the chunk, which it must fill.
-    dtype : str
+    *arrays : array_like
+        Without a similarity the scores; else queries, entities, and a bias or None.
+    shape, dtype
         Of the scores, as the Dask array says.
     raw : str or dtype, optional
         What raw 16-bit numbers are, as the caller says.
-    threads, similarity, layout
+    similarity, layout
         As in `truerank.rank_embeddings`.
     """
-    shape = tile.height, tile.width
-    scores: Scores | Store
     if similarity is None:
-        scores = read_scores(arrays[0], raw)
+        store = open_scores(arrays[0], dtype=raw)
     else:
-        bias = arrays[2] if len(arrays) == 3 else None
-        pairs = Embeddings(arrays[0], arrays[1], similarity, bias, raw, layout=layout)
-        scores = pairs.with_fields(threads=threads)
+        queries, entities, bias = arrays
+        store = Embeddings(queries, entities, similarity, bias, raw, layout=layout)
     expected = f"a chunk of {dtype} {shape}, as the dask array says"
-    got = f"{scores.dtype} {shape_of(scores)}"
-    if scores.dtype != dtype:
+    got = f"{store.dtype} {store.shape}"
+    if store.dtype != dtype:
         raise InputTypeError("scores", expected=expected, got=got)
-    if shape_of(scores) != shape:
+    if store.shape != shape:
         raise InputValueError("scores", expected=expected, got=got)
-    return scores
+    return store
 
 
-def take_true_scores(*blocks: Any, open_scores: OpenChunk) -> Array:
-    """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers.
-
-    Behind the arrays of the chunk stand its place, and the rows and columns of the pairs in it.
-    """
-    tile, rows, columns = blocks[-1]
-    scores = open_scores(blocks[:-1], tile)
-    store = ArrayStore(scores) if isinstance(scores, Scores) else scores
-    true_scores = native_scores(np.array(store.take(rows, columns)), store.dtype)
-    return true_scores.array.view(named_dtype(store.dtype)[1])
+def take_scores(
+    opened: Callable[..., Store], rows: IntArray, columns: IntArray, *arrays: Any
+) -> Array:
+    """Return the scores of pairs of a chunk."""
+    return opened(*arrays).take(rows, columns)
 
 
-def count_chunk(*blocks: Any, open_scores: OpenChunk) -> Counts:
-    """Count a chunk, behind whose arrays its job stands; a tensor on a device is counted there."""
-    tile_job: TileJob = blocks[-1]
-    scores = open_scores(blocks[:-1], tile_job.tile)
-    job = replace(tile_job.job, first_column=tile_job.tile.left)
-    return tile_job.placed(count_scores(scores, job))
+def count_scores(
+    opened: Callable[..., Store], counter: RankCounter, start: int, *arrays: Any
+) -> RankCounter:
+    """Count a chunk by a copy of a counter, which is that of other chunks, too."""
+    counter = copy(counter)
+    counter.update(opened(*arrays), start=start)
+    return counter
 
 
-def add_up(parts: Sequence[Counts], rules: Rules) -> Counts:
-    """Add up the counts of several chunks of the same tasks; keep the first fault of all.
-
-    Examples
-    --------
-    >>> from truerank._core import Fault
-    >>> rules = read_rules({})
-    >>> counts = zero_counts(2, rules)
-    >>> faults = [None, Fault("nan", 0, 3, 8), Fault("nan", 0, 3, 5)]
-    >>> add_up([Counts(counts, fault) for fault in faults], rules).fault.column
-    5
-    """
-    total = zero_counts(len(parts[0].arrays["above"]), rules)
-    for part in parts:
-        add_counts(total, part.arrays, rules)
-    faults = [part.fault for part in parts if part.fault is not None]
-    first_fault = min(faults, key=lambda fault: (fault.row, fault.column), default=None)
-    return Counts(total, first_fault)
+def merge_counters(*counters: RankCounter) -> RankCounter:
+    """Merge counters of the same tasks into a new one."""
+    return reduce(RankCounter.merge, counters[1:], copy(counters[0]))
 
 
 # -- in the calling process ------------------------------------------------------------------------
 
 
-def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Selection]:
-    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk.
+class Chunks:
+    """Chunks of scores, or of the vectors that make them.
 
-    Columns stay numbered in the whole matrix.
-
-    Examples
-    --------
-    >>> filter = Selection(np.array([0, 2, 3]), np.array([5, 7, 6]), None, False)
-    >>> parts = cut_selection(filter, 2, np.array([0, 6]))
-    >>> parts[0].indptr, parts[0].indices, parts[1].indptr, parts[1].indices
-    (array([0, 1, 1]), array([5], dtype=int32), array([0, 1, 2]), array([7, 6], dtype=int32))
+    Parameters
+    ----------
+    blocks : list of list of tuple
+        For each chunk of rows, and of columns, the delayed arrays that `open_chunk` takes.
+    sizes : (tuple of int, tuple of int)
+        The numbers of rows of the former, and of columns of the latter.
+    **options
+        Others of `open_chunk`.
     """
-    if selection is None:
-        return {}
-    indptr, indices, lists, shared = selection_arrays(selection)
-    if shared:
-        lists = np.zeros(tasks, np.int64)
-    elif lists is None:
-        lists = np.arange(tasks)
-    used, list_of_tasks = codes_of(lists)
-    sizes = np.diff(indptr)[used]
-    owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
-    columns = indices[join_ranges(indptr[used], sizes)]
-    columns = columns.astype(np.int32 if lefts[-1] < 2**31 else np.int64, copy=False)
-    parts = {}
-    for j, positions in groups_of(places_in(columns, lefts)):
-        ends = indptr_of(np.bincount(owners[positions], minlength=len(used)))
-        parts[j] = Selection(ends, columns[positions], list_of_tasks, False)
-    return parts
+
+    def __init__(
+        self,
+        blocks: list[list[tuple[Any, ...]]],
+        sizes: tuple[tuple[int, ...], tuple[int, ...]],
+        **options: Any,
+    ) -> None:
+        self.blocks = blocks
+        self.sizes = sizes
+        self.tops, self.lefts = map(indptr_of, sizes)
+        self.options = options
+
+    def call(self, function: Callable[..., Any], i: int, j: int, *arguments: Any) -> Any:
+        """Return the delayed call of a function with what opens a chunk, and its arrays."""
+        shape = self.sizes[0][i], self.sizes[1][j]
+        opened = partial(open_chunk, shape=shape, **self.options)
+        return dask.delayed(function)(opened, *arguments, *self.blocks[i][j])
+
+    def take(self, rows: IntArray, columns: IntArray) -> Array:
+        """Return the scores of pairs, from the chunks that hold some, on their workers."""
+        calls = []
+        pairs = []
+        for i, in_rows in groups_of(places_in(rows, self.tops)):
+            for j, in_columns in groups_of(places_in(columns[in_rows], self.lefts)):
+                some = in_rows[in_columns]
+                inside = rows[some] - self.tops[i], columns[some] - self.lefts[j]
+                calls.append(self.call(take_scores, i, j, *inside))
+                pairs.append(some)
+        scores = np.concatenate(dask.compute(*calls))
+        taken: Array = scores[np.argsort(np.concatenate(pairs))]
+        return taken
+
+    def count(self, job: Job, true_scores: Array) -> tuple[IntArray, tuple[RankCounter, ...]]:
+        """Return the tasks by their chunks of rows, and what has counted each of these.
+
+        A chunk that no task reads is not computed.
+        """
+        rows = job.all_rows
+        merge = dask.delayed(merge_counters)
+        tasks_of_chunks = []
+        totals = []
+        for i, tasks in groups_of(places_in(rows, self.tops)):
+            empty_counter = RankCounter(
+                true_scores[tasks],
+                job.targets[tasks],
+                candidates=int(self.lefts[-1]),
+                filter=lists_of(job.filter, tasks),
+                rows=rows[tasks] - self.tops[i],
+                order=job.rules.order,
+                # All NaN are counted, so that the first one of the matrix can be named.
+                nan="worst" if job.rules.nan == "raise" else job.rules.nan,
+                dtype=self.options["dtype"],
+                threads=job.rules.threads or 1,
+                audit=job.rules.audit,
+            )
+            counter = dask.delayed(empty_counter, traverse=False)
+            level = []
+            for j, width in enumerate(self.sizes[1]):
+                if width:
+                    level.append(self.call(count_scores, i, j, counter, self.lefts[j]))
+            while len(level) > 1:
+                level = [merge(*level[k : k + FAN_IN]) for k in range(0, len(level), FAN_IN)]
+            totals += level
+            tasks_of_chunks.append(tasks)
+        return np.concatenate(tasks_of_chunks), dask.compute(*totals)
 
 
 def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
@@ -203,224 +214,91 @@ def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
     return np.searchsorted(starts, numbers, side="right") - 1
 
 
-class ChunkStore(Store):
-    """The chunks of Dask arrays as a store: its tiles are the chunks.
+def lists_of(filter: Selection | None, tasks: IntArray) -> tuple[IntArray, Any, IntArray] | None:
+    """Return the lists of some tasks, without those of others, as a filter.
 
-    Parameters
-    ----------
-    arrays : list of (dask.array.Array, str)
-        What workers read, with the axes of each: "i" numbers chunks of rows, "j" those of columns,
-        and there is one chunk along "k".
-    sizes : (tuple of int, tuple of int)
-        The number of rows of each chunk of rows, and of columns of each chunk of columns.
-    open_scores : callable
-        Opens the arrays of a chunk on a worker: `open_chunk` with its options.
-    dtype : str
-        Of the scores.
+    Examples
+    --------
+    >>> from truerank._core import Selection
+    >>> filter = Selection(np.array([0, 2, 3]), np.array([5, 7, 6]), np.array([1, 0, 1]))
+    >>> lists_of(filter, np.array([0, 2]))
+    (array([0, 1]), array([6]), array([0, 0]))
     """
-
-    def __init__(
-        self,
-        arrays: list[tuple[Any, str]],
-        sizes: tuple[tuple[int, ...], tuple[int, ...]],
-        open_scores: OpenChunk,
-        dtype: str,
-    ) -> None:
-        self.arrays = arrays
-        self.open_scores = open_scores
-        heights, widths = sizes
-        self.tops = indptr_of(heights)
-        self.lefts = indptr_of(widths)
-        shape = int(self.tops[-1]), int(self.lefts[-1])
-        super().__init__(shape, dtype, named_dtype(dtype)[1], ())
-
-    def take(self, rows: IntArray, columns: IntArray) -> Array:
-        """Return the scores of pairs, from the chunks that hold some, on their workers."""
-        sent = {}
-        positions_of_chunks = []
-        for i, in_rows in groups_of(places_in(rows, self.tops)):
-            for j, in_columns in groups_of(places_in(columns[in_rows], self.lefts)):
-                pairs = in_rows[in_columns]
-                positions_of_chunks.append(pairs)
-                tile = self.tile(i, j)
-                sent[i, j] = tile, rows[pairs] - tile.top, columns[pairs] - tile.left
-        graph, keys = self.graph(take_true_scores, sent)
-        results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
-        scores = np.empty(len(rows), self.carrier)
-        for pairs, taken in zip(positions_of_chunks, results, strict=True):
-            scores[pairs] = taken
-        return scores
-
-    def tiles(self, max_bytes: int) -> list[Tile]:
-        """Return the chunks that are not empty, row by row, however large they are."""
-        tiles = []
-        for i in np.flatnonzero(np.diff(self.tops)).tolist():
-            for j in np.flatnonzero(np.diff(self.lefts)).tolist():
-                tiles.append(self.tile(i, j))
-        return tiles
-
-    def tile(self, i: int, j: int) -> Tile:
-        """Return the place of a chunk."""
-        top, bottom = self.tops[i : i + 2].tolist()
-        left, right = self.lefts[j : j + 2].tolist()
-        return Tile(top, left, bottom - top, right - left)
-
-    def chunk_at(self, tile: Tile) -> tuple[int, int]:
-        """Return the numbers of a chunk."""
-        # A chunk of length 0 begins where the next one does, and is no tile.
-        row = np.searchsorted(self.tops, tile.top, side="right")
-        column = np.searchsorted(self.lefts, tile.left, side="right")
-        return int(row) - 1, int(column) - 1
-
-    @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[Array]:
-        """Compute a chunk, and open it in this process."""
-        numbers = dict(zip("ij", self.chunk_at(tile), strict=True), k=0)
-        blocks = []
-        for array, axes in self.arrays:
-            blocks.append(array.blocks[tuple(numbers[axis] for axis in axes)])
-        scores = self.open_scores(dask.compute(*blocks), tile)
-        store = ArrayStore(scores) if isinstance(scores, Scores) else scores
-        with store.block(tile._replace(top=0, left=0), io) as block:
-            yield block
-
-    def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[Counts]:
-        """Count chunks by Dask's scheduler; those of the same rows are added up there.
-
-        Each chunk is sent only its own entries of selections. One that no task reads, or that has
-        no candidates, is not computed.
-        """
-        if not jobs:
-            return
-        bands = []
-        sent = {}
-        for _, of_rows in groupby(jobs, key=lambda job: job.tile.top):
-            band = list(of_rows)
-            first = band[0]
-            if not first.has_tasks:
-                continue
-            bands.append(first)
-            left_out = cut_selection(first.job.filter, len(first.job.targets), self.lefts)
-            let_in = cut_selection(first.job.candidates, len(first.job.targets), self.lefts)
-            for job in band:
-                i, j = self.chunk_at(job.tile)
-                if j in let_in or not let_in:  # The numbers of tasks are not sent.
-                    of_chunk = replace(first.job, filter=left_out.get(j), candidates=let_in.get(j))
-                    sent[i, j] = job._replace(tasks=slice(None), job=of_chunk)
-        add = partial(add_up, rules=jobs[0].job.rules)
-        graph, totals = with_sums(*self.graph(count_chunk, sent), add)
-        results = dask.base.compute_as_if_collection(da.Array, graph, totals)
-        for first, total in zip(bands, results, strict=True):
-            yield total._replace(tasks=first.tasks)
-
-    def graph(
-        self, function: Callable[..., Any], sent: Mapping[tuple[int, int], Any]
-    ) -> tuple[Any, dict[tuple[int, int], Any]]:
-        """Return a graph that calls a function for each chunk, and the keys of the results.
-
-        Dask reads a chunk within the task that uses it, where it can.
-        """
-        name = f"truerank-{uuid4().hex}"
-        # Each array's name is followed by its axes.
-        arguments: list[Any] = []
-        for array, axes in self.arrays:
-            arguments += [array.name, axes]
-        numblocks = len(self.tops) - 1, len(self.lefts) - 1
-        parts: dict[Any, Any] = dict.fromkeys(np.ndindex(*numblocks))
-        parts.update(sent)
-        arguments += [dask.blockwise.BlockwiseDepDict(parts, numblocks), "ij"]
-        keys: dict[tuple[int, int], Any]
-        if len(self.arrays) == 1:
-            axes_of_result = "ij"
-            keys = {(i, j): (name, i, j) for i, j in sent}
-        else:
-            # Vectors have one chunk along k.
-            axes_of_result = "ijk"
-            keys = {(i, j): (name, i, j, 0) for i, j in sent}
-        arrays = [array for array, _ in self.arrays]
-        layer = dask.blockwise.blockwise(
-            partial(function, open_scores=self.open_scores),
-            name,
-            axes_of_result,
-            *arguments,
-            numblocks={array.name: array.numblocks for array in arrays},
-        )
-        graph = dask.highlevelgraph.HighLevelGraph.from_collections(name, layer, arrays)
-        return graph, keys
+    if filter is None:
+        return None
+    lists = tasks if filter.lists is None else filter.lists[tasks]
+    used, list_of_tasks = codes_of(lists)
+    lengths = np.diff(filter.indptr)[used]
+    indices = filter.indices[join_ranges(filter.indptr[used], lengths)]
+    return indptr_of(lengths), indices, list_of_tasks
 
 
-def with_sums(
-    graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., Counts]
-) -> tuple[Any, list[Any]]:
-    """Add a tree of sums over the chunks of the same rows to a graph; return the keys of sums."""
-    name = f"truerank-sum-{uuid4().hex}"
-    totals = []
-    sums: dict[Any, Any] = {}
-    for _, chunks in groupby(keys, key=lambda chunk: chunk[0]):
-        level = [keys[chunk] for chunk in chunks]
-        while len(level) > 1:
-            sums_of_level = []
-            for first in range(0, len(level), FAN_IN):
-                key = name, len(sums)
-                sums[key] = add, level[first : first + FAN_IN]
-                sums_of_level.append(key)
-            level = sums_of_level
-        totals += level
-    layers = dict(graph.layers) | {name: sums}
-    # Sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it.
-    needs = dict(graph.dependencies) | {name: {key[0] for key in keys.values()}}
-    return type(graph)(layers, needs), totals
+def refuse_nan(chunks: Chunks, job: Job, has_nan: npt.NDArray[np.bool_]) -> None:
+    """Raise the error of the first NaN, of tasks that have one.
+
+    `rank` finds it in its row, which is all that it reads of a matrix.
+    """
+    row = job.all_rows[has_nan].min()
+    tasks = np.flatnonzero(job.all_rows == row)
+    columns = np.arange(chunks.lefts[-1])
+    scores = chunks.take(np.full(len(columns), row), columns)
+    rank_scores(
+        np.broadcast_to(scores, (row + 1, len(columns))),
+        job.targets[tasks],
+        rows=job.all_rows[tasks],
+        filter=lists_of(job.filter, tasks),
+        nan=job.rules.nan,
+        dtype=chunks.options["dtype"],
+    )
+    raise changed_scores()
 
 
-def rank_chunks(
-    arrays: list[tuple[Any, str]],
-    sizes: tuple[tuple[int, ...], tuple[int, ...]],
-    dtype: str,
-    job: Job,
-    **options: Any,
-) -> Ranks:
+def changed_scores() -> InputValueError:
+    """Return the error for chunks that are others when they are computed again."""
+    problem = "some changed when a chunk was computed again; persist() keeps such chunks"
+    return InputValueError("scores", problem)
+
+
+def rank_chunks(chunks: Chunks, job: Job) -> Ranks:
     """Gather the true scores, count what is above them in each chunk, and add the counts up.
-
-    Workers count by one thread for a task of Dask by default. `arrays` and `sizes` are those of
-    `ChunkStore`; other options are those of `open_chunk`.
 
     Raises
     ------
+    TypeError
+        For candidates.
     ValueError
-        For a target that is not a candidate, for the first NaN that the rule forbids, and for a
-        true score that changed in the second pass.
+        For the first NaN that the rule forbids, and for scores that changed in the second pass.
     """
-    rules = replace(job.rules, threads=job.rules.threads or 1, progress=None)
-    report_progress = reporter(job.rules.progress, 2, "passes")
-    job = replace(job, rules=rules)
-    options |= {"dtype": dtype, "raw": rules.dtype, "threads": rules.num_threads}
-    store = ChunkStore(arrays, sizes, partial(open_chunk, **options), dtype)
-    job.check_targets()
+    rules = job.rules
+    if job.candidates is not None:
+        expected = "none: rank scores[:, candidates], or leave out others by filter="
+        raise InputTypeError("candidates", expected=expected)
+    report_progress = reporter(rules.progress, 2, "passes")
     report_progress(0)
-    true = native_scores(store.take(job.all_rows, job.targets), dtype)
+    if not len(job.targets):
+        report_progress(2)
+        return job.ranks(zero_counts(0, rules), chunks.options["dtype"])
+    true_scores = chunks.take(job.all_rows, job.targets)
+    has_nan = are_nan(native_scores(true_scores, chunks.options["dtype"]))
+    if rules.nan == "omit" and has_nan.any():
+        refuse_nan(chunks, job, has_nan)
     report_progress(1)
-    job = replace(job, true_scores=true.array)
-    counts = count_scores(store, job, tile_map=store.count_on_workers)
-    forbidden_nans: list[tuple[int, int]] = []
-    if counts.fault is not None:
-        forbidden_nans.append((counts.fault.row, counts.fault.column))
-    if first_forbidden_nan(true, rules.nan) >= 0:
-        is_nan = are_nan(true)
-        rows = job.all_rows[is_nan].tolist()
-        columns = job.targets[is_nan].tolist()
-        forbidden_nans += zip(rows, columns, strict=True)
-    if forbidden_nans:
-        row, column = min(forbidden_nans)
-        raise job.error_of_true_nan(row, column)
-    differing = counts.arrays["differing"]
-    if differing.any():
-        raise InputValueError(
-            "scores",
-            f"the true score of task {differing.argmax()} changed when its chunk was "
-            "computed again; persist() keeps chunks that differ each time",
-        )
+    tasks, counters = chunks.count(job, true_scores)
+    if any(counter.differing.any() for counter in counters):
+        raise changed_scores()
+    order = np.argsort(tasks)
+    ranks = concatenate([counter.ranks() for counter in counters])[order]
+    if rules.nan == "raise":
+        if ranks.audit is not None:
+            numbers = ranks.audit.nan
+        else:
+            counts = [counter.counts()[FIELDS.index("nan")] for counter in counters]
+            numbers = np.concatenate(counts)[order]
+        has_nan |= numbers > 0
+        if has_nan.any():
+            refuse_nan(chunks, job, has_nan)
     report_progress(2)
-    return job.ranks(final_counts(counts.arrays, true, rules), dtype)
+    return ranks.with_protocol(nan=rules.nan)
 
 
 @with_options(RuleOptions)
@@ -446,9 +324,11 @@ def rank(
         Chunks that hold a true candidate are computed twice, unless the array is persisted.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate. A Dask array is computed.
-    rows, filter, candidates, order, nan, dtype, audit
-        As in `truerank.rank`. Each chunk is sent only its own entries of a selection, 4 or 8 bytes
-        each. A chunk is not computed if no task reads its rows or if it has no candidates.
+    rows, filter, order, nan, dtype, audit
+        As in `truerank.rank`. Each chunk is sent the lists of its own rows, 4 or 8 bytes an entry.
+        A chunk whose rows no task reads is not computed.
+    candidates : None
+        Others are refused: rank ``scores[:, candidates]``, or leave out others by a filter.
     threads : int, optional
         The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
         once as its workers have threads.
@@ -464,8 +344,8 @@ def rank(
     Raises
     ------
     TypeError
-        If `scores` is not a Dask array, if a chunk has another dtype than the array says, and as
-        `truerank.rank`.
+        If `scores` is not a Dask array, if a chunk has another dtype than the array says, for
+        candidates, and as `truerank.rank`.
     ValueError
         As `truerank.rank`, for chunks of unknown sizes, and if a true score changes when its chunk
         is computed again. Of several NaN, the error names the first one in the whole matrix.
@@ -493,7 +373,8 @@ def rank(
     dtype = as_scores(scores_seen, rules.dtype).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
-    return rank_chunks([(scores, "ij")], scores.chunks, dtype, job)
+    blocks = [[(block,) for block in line] for line in scores.to_delayed()]
+    return rank_chunks(Chunks(blocks, scores.chunks, dtype=dtype, raw=rules.dtype), job)
 
 
 @with_options(EmbeddingOptions)
@@ -519,9 +400,7 @@ def rank_embeddings(
     Parameters
     ----------
     queries : array_like or dask.array.Array, shape (q, d) or (d,)
-        As in `truerank.rank_embeddings`. Every chunk of queries is compared with every chunk of
-        entities, which is read again each time, so few large chunks are best. Other arrays and
-        paths are read here and make one chunk.
+        As in `truerank.rank_embeddings`. All queries are read here, and sent to every worker.
     entities : dask.array.Array, shape (n, d)
         In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
         entity are computed twice, unless the array is persisted. A chunk may be a tensor of torch,
@@ -532,8 +411,10 @@ def rank_embeddings(
         As in `truerank.rank_embeddings`; without CSLS.
     bias : array_like or dask.array.Array, shape (n,), optional
         Added to the scores of each entity. Each chunk of entities is sent only its own values.
-    rows, filter, candidates, nan, dtype, layout, audit
-        As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
+    rows, filter, nan, dtype, layout, audit
+        As in `truerank.rank_embeddings`. Every worker is sent all lists.
+    candidates : None
+        As in `rank`.
     threads : int, optional
         The number of threads of each Dask task. Default: one.
     progress : callable or bool, optional
@@ -560,37 +441,33 @@ def rank_embeddings(
     (array([1, 1]), array([2, 2]))
     """
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
-    queries_seen = _seen("queries", queries)
-    bias_seen = _seen("bias", bias)
     rules = read_rules(options, EmbeddingOptions, rank_embeddings)
-    pairs = Embeddings(
-        queries_seen, entities_seen, similarity, bias_seen, rules.dtype, layout=rules.layout
-    )
+    for name, value in (("queries", queries), ("bias", bias)):
+        if isinstance(value, da.Array):
+            _seen(name, value)
+    queries, bias = dask.compute(queries, bias, traverse=False)
+    pairs = Embeddings(queries, entities_seen, similarity, bias, rules.dtype, layout=rules.layout)
     job = pairs.job(targets, rows, filter, candidates, rules)
-    # Workers may not have the file, and Dask has no word for bfloat16.
-    if queries is queries_seen:
-        if pairs.queries.dtype == "bfloat16":
-            vectors = widen_bfloat16(pairs.queries.array)
-        else:
-            vectors = np.array(pairs.queries.array)
-        queries = da.from_array(vectors, -1)
-    # Without `persist` Dask may make a chunk of queries again in each task that uses it.
-    queries = da.atleast_2d(queries).rechunk({1: -1}).persist()
-    arrays = [(queries, "ik"), (entities.rechunk({1: -1}), "jk")]
-    if bias is not None:
-        if bias is bias_seen:
-            bias = da.from_array(pairs.bias, -1)
-        arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
-    sizes = queries.chunks[0], entities.chunks[0]
-    options_of_vectors = {"similarity": similarity, "layout": rules.layout}
-    ranks = rank_chunks(arrays, sizes, pairs.dtype, job, **options_of_vectors)
-    return ranks.with_protocol(similarity=similarity)
+    # Workers may not have a file, and numpy has no word for bfloat16.
+    vectors = pairs.queries.array
+    if pairs.queries.dtype == "bfloat16":
+        vectors = widen_bfloat16(vectors)
+    vectors = dask.delayed(vectors, traverse=False)
+    sizes = pairs.shape[:1], entities.chunks[0]
+    biases: list[Any] = [None] * len(sizes[1])
+    if pairs.bias is not None:
+        biases = np.split(pairs.bias, indptr_of(sizes[1])[1:-1])
+    of_entities = entities.rechunk({1: -1}).to_delayed().ravel()
+    line = [(vectors, *others) for others in zip(of_entities, biases, strict=True)]
+    scoring = {"similarity": similarity, "layout": rules.layout}
+    chunks = Chunks([line], sizes, dtype=pairs.dtype, raw=rules.dtype, **scoring)
+    return rank_chunks(chunks, job).with_protocol(similarity=similarity)
 
 
 def _seen(name: str, value: Any, instead: str = "") -> Any:
     """Return an array of the shape and dtype of a Dask array that takes no memory, for checks.
 
-    Where another function takes other arrays `instead`, these are refused.
+    Any other is refused, as another function takes it `instead`.
 
     Examples
     --------
@@ -601,8 +478,6 @@ def _seen(name: str, value: Any, instead: str = "") -> Any:
     truerank.errors.InputTypeError: scores: expected a dask array, got list; ...
     """
     if not isinstance(value, da.Array):
-        if not instead:
-            return value
         got = f"{type(value).__name__}; {instead} takes it"
         raise InputTypeError(name, expected="a dask array", got=got)
     if np.isnan(value.shape).any():
