@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,19 @@ def test_each_chunk_is_dropped_before_the_next_is_made() -> None:
     of_blocks = [sum(map(len, FILTER[:3])), sum(map(len, FILTER[3:]))]
     assert set(lengths) == set(of_blocks)
     assert len(lengths) >= 8  # one for each chunk
+
+
+def test_tasks_have_no_side_effects() -> None:
+    """Dask may repeat them, on a worker that still has what they were given."""
+    counters = [tr.RankCounter(SMALL[:, 0], 0, candidates=2) for _ in range(2)]
+    opening = partial(adapter.open_chunk, shape=(2, 1), dtype="float64", raw=None)
+    for _ in range(2):
+        counted = [
+            adapter.count_scores(opening, counter, start, SMALL[:, start : start + 1])
+            for start, counter in enumerate(counters)
+        ]
+        for _ in range(2):
+            assert adapter.merge_counters(*counted).ranks() == tr.rank(SMALL, 0)
 
 
 # -- errors ------------------------------------------------------------------------------------

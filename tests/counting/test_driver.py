@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,11 @@ from support.problems import Array
 from support.refusals import refusal, refused
 from truerank._core import Scores
 from truerank.counting import driver
-from truerank.counting.driver import Counts, TileJob, count_in_turn, count_scores
+from truerank.counting.driver import count_scores
 from truerank.counting.job import Job, prepare_job
 from truerank.inputs import progress_listeners
 from truerank.inputs.rules import read_rules
-from truerank.stores import Store, Tile, read_scores
+from truerank.stores import Tile, read_scores
 from truerank.stores.store import ArrayStore
 
 ROWS = 40
@@ -298,38 +296,6 @@ def test_golden_file() -> None:
     assert ranks.candidates.tolist() == [3, 4, 3]
     assert ranks.audit is not None
     assert ranks.audit.at_best.tolist() == [1, 1, 1]
-
-
-def count_tile(store: Store, job: TileJob) -> Counts:
-    return next(count_in_turn(store, [job], "map"))
-
-
-def through_pickles(store: Store, jobs: Sequence[TileJob]) -> Iterator[Counts]:
-    """Count tiles as workers do, to whom everything is sent."""
-    for job in jobs:
-        counting = pickle.loads(pickle.dumps(partial(count_tile, store, job)))
-        yield pickle.loads(pickle.dumps(counting()))
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("nan", [False, True])
-def test_tiles_may_be_counted_by_other_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, nan: bool
-) -> None:
-    """What is counted of a tile, and where, can be sent; the first NaN ends the count."""
-    monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 7)
-    scores = SCORES.copy(order=order)
-    if nan:
-        scores[20, 150] = scores[21, 170] = np.nan
-    np.save(tmp_path / "scores.npy", scores)
-    with tr.open_scores(tmp_path / "scores.npy") as store:
-        job = prepare_job(store.shape, TARGETS, None, FILTER, None, read_rules({}))
-        counts = count_scores(store, job, tile_map=partial(through_pickles, store))
-    if nan:
-        assert counts.fault is not None
-        assert (counts.fault.row, counts.fault.column) == (20, 150)
-        return
-    assert job.ranks(counts.arrays, "float32") == tr.rank(SCORES, TARGETS, filter=FILTER)
 
 
 def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:

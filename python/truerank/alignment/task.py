@@ -744,9 +744,11 @@ def rank_matrix(
         return store.core_block(tile, io)
 
     for tile, scores in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
-        _add_tile(forward, tile, scores)
-        _add_tile(backward, tile.T, scores.T)
-        del scores  # Now the file can be unmapped.
+        for count, part, some in ((forward, tile, scores), (backward, tile.T, scores.T)):
+            fault = count.add_tile(part, some)
+            if fault is not None:
+                raise count.job.error_of(fault)
+        del scores, some  # Now the file can be unmapped.
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
@@ -755,13 +757,6 @@ def rank_matrix(
         counted = count.job.ranks(count.final_counts(), store.dtype, store.files)
         ranks.append(count.job.mark_masked(counted, count.store))
     return ranks
-
-
-def _add_tile(count: TileCount, tile: Tile, scores: Any) -> None:
-    """Count a tile of one direction; raise the error of a fault."""
-    job = count.job_of(tile)
-    counts = job.count_tile(scores if job.has_tasks else None)
-    count.add(counts.checked(count.job))
 
 
 class TransposedStore(Store):

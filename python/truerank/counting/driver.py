@@ -6,8 +6,7 @@ all that must be the same if the count is to go on.
 A device counts the scores that are on it. What it cannot count, or may not since a NaN is forbidden
 there, the host counts, at once or tile by tile. If tiles are whole rows, the core finds the true
 scores, and the counts of each tile are final. If tiles cut rows, the true scores are read first,
-and every tile adds to partial counts, to which the true candidates are added at the end. A function
-maps the tiles to their counts, a loop by default.
+and every tile adds to partial counts, to which the true candidates are added at the end.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
 cache holds it in huge pages, which `stores.store` asks for. In small pages each fault maps 64 kB at
@@ -23,11 +22,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,11 +52,6 @@ from .partial_counts import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from .job import CoreScores
-
-    # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
-    # sum, and tiles without tasks may be left out, if there is no checkpoint.
-    TileMap = Callable[[Sequence["TileJob"]], Iterable["Counts"]]
 
 KIND = "truerank.checkpoint"
 # This is large compared with the cost of a tile in Python and of threads that wait for the last
@@ -67,12 +61,10 @@ SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
 # What tells the files of scores from others, in the order of `stores.store.state_of_file`.
 FILE_FACTS = ("size", "time of modification", "time of change", "inode")
-Item = TypeVar("Item")
-Opened = TypeVar("Opened")
 
 
 class Counts(NamedTuple):
-    """What was counted of scores, or of a tile of them.
+    """What was counted of scores.
 
     Attributes
     ----------
@@ -80,15 +72,12 @@ class Counts(NamedTuple):
         The counts by name: final ones, or partial ones of a job with true scores.
     fault : Fault, optional
         The first NaN that the rule forbids, where the scores have it. The counts are then void.
-    tasks : slice or ndarray of int64
-        The numbers of the tasks among those of the job. Default: all.
     place : str, optional
         The device and what counted there, as a protocol names them.
     """
 
     arrays: dict[str, IntArray]
     fault: Fault | None = None
-    tasks: slice | IntArray = slice(None)
     place: str | None = None
 
     def checked(self, job: Job) -> Counts:
@@ -96,51 +85,6 @@ class Counts(NamedTuple):
         if self.fault is not None:
             raise job.error_of(self.fault)
         return self
-
-
-class TileJob(NamedTuple):
-    """What is counted at once: the tasks that read the rows of a tile. It can be pickled.
-
-    Attributes
-    ----------
-    tile : Tile
-    tasks : slice or ndarray of int64
-        Their numbers among those of the whole job.
-    job : Job
-        With rows numbered in the tile, and columns as in the whole job.
-    """
-
-    tile: Tile
-    tasks: slice | IntArray
-    job: Job
-
-    @property
-    def has_tasks(self) -> bool:
-        """Whether any task reads the rows of the tile."""
-        return len(self.job.targets) > 0
-
-    def count_tile(self, scores: CoreScores | None) -> Counts:
-        """Let the core count the scores of the tile; None if no task reads it."""
-        if scores is None:
-            return Counts({}, None, self.tasks)
-        try:
-            counts = self.job.count(scores, self.tile.left)
-        except EOFError as error:
-            raise InputValueError("scores", str(error)) from None
-        return self.placed(Counts(counts.arrays, counts.fault))
-
-    def placed(self, counts: Counts) -> Counts:
-        """Return counts of the tile with tasks and places as all scores have them."""
-        fault = counts.fault
-        if fault is not None:
-            if isinstance(self.tasks, slice):
-                task = fault.task + (self.tasks.start or 0)
-            else:
-                task = int(self.tasks[fault.task])
-            row = fault.row + self.tile.top
-            column = fault.column + self.tile.left
-            fault = Fault(fault.kind, task, row, column)
-        return counts._replace(tasks=self.tasks, fault=fault)
 
 
 class TileCount:
@@ -176,7 +120,8 @@ class TileCount:
         self._read_scores: Scores | None = None
         self._order: IntArray | None = None
         self._rows = job.all_rows
-        self._last: TileJob | None = None
+        # Tiles of the same rows have the same tasks; these are those of the last tile.
+        self._part: tuple[tuple[int, int], slice | IntArray, Job] | None = None
         if job.true_scores is None:
             if all(has_whole_rows(store, tile, self.io) for tile in self.tiles):
                 names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
@@ -209,22 +154,46 @@ class TileCount:
         first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
         return slice(int(first), int(last))
 
-    def job_of(self, tile: Tile) -> TileJob:
-        """Return what is to be counted of a tile; tiles of the same rows share it."""
-        last = self._last
-        if last is None or (last.tile.top, last.tile.height) != (tile.top, tile.height):
-            tasks = self.tasks_of(tile)
-            rows = None if self.job.rows is None else self._rows[self._places_of(tile)] - tile.top
-            last = TileJob(tile, tasks, self.job.part(tasks, rows))
-            self._last = last
-        return last._replace(tile=tile)
+    def is_read(self, tile: Tile) -> bool:
+        """Whether any task reads the rows of a tile."""
+        places = self._places_of(tile)
+        return bool(places.start < places.stop)
 
-    def add(self, counts: Counts) -> None:
-        """Add the counts of the next tile."""
-        self.is_half_added = True
-        add_counts(self.counts, counts.arrays, self.job.rules, counts.tasks)
+    def add_tile(self, tile: Tile, scores: Any) -> Fault | None:
+        """Count the next tile, if it is read, and add its counts; the core takes the scores.
+
+        Returns
+        -------
+        Fault or None
+            What the core found there, with its place in the store; the count ends there.
+        """
+        if self.is_read(tile):
+            tasks, part = self._part_of(tile)
+            try:
+                counts = part.count(scores, tile.left)
+            except EOFError as error:
+                raise InputValueError("scores", str(error)) from None
+            fault = counts.fault
+            if fault is not None:
+                task = tasks.start + fault.task if isinstance(tasks, slice) else tasks[fault.task]
+                place = fault.row + tile.top, fault.column + tile.left
+                return Fault(fault.kind, int(task), *place)
+            self.is_half_added = True
+            add_counts(self.counts, counts.arrays, self.job.rules, tasks)
         self.done += 1
         self.is_half_added = False
+        return None
+
+    def _part_of(self, tile: Tile) -> tuple[slice | IntArray, Job]:
+        """Return the tasks that read the rows of a tile, and their job with rows of the tile."""
+        rows = tile.top, tile.height
+        if self._part is None or self._part[0] != rows:
+            tasks = self.tasks_of(tile)
+            rows_in_tile = None
+            if self.job.rows is not None:
+                rows_in_tile = self._rows[self._places_of(tile)] - tile.top
+            self._part = rows, tasks, self.job.part(tasks, rows_in_tile)
+        return self._part[1:]
 
     def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
@@ -258,7 +227,6 @@ def count_scores(
     *,
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
-    tile_map: TileMap | None = None,
 ) -> Counts:
     """Count scores where they are.
 
@@ -275,8 +243,6 @@ def count_scores(
         Told how many bytes are done, and how many of them a checkpoint had.
     checkpoint : path-like, optional
         As in `rank`.
-    tile_map : callable, optional
-        Counts tiles on the host, or where a scheduler has workers. Default: one after the other.
     """
     if isinstance(scores, Scores):
         counts = job.count(scores)
@@ -294,9 +260,7 @@ def count_scores(
         report_progress(scores.nbytes)
         return Counts(counts.arrays, counts.fault, place=scores.host_place)
     count = TileCount(scores, job, io)
-    if tile_map is None:
-        tile_map = partial(count_in_turn, scores, io=count.io)
-    fault = count_tiles(count, tile_map, report_progress, checkpoint)
+    fault = count_tiles(count, report_progress, checkpoint)
     arrays = count.counts if fault is not None else count.final_counts()
     return Counts(arrays, fault, place=scores.host_place)
 
@@ -342,11 +306,12 @@ def count_on_device(
 
 def count_tiles(
     count: TileCount,
-    tile_map: TileMap,
     report_progress: Callable[..., object],
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fault | None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one.
+
+    A tile that no task reads is not opened.
 
     Returns
     -------
@@ -354,17 +319,24 @@ def count_tiles(
         The first NaN that the rule forbids, at which the count ends.
     """
     saved = None if checkpoint is None else Checkpoint(checkpoint, count)
-    itemsize = count.store.itemsize
-    sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
+    store = count.store
+    sizes = [tile.height * tile.width * store.itemsize for tile in count.tiles]
     resumed = sum(sizes[: count.done])
     done = resumed
     report_progress(done, resumed=resumed)
-    jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
+
+    def opened(tile: Tile) -> AbstractContextManager[Any]:
+        if not count.is_read(tile):
+            return nullcontext()
+        return store.core_block(tile, count.io)
+
+    tiles = count.tiles[count.done :]
     try:
-        for counts in tile_map(jobs):
-            if counts.fault is not None:
-                return counts.fault
-            count.add(counts)
+        for tile, scores in open_in_turn(opened, tiles, one_ahead=not store.in_place):
+            fault = count.add_tile(tile, scores)
+            del scores  # No reference may stay, so that a file can be unmapped.
+            if fault is not None:
+                return fault
             done += sizes[count.done - 1]
             report_progress(done, resumed=resumed)
             if saved is not None and saved.is_due():
@@ -376,50 +348,36 @@ def count_tiles(
     return None
 
 
-def count_in_turn(store: Store, jobs: Sequence[TileJob], io: str) -> Iterator[Counts]:
-    """Count tiles one after the other; one that no task reads is not opened."""
-
-    def opened(job: TileJob) -> AbstractContextManager[CoreScores | None]:
-        if not job.has_tasks:
-            return nullcontext()
-        return store.core_block(job.tile, io)
-
-    for job, scores in open_in_turn(opened, jobs, one_ahead=not store.in_place):
-        counts = job.count_tile(scores)
-        del scores  # No reference may stay, so that a file can be unmapped.
-        yield counts
-
-
 def open_in_turn(
-    opened: Callable[[Item], AbstractContextManager[Opened]],
-    items: Sequence[Item],
+    opened: Callable[[Tile], AbstractContextManager[Any]],
+    tiles: Sequence[Tile],
     *,
     one_ahead: bool,
-) -> Iterator[tuple[Item, Opened]]:
-    """Yield items with what is opened for each, until the next is asked for.
+) -> Iterator[tuple[Tile, Any]]:
+    """Yield tiles with what is opened for each, until the next is asked for.
 
     With `one_ahead`, the next one is opened meanwhile, on a thread of its own.
     """
-    if not one_ahead or len(items) < 2:
-        for item in items:
-            with opened(item) as value:
-                yield item, value
+    if not one_ahead or len(tiles) < 2:
+        for tile in tiles:
+            with opened(tile) as value:
+                yield tile, value
                 del value
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    def entered(item: Item) -> tuple[ExitStack, Opened]:
+    def entered(tile: Tile) -> tuple[ExitStack, Any]:
         stack = ExitStack()
-        return stack, stack.enter_context(opened(item))
+        return stack, stack.enter_context(opened(tile))
 
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-open") as executor:
-        ahead = [executor.submit(entered, items[0])]
-        for i, item in enumerate(items):
-            if i + 1 < len(items):
-                ahead.append(executor.submit(entered, items[i + 1]))
+        ahead = [executor.submit(entered, tiles[0])]
+        for i, tile in enumerate(tiles):
+            if i + 1 < len(tiles):
+                ahead.append(executor.submit(entered, tiles[i + 1]))
             stack, value = ahead.pop(0).result()
             with stack:
-                yield item, value
+                yield tile, value
                 del value
 
 
