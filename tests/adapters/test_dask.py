@@ -323,11 +323,14 @@ def test_tensors_of_every_dtype_and_rule(order: str, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("_way")
-def test_the_first_nan_of_all_tensors_is_named() -> None:
+@pytest.mark.parametrize("audit", [False, True])
+def test_the_first_nan_of_all_tensors_is_named(audit: bool) -> None:
     array = RNG.random((20, 90))
-    array[[19, 11, 11], [2, 88, 45]] = np.nan
-    words = "^scores: a score at row 11, column 45 is NaN"
-    refusal(ValueError, words, adapter.rank, of_tensors(array), np.zeros(20, int))
+    for row, column in ((19, 2), (11, 88), (11, 45)):
+        array[row, column] = np.nan
+        words = f"^scores: a score at row {row}, column {column} is NaN"
+        places = np.zeros(20, int)
+        refusal(ValueError, words, adapter.rank, of_tensors(array), places, audit=audit)
 
 
 @pytest.mark.usefixtures("_way")

@@ -196,9 +196,8 @@ class Chunks:
             )
             counter = dask.delayed(empty_counter, traverse=False)
             level = []
-            for j, width in enumerate(self.sizes[1]):
-                if width:
-                    level.append(self.call(count_scores, i, j, counter, self.lefts[j]))
+            for j, left in enumerate(self.lefts[:-1]):
+                level.append(self.call(count_scores, i, j, counter, left))
             while len(level) > 1:
                 level = [merge(*level[k : k + FAN_IN]) for k in range(0, len(level), FAN_IN)]
             totals += level
