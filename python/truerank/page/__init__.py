@@ -171,17 +171,13 @@ def save(
         "reproduce": _reproduce(numbers, command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
         "script": script,
-        "digest": _digest(f"\n{script}"),
+        # No other script may run there.
+        "digest": base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode(),
         "version": __version__,
     }
     frame = Template((parts / "page.html").read_text(encoding="utf-8"))
     with replace_file(path) as file:
         file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
-
-
-def _digest(script: str) -> str:
-    """Return the SHA-256 of a script as a page says it: no other script may run there."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _results(

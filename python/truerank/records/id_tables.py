@@ -249,7 +249,9 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
             raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
     asked = IdTable({}, title=argument)
     if door.needed > 2:
-        _check_keys(argument, value, door)
+        for key in value:
+            if not isinstance(key, tuple) or len(key) != door.needed - 1:
+                raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
         asked.ids["query"], asked.labels["query"] = code_names(tuple(value))
     else:
         add_column(asked, "query", list(value), door, {})
@@ -277,13 +279,6 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     )
     add_column(table, "document", documents, door, {})
     return table
-
-
-def _check_keys(argument: str, keys: Iterable[Any], door: Door) -> None:
-    """Refuse keys that are no tuples with an element for each role but the last."""
-    for key in keys:
-        if not isinstance(key, tuple) or len(key) != door.needed - 1:
-            raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
 
 
 def add_column(

@@ -146,13 +146,10 @@ class Task:
 
     def _rows_by_place(self, side: str) -> tuple[IntArray, int, str, Axis]:
         """Return the row of each task, the number of rows, what a row is for, and their labels."""
-        return self._rows_of(self.sides[side]), self.height, self._row_noun, self._row_axis
-
-    def _rows_of(self, side: Side) -> IntArray:
-        """Return the row of each task of a side, where a user hands over a row for each unit."""
-        if not self._is_part:
-            return side.units
-        return look_up(self.test_rows, side.units)[1]
+        rows = self.sides[side].units  # A user hands over a row for each unit.
+        if self._is_part:
+            rows = look_up(self.test_rows, rows)[1]
+        return rows, self.height, self._row_noun, self._row_axis
 
     @property
     def audit(self) -> reporting.Findings:
