@@ -298,6 +298,17 @@ def test_golden_file() -> None:
     assert ranks.audit.at_best.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_first_nan_of_all_tiles_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 7)
+    scores = SCORES.copy()
+    scores[20, 150] = scores[21, 170] = np.nan
+    path = save(tmp_path, order, scores)
+    refusal(ValueError, "a score at row 20, column 150 is NaN", tr.rank, path, TARGETS)
+
+
 def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 8)
     opened: list[Tile] = []
