@@ -26,7 +26,7 @@ pytestmark = [
 
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
-LONG_LINES = 20  # of more than 100 characters, in the package
+LONG_LINES = 5  # of more than 100 characters, in the package
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
 
@@ -132,13 +132,13 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
 
 # -- the number of things to be learnt: a new thing needs another to go ----------------------------
 
-MOST = {
-    "public names": 66,  # of functions and classes, which @public decorates
-    "options": 91,  # names of parameters with a default, of what public modules offer
-    "options of the command line": 64,
-    "classes": 132,
-    "named tuples": 25,
-    "modules": 124,
+THINGS = {
+    "public names": 63,  # of functions and classes, which @public decorates
+    "options": 90,  # names of parameters with a default, of what public modules offer
+    "options of the command line": 62,
+    "classes": 117,
+    "named tuples": 21,
+    "modules": 116,
 }
 PUBLIC_MODULES = ("link_prediction", "alignment", "retrieval", "metrics", "inference")
 PUBLIC_MODULES += ("plot", "page", "compat")
@@ -195,7 +195,7 @@ def options_of_commands() -> set[str]:
     return {max(each.opts, key=len) for each in options}
 
 
-def test_there_are_no_more_things_than_there_were() -> None:
+def test_there_are_as_many_things_as_are_written_down() -> None:
     pytest.importorskip("click")
     nodes = definitions()
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
@@ -208,7 +208,7 @@ def test_there_are_no_more_things_than_there_were() -> None:
         "named tuples": sum("NamedTuple" in map(ast.unparse, node.bases) for node in classes),
         "modules": len(files_of("python/truerank")),
     }
-    assert {name: number for name, number in numbers.items() if number > MOST[name]} == {}
+    assert numbers == THINGS
 
 
 # -- what a call loads: a layer without the ones above it ------------------------------------------
@@ -245,13 +245,13 @@ try:
 except SystemExit as ended:
     assert ended.code == 0
 """
-# Lines of Python, and how many lines of code may be loaded after them.
+# Lines of Python, and how many lines of code may be loaded after them: some per cent more than are.
 CALLS = {
-    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3300),
-    "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5350),
-    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 10300),
-    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 10300),
-    "command": (SCORES + COMMAND, 9600),
+    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3400),
+    "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5300),
+    "task of arrays": (TRIPLES + "evaluate(triples, 3)", 9800),
+    "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 9800),
+    "command": (SCORES + COMMAND, 9400),
 }
 SAY_FILES = """
 import sys
