@@ -281,7 +281,8 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
         keywords["filter_form"] = str(rng.choice(forms))
     kind = rng.integers(0, 4) if selected else 2
     if kind == 0:  # one list for all
-        chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist() + targets
+        chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist()
+        chosen += set(targets)  # each once: the slow definition reads the list for every task
         keywords["candidates"] = [chosen] * tasks
         keywords["candidates_form"] = str(rng.choice(["shared int64", "shared list"]))
     elif kind == 1:  # lists of tasks
