@@ -123,9 +123,9 @@ def test_a_missing_peer_is_a_remark() -> None:
     """The peer is left out, and one remark says so."""
     results = Results()
     problem = Problem(np.ones((2, 3), np.float32), np.array([0, 1]), 1)
-    peers = {"theirs": Peer(("no_such_package",), lambda _: lambda: None), **numpy_scipy.COUNTING}
+    peers = {"theirs": Peer(("no_such_package",), lambda _: lambda: None), **numpy_scipy.SORTING}
     for _ in range(2):
-        assert prepare_peers(peers, problem, results).keys() == numpy_scipy.COUNTING.keys()
+        assert prepare_peers(peers, problem, results).keys() == numpy_scipy.SORTING.keys()
     assert results.remarks == ["theirs: skipped, no_such_package not installed"]
 
 
