@@ -70,7 +70,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "metrics": [
         ("metrics/chance_model.py", "(tasks.weights * variance)", "variance"),
-        ("metrics/keys.py", "if parsed.macro and", 'if parsed.macro and parsed.side == "both" and'),
+        ("metrics/keys.py", "if key.macro and", 'if key.macro and key.side == "both" and'),
         (
             "metrics/keys.py",
             '\n_WHOLE = re.compile(r"(?!.{1000',
