@@ -96,6 +96,13 @@ def with_steps(a: Array, byte: int = 0xFF, *, odd: bool = False) -> Array:
     return view
 
 
+def with_wide_rows(a: Array) -> Array:
+    big = padding_bytes((len(a), a.shape[1] + 5), a.dtype)  # of its byte order, as hstack has not
+    view = big[:, : a.shape[1]]
+    view[...] = a
+    return view
+
+
 def unaligned(a: Array, *, order: str = "C") -> Array:
     """Return the same scores at an odd address."""
     raw = np.full(a.nbytes + 16, 0xFF, np.uint8)
@@ -125,7 +132,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "steps": with_steps,
     "steps between huge values": lambda a: with_steps(a, 0x7F),
     "Fortran steps": lambda a: with_steps(a.T).T,
-    "wide rows": lambda a: np.hstack([a, padding_bytes((len(a), 5), a.dtype)])[:, : a.shape[1]],
+    "wide rows": with_wide_rows,
     "negative rows": lambda a: a[::-1].copy()[::-1],
     "negative columns": lambda a: a[:, ::-1].copy()[:, ::-1],
     "negative steps": lambda a: with_steps(a[::-1, ::-1])[::-1, ::-1],
