@@ -177,16 +177,22 @@ def percent(share: float) -> str:
 
 
 def format_count(n: int, thing: str, things: str = "") -> str:
-    """Write a number of things.
+    """Write a number of things, with the plural that their spelling asks for, or a given one.
 
     Examples
     --------
-    >>> format_count(1, "task"), format_count(2000, "task"), format_count(2, "loss", "losses")
-    ('1 task', '2,000 tasks', '2 losses')
+    >>> format_count(1, "task"), format_count(2000, "query"), format_count(4, "loss")
+    ('1 task', '2,000 queries', '4 losses')
     """
     if n == 1:
         return f"1 {thing}"
-    return f"{n:,} {things or f'{thing}s'}"
+    if things:
+        return f"{n:,} {things}"
+    if thing.endswith("y") and thing[-2:-1] not in tuple("aeiou"):
+        return f"{n:,} {thing[:-1]}ies"
+    if thing.endswith(("s", "x", "ch", "sh")):
+        return f"{n:,} {thing}es"
+    return f"{n:,} {thing}s"
 
 
 def import_extra(module: str, user: str, extra: str | None = None) -> Any:

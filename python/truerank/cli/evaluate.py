@@ -19,7 +19,7 @@ from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
 from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
-from ..metrics.contributions import UNIT, describe_units, unit_codes
+from ..metrics.contributions import UNIT, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
@@ -458,7 +458,7 @@ def check_units(ranks: tr.Ranks, unit: IntArray) -> None:
         is_missing = np.ones(units, np.bool_)
         is_missing[present] = False
         got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
-    counted = describe_units(units, unit_codes(ranks, UNIT)[1])
+    counted = format_count(units, unit_codes(ranks, UNIT)[1])
     expected = f"all {counted} of the whole"
     raise InputValueError("parts", expected=expected, got=got)
 
@@ -507,7 +507,7 @@ def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) 
             if lacks.any():
                 other = next(path for path, each in sides_of.items() if side in each)
                 sides = " and ".join(dict.fromkeys(sides_of[path][lacks].tolist()))
-                number = describe_units(len(distinct(of_part[lacks])), name)
+                number = format_count(len(distinct(of_part[lacks])), name)
                 expected = f"{side} of each {name}, as {other} has"
                 got = f"{sides} alone of {number}"
                 raise InputValueError("parts", expected=expected, got=got, place=path)

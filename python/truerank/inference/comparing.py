@@ -17,7 +17,6 @@ from ..metrics.contributions import (
     COUNT,
     UNIT,
     contributions,
-    describe_units,
     mean_and_influences,
     unit_codes,
 )
@@ -131,7 +130,7 @@ class Comparison:
 
     def __str__(self) -> str:
         decimals = self.printed_decimals()
-        units = describe_units(self.units, self.unit)
+        units = format_count(self.units, self.unit)
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
@@ -139,7 +138,7 @@ class Comparison:
             [
                 format_count(self.wins, "win"),
                 format_count(self.ties, "tie"),
-                format_count(self.losses, "loss", "losses"),
+                format_count(self.losses, "loss"),
             ]
         )
         lines = [
@@ -215,7 +214,7 @@ class Comparisons(list[Comparison], AsTable):
         for pair in self:
             rows.append([getattr(pair, column.name) for column in columns])
         methods = " and ".join(dict.fromkeys(pair.method for pair in self))
-        units = {pair.metric: [describe_units(pair.units, pair.unit)] for pair in self}
+        units = {pair.metric: [format_count(pair.units, pair.unit)] for pair in self}
         words = first.add_runs(" and ".join(gather_notes(units)))
         notes = [f"Tested by {methods}, over {words}."]
         if all(pair.runs_a == 1 and pair.runs_b == 1 for pair in self):
@@ -598,7 +597,7 @@ def _why_unbounded(apart: FloatArray, name: str) -> str:
         return f"no {name} differs"
     if differ == 1:
         return f"1 {name} differs"
-    return f"the {describe_units(differ, name)} that differ do so by the same"
+    return f"the {format_count(differ, name)} that differ do so by the same"
 
 
 def _count_wins(one: FloatArray, two: FloatArray) -> tuple[int, int]:

@@ -18,7 +18,6 @@ from ..metrics.contributions import (
     UNIT,
     Contributions,
     contributions,
-    describe_units,
     is_mean,
     mean_and_influences,
     sums_by_unit,
@@ -27,7 +26,7 @@ from ..metrics.contributions import (
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..metrics.values import compute
-from ..naming import printable, public
+from ..naming import format_count, printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
 from .pairing import align_runs, read_models
@@ -96,7 +95,7 @@ class Interval:
         lines = [
             f"{self.metric} {self.value:.{decimals}f} "
             f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %, "
-            f"{self.method}, {describe_units(self.units, self.unit)})"
+            f"{self.method}, {format_count(self.units, self.unit)})"
         ]
         lines += self.notes
         return "\n".join(map(printable, lines))
@@ -354,7 +353,7 @@ def _interval(
         method = "none"
         notes = ()
         if math.isfinite(value):
-            counted = describe_units(number, name)
+            counted = format_count(number, name)
             notes = (f"no interval: all {counted} are alike",)
             if number < 2:
                 notes = (f"no interval: {counted}",)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputValueError
-from ..metrics.contributions import ROUNDING, describe_units, mean_and_influences
+from ..metrics.contributions import ROUNDING, mean_and_influences
+from ..naming import format_count
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
@@ -323,11 +324,11 @@ def note_on(
     """
     units = len(influences)
     if units < FEW_UNITS:
-        return (f"{FEW}: {describe_units(units, name)}",)
+        return (f"{FEW}: {format_count(units, name)}",)
     carriers = count_carriers(np.abs(bases))
     if not is_share and influences.any():
         carriers = min(carriers, count_carriers(np.square(influences)))
     if carriers >= FEW_CARRIERS:
         return ()
-    counted = f"about {carriers:.0f} of {describe_units(units, name)}"
+    counted = f"about {carriers:.0f} of {format_count(units, name)}"
     return (f"{FEW} carry it: {metric} rests on {counted}",)

@@ -273,23 +273,6 @@ def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
     return sums
 
 
-def describe_units(number: int, unit: str) -> str:
-    """Write a number of units.
-
-    Examples
-    --------
-    >>> describe_units(22812, "query"), describe_units(1, "task"), describe_units(4, "class")
-    ('22,812 queries', '1 task', '4 classes')
-    """
-    if number == 1:
-        return f"1 {unit}"
-    if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
-        return f"{number:,} {unit[:-1]}ies"
-    if unit.endswith(("s", "x", "ch", "sh")):
-        return f"{number:,} {unit}es"
-    return f"{number:,} {unit}s"
-
-
 # -- groups of tasks -------------------------------------------------------------------------------
 
 

@@ -332,7 +332,7 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
         high=report.success_at(cutoffs, "optimistic"),
         chance=chance,
         tasks=size,
-        details=(format_count(size, "query", "queries"), _format_candidates(report)),
+        details=(format_count(size, "query"), _format_candidates(report)),
     )
 
 

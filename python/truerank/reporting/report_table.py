@@ -14,7 +14,7 @@ from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
 from ..metrics.averages import DEFAULT_KIND
-from ..metrics.contributions import UNIT, describe_units
+from ..metrics.contributions import UNIT
 from ..metrics.keys import (
     ALL_SIDES,
     MACRO,
@@ -515,7 +515,7 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float)
     groups_of_note: dict[str, dict[str, None]] = {}
     for group, interval in intervals:
         if interval.method != "none" and not units:
-            units = describe_units(interval.units, interval.unit)
+            units = format_count(interval.units, interval.unit)
         for note in interval.notes:
             kind = note.partition(":")[0]
             if group:
@@ -615,7 +615,7 @@ def _lines_of_queries(report: Report) -> list[str]:
             line += f"; the longest has {format_count(longest, 'candidate')}"
         lines.append(line)
     if report.without_answers:
-        number = format_count(report.without_answers, "query", "queries")
+        number = format_count(report.without_answers, "query")
         counted = "left out" if protocol.answerless is None else "counted as 0"
         lines.append(f"{number} without a right answer {counted}")
     if protocol.relevance_level:
@@ -624,7 +624,7 @@ def _lines_of_queries(report: Report) -> list[str]:
 
 
 def _sizes_of_queries(report: Report) -> str:
-    queries = format_count(report.tasks(), "query", "queries")
+    queries = format_count(report.tasks(), "query")
     answers = format_count(report.summary.tasks, "right answer")
     return f"{queries} with {answers}"
 

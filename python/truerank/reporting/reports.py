@@ -878,7 +878,7 @@ def _answered_queries(ranks: Ranks | Report, by: object, weights: object) -> Ans
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     answered = metrics.answers.AnsweredQueries(ranks)
     if by is not None and answered.zeros:
-        queries = format_count(answered.zeros, "query", "queries")
+        queries = format_count(answered.zeros, "query")
         problem = f"{queries} without an answer have no group"
         raise InputValueError("by", f'{problem}; answerless="omit" leaves them out')
     return answered

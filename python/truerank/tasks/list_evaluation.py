@@ -157,7 +157,7 @@ def _findings_of_keys(
     Of the first a warning says which unused lists have names that look like theirs.
     """
     if missing:
-        number = format_count(len(missing), "query", "queries")
+        number = format_count(len(missing), "query")
         words = f"{number} with right answers without a list, as {first_names(missing)}"
         yield Finding("missing lists", len(missing), words)
         text = (
