@@ -22,7 +22,7 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
-from truerank.devices import device_scores, task_counts
+from truerank.devices import task_counts
 from truerank.devices.backends import counts_right
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
@@ -93,7 +93,7 @@ def test_the_counts_and_errors_of_the_host(
     with on_host():
         expected = outcome(tensor, problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(device_scores, "TILE_BYTES", 8 * most)
+        patch.setattr(task_counts, "TILE_BYTES", 8 * most)
         patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
         patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
         patch.setattr(task_counts, "MOST_KERNEL_TASKS", most // 8 + 1)

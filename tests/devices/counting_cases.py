@@ -22,7 +22,7 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import host_tensor
 from truerank.devices import count_kernels, task_counts
-from truerank.devices.device_scores import DeviceScores
+from truerank.devices.task_counts import DeviceScores
 
 RNG = np.random.default_rng(11)
 

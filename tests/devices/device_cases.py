@@ -32,7 +32,7 @@ from support.simulated_device import (
     pending_scores,
     pending_tensor,
 )
-from truerank import _core, alignment, devices
+from truerank import _core, alignment
 from truerank.devices import backends
 from truerank.link_prediction import Task
 from truerank.stores import on_device as device
@@ -527,7 +527,7 @@ def test_operations_of_torch_are_the_default(
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(devices, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
+    monkeypatch.setattr(backends, "count_parts", lambda *args: 1 / 0)  # a device that cannot
     backends.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected

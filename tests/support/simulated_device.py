@@ -25,7 +25,7 @@ from torch import library as torch_operators
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from support.problems import Array, host_tensor
-from truerank.devices import device_scores, task_counts
+from truerank.devices import task_counts
 from truerank.stores import on_device as device_stores
 
 NAME = "standin"
@@ -374,7 +374,7 @@ def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
     """Let scores be copied to the host, or counted on the device, block by block."""
     patch.setenv("TRUERANK_DEVICE", kind)
     if kind == "torch":
-        patch.setattr(device_scores, "TILE_BYTES", 400)
+        patch.setattr(task_counts, "TILE_BYTES", 400)
         patch.setattr(task_counts, "MOST_ENTRIES", 50)
         patch.setattr(task_counts, "MOST_TASKS", 9)
         # Blocks are so large that the host names the first NaN.

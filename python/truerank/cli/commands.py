@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .. import __version__, _core
+from .. import __version__, _core, devices
 from ..errors import InputError
 from ..naming import printable
 from ..tables import Table
@@ -116,9 +116,7 @@ def info(values: Values) -> None:
     \b
     truerank info --json
     """
-    from ..devices.backends import backends_of_devices  # Others do not need torch.
-
-    devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
+    backends = devices.backends_of_devices()
     openmp = "yes" if _core.openmp() else "no"
     facts = {
         "truerank": __version__,
@@ -129,7 +127,8 @@ def info(values: Values) -> None:
         "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
         "OpenMP": openmp,
         "threads": str(_core.default_threads()),
-        "devices": ", ".join(devices) or "none that torch knows",
+        "devices": ", ".join(f"{name} ({backends[name]})" for name in backends)
+        or "none that torch knows",
         "compiler": _core.compiler,
     }
     table = Table(["fact", "value"], facts.items())

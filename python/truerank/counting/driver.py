@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import devices
 from .._core import Fault, FileScores, Scores
 from ..arrays.saved_files import open_archive, writable_place, write_archive
-from ..devices.backends import begin_on_device
-from ..devices.device_scores import PartOfTasks
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, integer
 from ..inputs.rules import IO
@@ -270,33 +269,35 @@ def count_on_device(
     """Count scores on their device; None if the host has to count."""
     if not scores.device or job.rules.audit:
         return None
-    rules = job.rules
+    parts = devices.parts_on_device(scores)
+    if parts is None:
+        return None
     if job.true_scores is None:
         job.check_targets()
-    tasks = PartOfTasks(
-        job.rows,
-        job.targets,
-        job.filter,
-        job.candidates,
-        job.first_column,
-        forbids_nan=rules.nan == "raise",
-    )
-    device_counts = begin_on_device(scores, tasks, job.true_scores)
-    if device_counts is None:
-        return None
     report_progress(0)
-    arrays = device_counts.arrays()
-    true = native_scores(device_counts.true_scores(), scores.dtype)
-    place = f"{scores.device}, {device_counts.backend}"
+    rules = job.rules
+    tasks = job
+    if job.true_scores is None and len(parts) > 1:
+        tasks = replace(job, true_scores=scores.take(job.all_rows, job.targets))
+    forbids_nan = rules.nan == "raise"
+    arrays, true_scores = devices.count_parts(parts, tasks, forbids_nan=forbids_nan)
+    true = native_scores(true_scores, scores.dtype)
+    _, _, first_part = parts[0]
+    place = f"{scores.device}, {first_part.backend}"
+    first_nan = arrays.pop("first_nan", None)
     # A NaN that the rule forbids is among the scores, or a true score is one.
     is_void = are_nan(true) & (rules.nan != "worst")
-    if rules.nan == "raise":
+    if forbids_nan:
         is_void |= arrays["nan"] > 0
     if is_void.any():
-        if not device_counts.finds_nan:
+        if first_nan is None:
             return None
-        first = device_counts.first_nan(np.flatnonzero(is_void))
-        return Counts(arrays, Fault(job.kind_of_true_nan, *first), place=place)
+        columns = first_nan if forbids_nan else job.targets - job.first_column
+        tasks_with_nan = np.flatnonzero(is_void)
+        places = job.all_rows[tasks_with_nan], columns[tasks_with_nan]
+        first = np.lexsort(places[::-1])[0]
+        task, row, column = int(tasks_with_nan[first]), int(places[0][first]), int(places[1][first])
+        return Counts(arrays, Fault(job.kind_of_true_nan, task, row, column), place=place)
     report_progress(scores.nbytes)
     if job.true_scores is None:
         arrays = final_counts(arrays, true, rules)

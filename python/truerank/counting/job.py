@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,14 +12,13 @@ from .. import _core
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
-from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
+from ..inputs.rules import PLAIN
+from ..inputs.selection import Tasks, as_selection, selection_arrays
 from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import numpy.typing as npt
 
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
@@ -34,48 +33,13 @@ NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
 @dataclass  # To freeze it would take a tenth of a small call.
-class Job:
+class Job(Tasks):
     """What is to be counted, after all checks: the tasks, their selections and the rules."""
 
-    rows: IntArray | None  # If there are none, task i reads row i.
-    targets: IntArray
-    filter: _core.Selection | None
-    candidates: _core.Selection | None
-    rules: Rules
-    # One for each task, as the core takes them: counts are then partial ones, in the columns from
-    # the first one on. Without them the scores have all columns, and the counts are final.
-    true_scores: npt.NDArray[Any] | None = None
-    first_column: int = 0
+    rules: Rules = PLAIN
     is_turned: bool = False  # Rows of the scores are columns of those that a user gave.
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
-
-    @property
-    def all_rows(self) -> IntArray:
-        """The row of each task."""
-        if self.rows is None:
-            return np.arange(len(self.targets))
-        return self.rows
-
-    def part(self, tasks: slice | IntArray, rows: IntArray | None) -> Job:
-        """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
-        filter = self.filter
-        if filter is not None:
-            filter = selection_of_tasks(filter, tasks)
-        candidates = self.candidates
-        if candidates is not None:
-            candidates = selection_of_tasks(candidates, tasks)
-        true_scores = self.true_scores
-        if true_scores is not None:
-            true_scores = true_scores[tasks]
-        return replace(
-            self,
-            rows=rows,
-            targets=np.ascontiguousarray(self.targets[tasks]),
-            filter=filter,
-            candidates=candidates,
-            true_scores=true_scores,
-        )
 
     def count(self, scores: CoreScores, left: int = 0) -> _core.Counts:
         """Let the core count scores, or vectors as it scores them, from a column on."""
@@ -237,7 +201,7 @@ def prepare_job(
         filter = as_selection("filter", filter, tasks, columns, threads)
     if candidates is not None:
         candidates = as_selection("candidates", candidates, tasks, columns, threads)
-    return Job(task_rows, task_targets, filter, candidates, rules)
+    return Job(task_rows, task_targets, filter, candidates, rules=rules)
 
 
 _OBJECTS = np.dtype(object)

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING
 from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from .task_counts import DeviceCounts as DeviceCounts
+    from .backends import backends_of_devices as backends_of_devices
+    from .backends import parts_on_device as parts_on_device
+    from .task_counts import count_parts as count_parts
 else:  # A type checker that saw `__getattr__` would accept any name.
-    __all__, __getattr__, __dir__ = names_when_used(__name__, {".task_counts": ("DeviceCounts",)})
+    _NAMES = {
+        ".backends": ("backends_of_devices", "parts_on_device"),
+        ".task_counts": ("count_parts",),
+    }
+    __all__, __getattr__, __dir__ = names_when_used(__name__, _NAMES)

@@ -4,67 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core, devices
+from .. import _core
+from ..inputs.selection import Tasks
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.store import ShardStore
-from .device_scores import DeviceScores, PartOfTasks
+from .task_counts import DeviceScores, count_parts
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..stores.store import Store
-    from .device_scores import Tensor
-    from .task_counts import DeviceCounts
+    from .task_counts import Part, Tensor
 
 
-def begin_on_device(
-    store: Store, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
-) -> DeviceCounts | None:
-    """Begin to count where the scores are; None if they have to be copied to the host.
+def parts_on_device(store: Store, top: int = 0, left: int = 0) -> list[Part] | None:
+    """Return the parts of a matrix with their first row and column; None: the host counts them.
 
-    The other arguments are those of `DeviceCounts`.
+    The matrix itself begins at a row and a column of a larger one.
     """
-    parts: list[tuple[int, int, DeviceScores]] = []
-    for top, left, scores in _parts_of(store):
-        if scores is None:
-            return None
-        parts.append((top, left, scores))
-    if true_scores is None and len(parts) > 1:
-        true_scores = store.take(tasks.all_rows, tasks.targets)
-    return devices.DeviceCounts(parts, tasks, true_scores)
-
-
-def _parts_of(
-    store: Store, top: int = 0, left: int = 0
-) -> Iterator[tuple[int, int, DeviceScores | None]]:
-    """Yield the parts of a matrix with their scores on a device; None: the host counts them."""
     if isinstance(store, ShardStore):
+        parts = []
         for shard, start in zip(store.shards, store.starts, strict=True):
-            if store.axis == 1:
-                yield from _parts_of(shard, top, left + start)
-            else:
-                yield from _parts_of(shard, top + start, left)
-    else:
-        yield top, left, _scores_of(store)
-
-
-def _scores_of(store: Store) -> DeviceScores | None:
-    if not isinstance(store, DeviceStore) or chosen_backend() == "host":
+            place = (top, left + start) if store.axis == 1 else (top + start, left)
+            of_shard = parts_on_device(shard, *place)
+            if of_shard is None:
+                return None
+            parts += of_shard
+        return parts
+    if not isinstance(store, DeviceStore) or chosen_backend() == "host" or store.array.is_neg():
         return None
-    tensor = store.array
-    if tensor.is_neg():
-        return None
-    backend = backend_of(tensor)
+    backend = backend_of(store.array)
     if backend == "host":
         return None
-    return DeviceScores(tensor, backend, store.stream)
+    return [(top, left, DeviceScores(store.array, backend, store.stream))]
 
 
 def backend_of(tensor: Tensor) -> str:
@@ -120,8 +96,8 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
             matrix = 0, 0, DeviceScores(scores, backend, DeviceStream(device))
             lists = _core.Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
-            tasks = PartOfTasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
-            counts = devices.DeviceCounts([matrix], tasks, None).arrays()
+            tasks = Tasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
+            counts, _ = count_parts([matrix], tasks)
     except Exception:  # of any library beneath, and of any compiler
         return False
     numbers = [counts[name].tolist() for name in ("above", "tied", "candidates")]

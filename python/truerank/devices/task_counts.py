@@ -1,31 +1,187 @@
-"""Partial counts of tasks on devices: what the core counts in memory, with the same integers."""
+"""Partial counts of tasks on devices: what the core counts in memory, with the same integers.
+
+Scores are compared by their keys, integers in the same order, because some devices take subnormal
+floats for 0. A tile is so small that it and all that is made of it take less than 256 MB.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.array_likes import tensor_array
-from ..inputs.selection import selection_arrays
-from .device_scores import PartOfTasks, bits_of, keys_of, true_keys_of
+from ..inputs.selection import Tasks, selection_arrays
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Selection
     from ..arrays.types import IntArray
-    from .device_scores import DeviceScores, Tensor
+    from ..stores.on_device import DeviceStream
 
-    Part = tuple[int, int, DeviceScores]  # a rectangle of a matrix: its first row and column
+    Tensor = Any  # of torch, which has no types here
+    Part = tuple[int, int, "DeviceScores"]  # a rectangle of a matrix: its first row and column
+    # The numbers of some tasks, their counts and their true scores, if these were not given.
+    Begun = tuple[slice | IntArray, Tensor, Tensor | None]
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 FIELDS = 6  # those of `NAMES`, and the first column whose score is a forbidden NaN
+ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compiled once for all
+TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
 MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
+
+
+def count_parts(
+    parts: Sequence[Part], tasks: Tasks, *, forbids_nan: bool = False
+) -> tuple[dict[str, IntArray], npt.NDArray[Any]]:
+    """Count tasks where their scores are; every device begins before one is waited for.
+
+    Parameters
+    ----------
+    parts : sequence of (top, left, DeviceScores)
+        All parts of a matrix, rectangles on one device each, with their first row and column.
+    tasks : Tasks
+        In the whole matrix. Their true scores, if they are not given, are all in one part.
+    forbids_nan : bool
+        Whether the first NaN in S is looked for, which is an error.
+
+    Returns
+    -------
+    counts : dict of str to ndarray of int64, shape (tasks,)
+        Partial counts as the core gives them (see `counting.partial_counts`); and where one kernel
+        counts the whole matrix "first_nan", the column of the first NaN that is forbidden.
+    true_scores : ndarray, shape (tasks,)
+        In the form that the core takes them.
+    """
+    count = len(tasks.targets)
+    pending = list(_begin_parts(parts, tasks, forbids_nan))
+    table = np.zeros((FIELDS, count), np.int64)
+    true_scores: Any = tasks.true_scores
+    for wait, some, counts, true in pending:
+        wait()
+        of_parts = counts.numpy()
+        total = of_parts[0]
+        if len(of_parts) > 1:  # Several parts of the columns were counted apart.
+            total = of_parts.sum(0)
+            total[-1] = of_parts[:, -1].min(0)
+        is_all = len(pending) == 1 and isinstance(some, slice)
+        if is_all:
+            table = total
+        else:
+            table[: len(total), some] += total
+        if true is None:
+            continue
+        array = tensor_array(true, "scores")[0]
+        if is_all:
+            true_scores = array
+        else:
+            if true_scores is None:
+                true_scores = np.empty(count, array.dtype)
+            true_scores[some] = array
+    names: tuple[str, ...] = NAMES
+    if len(parts) == 1 and parts[0][2].backend == "triton":
+        names += ("first_nan",)
+    return dict(zip(names, table, strict=False)), true_scores
+
+
+def _begin_parts(
+    parts: Sequence[Part], tasks: Tasks, forbids_nan: bool
+) -> Iterator[tuple[Callable[[], None], slice | IntArray, Tensor, Tensor | None]]:
+    """Begin to count all parts; yield some tasks at a time, as `Begun`, behind what waits for them.
+
+    Nothing that the stream is given later is waited for.
+    """
+    for top, left, scores in parts:
+        numbers: slice | IntArray = slice(0, len(tasks.targets))
+        if len(parts) > 1:
+            numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
+        with scores.stream.current():
+            if scores.backend == "triton":
+                begun = _begin_kernels(scores, tasks, numbers, top, left, forbids_nan)
+            else:
+                begun = _begin_operations(scores, tasks, numbers, top, left)
+            for some, counts, true_scores in begun:
+                yield scores.stream.record(), some, counts, true_scores
+
+
+def _begin_kernels(
+    scores: DeviceScores,
+    tasks: Tasks,
+    numbers: slice | IntArray,
+    top: int,
+    left: int,
+    forbids_nan: bool,
+) -> Iterator[Begun]:
+    """Begin to count the tasks of these numbers by kernels, of which one counts most tasks."""
+    whole = slice(0, len(tasks.targets)), 0, 0
+    for some in _split(numbers, MOST_KERNEL_TASKS):
+        part = tasks
+        if not isinstance(some, slice) or (some, top, left) != whole:
+            part = tasks.part(some, tasks.all_rows[some] - top, left)
+        yield some, *begin_kernel(scores, part, forbids_nan)
+
+
+def _begin_operations(
+    scores: DeviceScores, tasks: Tasks, numbers: slice | IntArray, top: int, left: int
+) -> Iterator[Begun]:
+    """Begin to count these tasks by operations of torch, in the order of their rows."""
+    first_column = tasks.first_column + left
+    left_out = None if tasks.filter is None else SelectedColumns(tasks.filter, scores)
+    let_in = None if tasks.candidates is None else SelectedColumns(tasks.candidates, scores)
+    all_numbers = np.arange(len(tasks.targets))
+    all_rows = tasks.all_rows
+    if tasks.rows is not None:
+        numbers = all_numbers[numbers]
+        numbers = numbers[np.argsort(all_rows[numbers], kind="stable")]
+    for some in _split(numbers, MOST_TASKS):
+        true_scores = None
+        if tasks.true_scores is not None:
+            true_scores = tasks.true_scores[some]
+        counts, true = count_chunk(
+            scores,
+            all_numbers[some],
+            all_rows[some] - top,
+            tasks.targets[some] - first_column,
+            true_scores,
+            first_column=first_column,
+            left_out=left_out,
+            let_in=let_in,
+        )
+        counts = scores.stream.copy_to_host(counts)[None]
+        own = None
+        if tasks.true_scores is None:
+            own = scores.stream.copy_to_host(true)
+        yield some, counts, own
+
+
+def _tasks_of_rows(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
+    """Return the numbers of the tasks that read some rows."""
+    count = len(tasks.targets)
+    if tasks.rows is None:
+        return slice(min(top, count), min(bottom, count))
+    is_read = (tasks.rows >= top) & (tasks.rows < bottom)
+    if is_read.all():
+        return slice(0, count)
+    return np.flatnonzero(is_read)
+
+
+def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
+    """Yield so many of some numbers at a time; none at all, too."""
+    if isinstance(numbers, slice):
+        for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
+            yield slice(first, min(first + most, numbers.stop))
+    else:
+        for first in range(0, max(1, len(numbers)), most):
+            yield numbers[first : first + most]
+
+
+# -- by operations of torch ----------------------------------------------------------------------
 
 
 class SelectedColumns:
@@ -85,175 +241,6 @@ class SelectedColumns:
         """Whether the lists of some tasks have columns of tasks at some positions in `tasks`."""
         wanted = (self._source.upload(self._lists_of(tasks))[owners] << 32) + columns
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
-
-
-def copied_selection(selection: Selection | None, source: DeviceScores) -> SelectedColumns | None:
-    """Copy a selection to a device, if there is one."""
-    if selection is None:
-        return None
-    return SelectedColumns(selection, source)
-
-
-class _Pending(NamedTuple):
-    """What a device may still compute of some tasks."""
-
-    wait: Callable[[], None]  # for these, and for nothing that the stream is given later
-    tasks: slice | IntArray  # their numbers
-    counts: Tensor  # of int64, (n, fields, tasks), those of n parts of the columns, on the host
-    true_scores: Tensor | None
-
-
-class DeviceCounts:
-    """Partial counts of tasks, which devices may still compute; nothing is waited for.
-
-    See `counting.partial_counts` for what is counted.
-
-    Parameters
-    ----------
-    parts : sequence of (top, left, DeviceScores)
-        All parts of a matrix, rectangles on one device each, with their first row and column.
-    tasks : PartOfTasks
-        In the whole matrix.
-    true_scores : ndarray, shape (tasks,), optional
-        In the form that the core takes them. Default: the scores at the targets, all in one part.
-
-    Attributes
-    ----------
-    backend : {"triton", "torch"}
-        What counts.
-    finds_nan : bool
-        Whether it also finds the place of a forbidden NaN.
-    """
-
-    def __init__(
-        self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
-    ) -> None:
-        self._tasks = tasks
-        self._true_scores = true_scores
-        self.finds_nan = len(parts) == 1 and parts[0][2].backend == "triton"
-        self._pending: list[_Pending] = []
-        self._table: npt.NDArray[np.int64] | None = None
-        for top, left, scores in parts:
-            numbers: slice | IntArray = slice(0, len(tasks.targets))
-            if len(parts) > 1:
-                numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
-            begin = self._begin_kernel if scores.backend == "triton" else self._begin
-            with scores.stream.current():
-                begin(scores, numbers, top, left)
-        self.backend = parts[0][2].backend
-
-    def _begin_kernel(
-        self, scores: DeviceScores, numbers: slice | IntArray, top: int, left: int
-    ) -> None:
-        """Begin to count the tasks of these numbers by one kernel."""
-        for some in _split(numbers, MOST_KERNEL_TASKS):
-            part = self._tasks.some(some, top, left)
-            true_scores = None if self._true_scores is None else self._true_scores[some]
-            counts, compared = begin_kernel(scores, part, true_scores)
-            self._pending.append(_Pending(scores.stream.record(), some, counts, compared))
-
-    def _begin(self, scores: DeviceScores, numbers: slice | IntArray, top: int, left: int) -> None:
-        """Begin to count these tasks by operations of torch, in the order of their rows."""
-        tasks = self._tasks
-        first_column = tasks.first_column + left
-        left_out = copied_selection(tasks.filter, scores)
-        let_in = copied_selection(tasks.candidates, scores)
-        all_numbers = np.arange(len(tasks.targets))
-        all_rows = tasks.all_rows
-        if tasks.rows is not None:
-            numbers = all_numbers[numbers]
-            numbers = numbers[np.argsort(all_rows[numbers], kind="stable")]
-        for some in _split(numbers, MOST_TASKS):
-            true_scores = None if self._true_scores is None else self._true_scores[some]
-            targets = tasks.targets[some] - first_column
-            counts, true = count_chunk(
-                scores,
-                all_numbers[some],
-                all_rows[some] - top,
-                targets,
-                true_scores,
-                first_column=first_column,
-                left_out=left_out,
-                let_in=let_in,
-            )
-            counts = scores.stream.copy_to_host(counts)
-            true = scores.stream.copy_to_host(true)
-            self._pending.append(_Pending(scores.stream.record(), some, counts[None], true))
-
-    def _counts(self) -> npt.NDArray[np.int64]:
-        """Wait for the counts; return them by field and task, in the order of `NAMES`."""
-        if self._table is None:
-            totals = []
-            for pending in self._pending:
-                pending.wait()
-                counts = pending.counts.numpy()
-                total = counts[0]
-                if len(counts) > 1:  # Several parts of the columns were counted apart.
-                    total = counts.sum(0)
-                    total[-1] = counts[:, -1].min(0)  # The last field is a column, the first NaN.
-                totals.append(total)
-            if len(totals) == 1 and isinstance(self._pending[0].tasks, slice):
-                self._table = totals[0]
-            else:
-                self._table = np.zeros((FIELDS, len(self._tasks.targets)), np.int64)
-                for pending, total in zip(self._pending, totals, strict=True):
-                    self._table[: len(total), pending.tasks] += total
-        return self._table
-
-    def arrays(self) -> dict[str, IntArray]:
-        """Wait for the counts: partial counts as the core gives them."""
-        return dict(zip(NAMES, self._counts(), strict=False))
-
-    def true_scores(self) -> npt.NDArray[Any]:
-        """Wait for the true scores, with which the scores were compared."""
-        if self._true_scores is not None:
-            return self._true_scores
-        self._counts()
-        parts = [tensor_array(pending.true_scores, "scores")[0] for pending in self._pending]
-        if len(parts) == 1 and isinstance(self._pending[0].tasks, slice):
-            return parts[0]
-        scores = np.empty(len(self._tasks.targets), parts[0].dtype)
-        for pending, part in zip(self._pending, parts, strict=True):
-            scores[pending.tasks] = part
-        return scores
-
-    def first_nan(self, numbers: IntArray) -> tuple[int, int, int]:
-        """Return the first task, by row and column, that has a forbidden NaN, and these.
-
-        Parameters
-        ----------
-        numbers : ndarray of int64
-            The tasks that have one. If `forbids_nan` is false, it is their true score.
-        """
-        tasks = self._tasks
-        rows = numbers if tasks.rows is None else tasks.rows[numbers]
-        if tasks.forbids_nan:
-            columns = self._counts()[len(NAMES), numbers]
-        else:
-            columns = tasks.targets[numbers] - tasks.first_column
-        first = np.lexsort((columns, rows))[0]
-        return int(numbers[first]), int(rows[first]), int(columns[first])
-
-
-def _tasks_of_rows(tasks: PartOfTasks, top: int, bottom: int) -> slice | IntArray:
-    """Return the numbers of the tasks that read some rows."""
-    count = len(tasks.targets)
-    if tasks.rows is None:
-        return slice(min(top, count), min(bottom, count))
-    is_read = (tasks.rows >= top) & (tasks.rows < bottom)
-    if is_read.all():
-        return slice(0, count)
-    return np.flatnonzero(is_read)
-
-
-def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
-    """Yield so many of some numbers at a time; none at all, too."""
-    if isinstance(numbers, slice):
-        for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
-            yield slice(first, min(first + most, numbers.stop))
-    else:
-        for first in range(0, max(1, len(numbers)), most):
-            yield numbers[first : first + most]
 
 
 def count_chunk(
@@ -341,7 +328,7 @@ def count_chunk(
 
 
 def begin_kernel(
-    scores: DeviceScores, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
+    scores: DeviceScores, tasks: Tasks, forbids_nan: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Begin to count scores; what is returned is whole when the stream has been waited for.
 
@@ -358,6 +345,7 @@ def begin_kernel(
     torch = sys.modules["torch"]
     height = len(tasks.targets)
     width = scores.shape[1]
+    true_scores = tasks.true_scores
     order = None
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
@@ -393,7 +381,7 @@ def begin_kernel(
             n_columns,
             *tensor.stride(),
             **tile,
-            FIND_NAN=tasks.forbids_nan,
+            FIND_NAN=forbids_nan,
             IS_BFLOAT16=is_bfloat16,
             enable_fp_fusion=False,
         )
@@ -412,7 +400,7 @@ def _lists(selection: Selection | None) -> list[npt.NDArray[Any] | None]:
     return [indptr, indices, lists]
 
 
-def _candidates(tasks: PartOfTasks, width: int) -> tuple[int, list[npt.NDArray[Any] | None]]:
+def _candidates(tasks: Tasks, width: int) -> tuple[int, list[npt.NDArray[Any] | None]]:
     """Return how many columns are compared with all tasks, and the arrays of candidates."""
     candidates = tasks.candidates
     if candidates is None or not candidates.shared:
@@ -423,7 +411,7 @@ def _candidates(tasks: PartOfTasks, width: int) -> tuple[int, list[npt.NDArray[A
 
 
 def _tiling(
-    tasks: PartOfTasks, columns: int, strides: tuple[int, int]
+    tasks: Tasks, columns: int, strides: tuple[int, int]
 ) -> tuple[tuple[int, int], dict[str, int]]:
     """Return the programs down and across, and the options of the kernel for their tiles."""
     from . import count_kernels as kernels
@@ -458,3 +446,156 @@ def _tiling(
 def _power_of_two_from(number: int) -> int:
     """Return the least power of two that is not below a number."""
     return 1 << (number - 1).bit_length()
+
+
+# -- scores on a device --------------------------------------------------------------------------
+
+
+class DeviceScores:
+    """A score matrix on a device: a tensor in any layout, which is read in place.
+
+    Nothing here waits for the device: results are tensors that it has yet to compute. No index is
+    out of range; the caller sees to that.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (rows, columns)
+    backend : {"triton", "torch"}
+        What counts the scores.
+    stream : DeviceStream
+        The stream to work on, which makes the scores.
+    """
+
+    def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
+        self.tensor = tensor
+        self.shape: tuple[int, int] = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.backend = backend
+        self.stream = stream
+        self._bits = bits_of(tensor)  # Signed: torch indexes few unsigned integers.
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+        """Return a new tensor on the device, whose values are not set."""
+        return self.tensor.new_empty(shape, dtype=dtype)
+
+    def zeros(self, *shape: int) -> Tensor:
+        """Return counts of 0: a new tensor of int64."""
+        return self.empty(shape, sys.modules["torch"].int64).zero_()
+
+    def arange(self, start: int, stop: int) -> Tensor:
+        """Return the integers from `start` to `stop` - 1, int64."""
+        torch = sys.modules["torch"]
+        return torch.arange(start, stop, dtype=torch.int64, device=self.tensor.device)
+
+    def upload(self, array: npt.NDArray[Any], dtype: Any = None) -> Tensor:
+        """Copy integers to the device, or the bits of numbers of another dtype of torch."""
+        bits = np.array(array).view(f"i{array.itemsize}")  # a copy, as the array may be read-only
+        host_tensor = sys.modules["torch"].from_numpy(bits)
+        if dtype is not None:
+            host_tensor = host_tensor.view(dtype)
+        return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
+
+    def upload_together(self, *arrays: npt.NDArray[Any] | None) -> list[Tensor | None]:
+        """Copy arrays to the device at once, each as signed integers; None stays."""
+        torch = sys.modules["torch"]
+        starts = [0]
+        for array in arrays:
+            size = 0 if array is None else array.nbytes
+            starts.append(starts[-1] - size // -ALIGNMENT * ALIGNMENT)
+        host = self.stream.host_memory(starts[-1])
+        for start, array in zip(starts, arrays, strict=False):
+            if array is not None:
+                memory = host.numpy()[start : start + array.nbytes]
+                memory.view(array.dtype).reshape(array.shape)[:] = array
+        whole = self.stream.upload(host, self.empty((starts[-1],), torch.uint8))
+        parts: list[Tensor | None] = []
+        for start, array in zip(starts, arrays, strict=False):
+            part = None
+            if array is not None:
+                part = whole[start : start + array.nbytes].view(integers_of(array.itemsize))
+            parts.append(part)
+        return parts
+
+    def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Return the scores of pairs of a row and a column: (n,), of two int64 tensors (n,)."""
+        return self._bits[rows, columns].view(self.dtype)
+
+    def block(self, rows: IntArray, columns: slice | Tensor) -> Tensor:
+        """Return the scores of some rows, perhaps with repeats, and columns: a matrix."""
+        if len(rows) and (rows[1:] - rows[:-1] == 1).all():  # usually every task has the next row
+            block = self._bits[int(rows[0]) : int(rows[-1]) + 1][:, columns]
+        elif isinstance(columns, slice):
+            block = self._bits[:, columns].index_select(0, self.upload(rows))
+        else:
+            block = self._bits[self.upload(rows)[:, None], columns]
+        return block.view(self.dtype)
+
+    def compare(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
+        """Compare columns with the true score of each task, by operations of torch.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (tasks,)
+            The row of each task, in ascending order.
+        true_scores : Tensor, shape (tasks,)
+            In the dtype of the scores; may be NaN.
+        columns : Tensor of int64, optional
+            The columns to compare, without repeats. Default: all.
+
+        Returns
+        -------
+        Tensor of int64, shape (3, tasks)
+            How many of these scores are above the true score, equal to it, and NaN.
+        """
+        torch = sys.modules["torch"]
+        true_keys = true_keys_of(true_scores)[:, None]
+        counts = self.zeros(3, len(rows))
+        width = self.shape[1] if columns is None else len(columns)
+        most = max(1, TILE_BYTES // self.dtype.itemsize)
+        tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
+        tile_width = max(1, most // tile_height)
+        for top in range(0, len(rows), tile_height):
+            tasks = slice(top, min(top + tile_height, len(rows)))
+            for left in range(0, width, tile_width):
+                part: slice | Tensor = slice(left, min(left + tile_width, width))
+                if columns is not None:
+                    part = columns[part]
+                keys, nan = keys_of(self.block(rows[tasks], part))
+                flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
+                counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
+        return counts
+
+
+def integers_of(itemsize: int) -> Any:
+    """Return torch's dtype of signed integers of so many bytes."""
+    torch = sys.modules["torch"]
+    return {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[itemsize]
+
+
+def bits_of(scores: Tensor) -> Tensor:
+    """View scores as signed integers of the same size."""
+    return scores.view(integers_of(scores.element_size()))
+
+
+def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the keys of scores, and which of them are NaN.
+
+    The key of a NaN is below all others; 0.0 and -0.0 have one key.
+    """
+    torch = sys.modules["torch"]
+    bits = bits_of(scores)
+    least = torch.iinfo(bits.dtype).min
+    if scores.dtype.is_floating_point:
+        keys = (least - bits).where(bits < 0, bits)  # the sign bit alone, of -0.0, becomes 0
+        nan = scores.isnan()
+        return keys.masked_fill_(nan, least), nan
+    nan = bits != bits  # none is
+    if torch.iinfo(scores.dtype).min == 0:
+        return bits ^ least, nan  # unsigned integers, in the order of signed ones
+    return bits, nan
+
+
+def true_keys_of(true_scores: Tensor) -> Tensor:
+    """Return the keys of true scores; that of a NaN is above all, so that no score is equal."""
+    keys, nan = keys_of(true_scores)
+    return keys.masked_fill(nan, sys.modules["torch"].iinfo(keys.dtype).max)

@@ -1,13 +1,14 @@
 """Selections of candidates: filters, which leave columns out, and candidates, which let them in.
 
-Every form becomes lists that follow each other. Whether the indices fit the columns is checked
-then, alike for all forms.
+The tasks of a count have both. Every form becomes lists that follow each other. Whether the indices
+fit the columns is checked then, alike for all forms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from .array_likes import array_shape, as_array, index_array, native_indices, ref
 from .checks import by_position, check_range, check_shape, is_sparse, without_index
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
@@ -25,6 +28,64 @@ if TYPE_CHECKING:
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22
 _FLAT = (int, np.integer, str)  # A list of columns has these, and no list of lists has.
+
+
+@dataclass
+class Tasks:
+    """The tasks of a count, in a matrix that may be a part of a larger one.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (tasks,), or None
+        The row that each task reads. None: task i reads row i.
+    targets : ndarray of int64, shape (tasks,)
+        The column of each target, as columns are numbered in the larger matrix; -1: it is in none.
+    filter, candidates : Selection, optional
+        Sorted, as `as_selection` gives them.
+    true_scores : ndarray, shape (tasks,), optional
+        One for each task, as the core takes them: counts are then partial ones. Without them the
+        scores have all columns, and the counts are final.
+    first_column : int
+        The number of the matrix's first column in the larger one.
+    """
+
+    rows: IntArray | None
+    targets: IntArray
+    filter: Selection | None = None
+    candidates: Selection | None = None
+    true_scores: npt.NDArray[Any] | None = None
+    first_column: int = 0
+
+    @property
+    def all_rows(self) -> IntArray:
+        """The row of each task."""
+        if self.rows is None:
+            return np.arange(len(self.targets))
+        return self.rows
+
+    def part(self, tasks: slice | IntArray, rows: IntArray | None, left: int = 0) -> Self:
+        """Return some of the tasks, which read these rows (None: task i reads row i).
+
+        They are in the part of the matrix that begins at a column of it.
+        """
+        filter = self.filter
+        if filter is not None:
+            filter = selection_of_tasks(filter, tasks)
+        candidates = self.candidates
+        if candidates is not None:
+            candidates = selection_of_tasks(candidates, tasks)
+        true_scores = self.true_scores
+        if true_scores is not None:
+            true_scores = true_scores[tasks]
+        return replace(
+            self,
+            rows=rows,
+            targets=np.ascontiguousarray(self.targets[tasks]),
+            filter=filter,
+            candidates=candidates,
+            true_scores=true_scores,
+            first_column=self.first_column + left,
+        )
 
 
 def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selection:

@@ -1,6 +1,6 @@
 """Arrays on a device, as stores: their blocks are copied to the host, where no device counts them.
 
-Then `counting.driver` makes the blocks on a thread of its own, one ahead. Two of them are in the
+`counting.driver` then makes the blocks on a thread of its own, one ahead. Two of them are in the
 host's memory at a time.
 """
 
@@ -18,8 +18,6 @@ from ..inputs.array_likes import (
     as_scores,
     check_dimensions,
     dense_tensor,
-    device_of,
-    is_tensor,
     tensor_array,
 )
 from ..inputs.checks import choice
@@ -46,17 +44,6 @@ def chosen_backend() -> str | None:
     if not value:
         return None
     return choice("TRUERANK_DEVICE", value, BACKENDS)
-
-
-def counts_as_on_device(value: Any) -> bool:
-    """Whether a tensor is on a device, or TRUERANK_DEVICE has those of the host counted so.
-
-    Examples
-    --------
-    >>> counts_as_on_device(np.zeros((2, 3)))
-    False
-    """
-    return bool(device_of(value)) or (is_tensor(value) and chosen_backend() in BACKENDS[:2])
 
 
 class DeviceStream:
@@ -173,8 +160,10 @@ class DeviceStore(Store):
         return tensor_array(copy, "scores")[0]
 
 
-def device_store(value: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store:
-    """Make the store of a tensor on a device, as `counts_as_on_device` says.
+def device_store(tensor: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store | None:
+    """Make the store of a tensor on a device; None: it is in the host's memory, and counted there.
+
+    TRUERANK_DEVICE may have those of the host counted as on a device.
 
     Raises
     ------
@@ -183,7 +172,9 @@ def device_store(value: Any, dtype: Any, dtypes: tuple[str, ...]) -> Store:
     ValueError
         For other shapes.
     """
-    tensor = dense_tensor(value, "scores")
+    if tensor.is_cpu and chosen_backend() not in BACKENDS[:2]:
+        return None
+    tensor = dense_tensor(tensor, "scores")
     # An empty array of the same dtype is checked as one in memory is.
     empty = sys.modules["torch"].empty((0, 0), dtype=tensor.dtype, device="cpu")
     like = as_scores(empty, dtype, dtypes)

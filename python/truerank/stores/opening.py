@@ -26,11 +26,10 @@ from ..arrays.input_files import (
     report_damage,
 )
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError
-from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name
+from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
 from ..naming import format_count, public
-from .on_device import counts_as_on_device, device_store
 from .store import ArrayStore, BinaryFile, FileStore, ShardStore, Store, Tile
 
 BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
@@ -287,8 +286,13 @@ def _read_one(
         return source
     if isinstance(source, PATHS):
         return open_file(os.fsdecode(source), dtype, dtypes, member)
-    if counts_as_on_device(source):
-        return device_store(source, dtype, dtypes)
+    # TRUERANK_DEVICE may have tensors in the host's memory counted as those on a device.
+    if is_tensor(source) and (not source.is_cpu or os.environ.get("TRUERANK_DEVICE")):
+        from .on_device import device_store
+
+        on_device = device_store(source, dtype, dtypes)
+        if on_device is not None:
+            return on_device
     if isinstance(source, np.memmap):
         store = open_map(source, dtype, dtypes)
         if store is not None:
