@@ -68,8 +68,9 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
         (
             LIKES,
             LIKES.with_labels(queries=["z", "w", "x"]),
-            r"tasks: 1 of 3 differ, the first at position 1 "
-            r"\(relation likes, query y against relation likes, query w\)$",
+            r"tasks: 3 against 3; only a has 1, the first at position 1 "
+            r"\(relation likes, query y\); only b has 1, the first at position 1 "
+            r"\(relation likes, query w\)$",
         ),
         (
             TWICE,
@@ -77,7 +78,12 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             r"tasks: 4 against 3; only a has 2, the first at position 1 \(query y\); "
             r"only b has 1, the first at position 1 \(query w\)$",
         ),
-        (TWICE, TWICE[:0], "tasks: 4 against 0$"),
+        (
+            TWICE,
+            TWICE[:0],
+            r"tasks: 4 against 0; only a has 4, the first at position 0 \(query x\)$",
+        ),
+        (PAIR, PAIR[:1], "tasks: 2 against 1$"),
         (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
     ],
 )
@@ -154,15 +160,22 @@ def test_what_pairs_tasks(a: Any, b: Any, pairing: str, note: str) -> None:
     assert [line for line in pair.notes if line.startswith("paired")] == [note][: bool(note)]
 
 
+def test_queries_are_no_tasks() -> None:
+    refusal(TypeError, "b: expected queries, as a has, got tasks", compare, report(NAMED), NAMED)
+    words = r"b\[1\]: expected tasks, as a has, got queries"
+    refusal(TypeError, words, compare, NAMED, [NAMED, report(NAMED)])
+
+
 def test_repeats_are_paired_by_their_units() -> None:
     """Two equal triples: the head task of one unit never goes with the tail task of another."""
     side = ["tail", "head", "tail", "head"]
     ids = {"queries": [5] * 4, "targets": [5] * 4}
     a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=[0, 0, 1, 1], **ids)
     b = a[[3, 0, 2, 1]]  # heads of the second unit first, tails of the first one first
-    order, _, differences = match_tasks(a, b)
+    matched, _, differences = match_tasks(a, b)
     assert differences == []
-    assert len(set(zip(a.unit.codes, b.unit[order].codes, strict=True))) == 2
+    assert matched is not None
+    assert len(set(zip(a.unit.codes, matched.unit.codes, strict=True))) == 2
     for unit in ([0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 2, 3]):
         other = UNITS.with_labels(unit=unit)
         refusal(ValueError, "unit: tasks of one unit belong to several", compare, UNITS, other)
@@ -202,7 +215,8 @@ def test_position_by_definition(
     b = whole.with_labels(**{x: None for x in NAMES if x not in names_b})
     if is_shuffled:
         b = b[rng.permutation(n)]
-    order, labels, _ = match_tasks(a, b)
+    b = tr.Ranks(np.arange(n), b.tied, b.candidates, labels=dict(b.labels))
+    matched, labels, _ = match_tasks(a, b)
     keys = [x for x in LABELLED if x in names_a & names_b]
     rows = list(zip(*(a.labels[x] for x in keys), strict=True))
     tells = bool({"queries", "targets"} & set(keys)) and (
@@ -211,9 +225,11 @@ def test_position_by_definition(
     )
     assert labels == (tuple(keys) if tells else ())
     if not tells:
-        assert (None if order is None else order.tolist()) == position_by_definition(a, b)
+        order = None if matched is None else matched.above.tolist()
+        assert order == position_by_definition(a, b)
         return
-    assert order is not None
+    assert matched is not None
+    order = matched.above
     assert sorted(order) == list(range(n))
     assert rows == list(zip(*(b.labels[x][order] for x in keys), strict=True))
 

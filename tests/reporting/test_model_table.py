@@ -87,7 +87,7 @@ BY = report(RANKS, by=["x", "y"])
         ([one(1), one(2)], [one(2), one(1, 3)], "tasks: 1 against 2"),
         (one(1, weights=[2]), one(2), ""),  # only ratios matter
         (one(1), one(2, protocol=Protocol(split="valid", order="ascending")), ""),  # provenance
-        (one(1, queries=[3]), one(1, queries=[4]), "tasks: 1 of 1 differ"),
+        (one(1, queries=[3]), one(1, queries=[4]), "tasks: 1 against 1; only a has 1"),
         (BY, report(RANKS, by=["x", "x"]), "unlike groups"),
     ],
 )

@@ -16,15 +16,21 @@ from ..metrics import METRICS
 from ..metrics.contributions import (
     COUNT,
     UNIT,
-    contributions,
     mean_and_influences,
-    unit_codes,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
-from .intervals import OF_FOLDS, OF_RUNS, decimals_within, gather, why_no_interval
-from .pairing import Model, Models, is_model, pair_runs, read_models
+from .intervals import (
+    OF_FOLDS,
+    add_up_units,
+    decimals_within,
+    join_runs,
+    method_of_runs,
+    units_of_runs,
+    why_no_interval,
+)
+from .pairing import Model, Models, pair_runs, read_models
 from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
@@ -372,7 +378,7 @@ def compare(
     level = confidence(level)
     seed = integer("seed", seed, least=0)
     allow_unlike = flag("allow_unlike", allow_unlike)
-    if isinstance(a, Mapping) and not is_model(a):
+    if isinstance(a, Mapping) and not hasattr(a, "ranks"):  # A report is a mapping of keys.
         if b is not None:
             expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
             raise InputTypeError("b", expected=expected, got=type(b).__name__)
@@ -384,9 +390,10 @@ def compare(
         models = {"a": a, "b": b}
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
-    runs, unit_of_keys = read_models(models, seed)
+    runs = read_models(models, seed)
     is_one_key = not isinstance(metric, (list, tuple))
-    keys = _read_keys([metric] if is_one_key else metric, unit_of_keys)
+    first_run = next(iter(runs.values()))[0]
+    keys = _read_keys([metric] if is_one_key else metric, first_run.unit)
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     by_pair = [
         compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
@@ -461,7 +468,7 @@ def why_incomparable(key: Key) -> str:
 
 
 def compare_pair(
-    models: Mapping[str, Mapping[str, Any]],
+    models: Mapping[str, Sequence[Any]],
     names: tuple[str, str],
     keys: Mapping[str, Key],
     *,
@@ -477,36 +484,28 @@ def compare_pair(
     >>> from truerank import Ranks
     >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
     >>> from truerank.metrics.keys import parse
-    >>> runs, _ = read_models(models)
+    >>> runs = read_models(models)
     >>> found = compare_pair(runs, ("a", "b"), {"mrr": parse("mrr")}, unit=UNIT, level=0.95)
     >>> found == [compare(*models.values())]
     True
     """
-    first, second = names
-    models_a, models_b, are_folds, pairing, notes = pair_runs(
-        models[first], models[second], names, allow_unlike=allow_unlike
+    runs_a, runs_b, are_folds, pairing, notes = pair_runs(
+        models[names[0]], models[names[1]], names, allow_unlike=allow_unlike
     )
-    codes, name = unit_codes(models_a[0].ranks, unit)
-    codes_by_fold = []
-    if are_folds:
-        codes_by_fold = [unit_codes(fold.ranks, unit)[0] for fold in models_a]
+    codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
     comparisons = []
     for metric, key in keys.items():
-        if are_folds:
-            folds = zip(models_a, codes_by_fold, strict=True)
-            runs_a = [contributions(fold, key, codes) for fold, codes in folds]
-            folds = zip(models_b, codes_by_fold, strict=True)
-            runs_b = [contributions(fold, key, codes) for fold, codes in folds]
-        else:
-            runs_a = [contributions(run, key, codes) for run in models_a]
-            runs_b = [contributions(run, key, codes) for run in models_b]
         comparison = _compare_by_key(
-            metric, runs_a, runs_b, name, are_folds=are_folds, level=level, has_bounds=has_bounds
+            metric,
+            add_up_units(runs_a, key, codes),
+            add_up_units(runs_b, key, codes),
+            are_folds=are_folds,
+            level=level,
+            unit=unit_name,
+            has_bounds=has_bounds,
         )
-        notes_of_both = notes + comparison.notes
-        comparisons.append(
-            replace(comparison, notes=notes_of_both, pairing=pairing, name_a=first, name_b=second)
-        )
+        comparison = replace(comparison, pairing=pairing, name_a=names[0], name_b=names[1])
+        comparisons.append(replace(comparison, notes=notes + comparison.notes))
     return comparisons
 
 
@@ -514,80 +513,66 @@ def _compare_by_key(
     metric: str,
     runs_a: Sequence[Contributions],
     runs_b: Sequence[Contributions],
-    name: str,
     *,
     are_folds: bool,
     level: float,
+    unit: str,
     has_bounds: bool,
 ) -> Comparison:
     """Compare runs over the same tasks, or folds, by what their units add to a metric."""
-    if are_folds:  # The value of a fold is to them what that of a unit is to one test set.
-        method = OF_FOLDS
-        number = sum(len(fold.tops) for fold in runs_a)
-        bases = np.ones(len(runs_a))
-    else:
-        method = OF_RUNS if len(runs_a) > 1 else FLIPS
+    if not are_folds:
         check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
-        number = len(runs_a[0].tops)
-        bases = runs_a[0].bases
-    value_a, tops_a, merits_a = gather(runs_a, are_folds=are_folds)
-    value_b, tops_b, merits_b = gather(runs_b, are_folds=are_folds)
+    a = join_runs(runs_a, are_folds=are_folds)
+    b = join_runs(runs_b, are_folds=are_folds)
+    estimate = a.value - b.value
+    low = high = p_value = math.nan
+    method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
     notes: tuple[str, ...] = ()
-    p_value = low = high = math.nan
-    if not math.isnan(value_a - value_b):
-        apart = differences(tops_a.mean(axis=0), tops_b.mean(axis=0))
+    if not math.isnan(estimate):
+        apart = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
         if method == FLIPS:
-            p_value, low, high, method = paired_test(apart, bases, level, has_bounds=has_bounds)
+            p_value, low, high, method = paired_test(apart, a.bases, level, has_bounds=has_bounds)
         else:
-            _, p_value, low, high = t_test([tops_a, tops_b], bases, level)
+            _, p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
         if has_bounds and math.isnan(low):
-            notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else name)}",)
+            notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else unit)}",)
         elif not are_folds:
-            influences = mean_and_influences(apart, bases)[1]
-            notes = note_on(metric, name, influences, bases, is_share=runs_a[0].is_share)
-    effect, estimate, low, high = _effect(runs_a, runs_b, value_a - value_b, low, high)
-    wins, losses = _count_wins(merits_a, merits_b)
+            influences = mean_and_influences(apart, a.bases)[1]
+            notes = note_on(metric, unit, influences, a.bases, is_share=a.is_share)
+    if not math.isnan(low):  # Bounds are within the range of the metric.
+        low = max(low, -a.extent)
+        high = min(high, a.extent)
+    effect = DIFFERENCE
+    if a.key.metric == "gmr":  # What was compared are logarithms.
+        effect = RATIO
+        estimate, low, high = map(math.exp, (a.mean - b.mean, low, high))
+    # Means over unlike runs may be equal, but for rounding.
+    slack = 1e-12 * np.maximum(np.abs(a.merits), np.abs(b.merits))
+    wins = int((a.merits - b.merits > slack).sum())
+    losses = int((b.merits - a.merits > slack).sum())
     return Comparison(
         metric=metric,
-        value_a=value_a,
-        value_b=value_b,
+        value_a=a.value,
+        value_b=b.value,
         estimate=estimate,
         low=low,
         high=high,
         level=level,
         p_value=p_value,
         wins=wins,
-        ties=len(merits_a) - wins - losses,
+        ties=len(a.merits) - wins - losses,
         losses=losses,
         method=method,
-        units=number,
-        unit=name,
+        units=sum(len(run.tops) for run in runs_a) if are_folds else len(a.bases),
+        unit=unit,
         pairing="",
         effect=effect,
         notes=notes,
         runs_a=len(runs_a),
         runs_b=len(runs_b),
-        title=table_name(runs_a[0].key),
-        decimals=runs_a[0].key.decimals,
+        title=table_name(a.key),
+        decimals=a.key.decimals,
     )
-
-
-def _effect(
-    runs_a: Sequence[Contributions],
-    runs_b: Sequence[Contributions],
-    difference: float,
-    low: float,
-    high: float,
-) -> tuple[str, float, float, float]:
-    """The effect, and its bounds within the range of the metric; of gmr the bounds are of logs."""
-    if not math.isnan(low):
-        extent = runs_a[0].extent
-        low = max(low, -extent)
-        high = min(high, extent)
-    if runs_a[0].key.metric != "gmr":
-        return DIFFERENCE, difference, low, high
-    mean_a, mean_b = (sum(run.mean for run in runs) / len(runs) for runs in (runs_a, runs_b))
-    return RATIO, math.exp(mean_a - mean_b), math.exp(low), math.exp(high)
 
 
 def _why_unbounded(apart: FloatArray, name: str) -> str:
@@ -598,10 +583,3 @@ def _why_unbounded(apart: FloatArray, name: str) -> str:
     if differ == 1:
         return f"1 {name} differs"
     return f"the {format_count(differ, name)} that differ do so by the same"
-
-
-def _count_wins(one: FloatArray, two: FloatArray) -> tuple[int, int]:
-    """Count the tasks in which one model has more merit, and those in which the other has."""
-    # Means over unlike runs may be equal, but for rounding.
-    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
-    return int((one - two > slack).sum()), int((two - one > slack).sum())

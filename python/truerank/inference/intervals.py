@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays.types import FloatArray
+    from ..arrays.types import IntArray
     from ..ranks.labels import LabelsLike
     from .pairing import Model
 
@@ -224,13 +225,12 @@ def interval(
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
-    models, unit_of_keys = read_models({"ranks": ranks}, seed)
-    runs = list(models["ranks"].values())
-    key = parse(metric, unit_of_keys)
+    runs = read_models({"ranks": ranks}, seed)["ranks"]
+    key = parse(metric, runs[0].unit)
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
-    if weights is not None and unit_of_keys == "task":  # Every query counts once.
+    if weights is not None and key.unit == "task":  # Every query counts once.
         for i, run in enumerate(runs):
             of_tasks = weights
             if isinstance(weights, str):
@@ -238,67 +238,101 @@ def interval(
             of_tasks = checked_weights(of_tasks, length=len(run.ranks))
             runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
     if is_mean(key):
-        return _interval_of_mean(runs, key, metric, unit, level)
-    return _bootstrap(runs[0], key, metric, unit, level, seed)
+        found = _interval_of_mean(runs, key, metric, unit, level)
+    else:
+        found = _bootstrap(runs[0], key, metric, unit, level, seed)
+    if not math.isnan(found.low):
+        return found
+    notes: tuple[str, ...] = ()
+    if math.isfinite(found.value):
+        units = format_count(found.units, found.unit)
+        notes = (
+            f"no interval: {units}" if found.units < 2 else f"no interval: all {units} are alike",
+        )
+    return replace(found, method="none", notes=notes)
 
 
 def _interval_of_mean(
     runs: Sequence[Any], key: Key, metric: str, unit: LabelsLike | None, level: float
 ) -> Interval:
     """The t interval of a function of a mean, or Wilson's of a share."""
-    codes, name = unit_codes(runs[0].ranks, unit)
     aligned = align_runs(runs)
-    if aligned is None:
-        method = OF_FOLDS
-        added = [contributions(fold, key, unit_codes(fold.ranks, unit)[0]) for fold in runs]
-        number = sum(len(fold.tops) for fold in added)
-        bases = np.ones(len(added))
-    else:  # The units of all runs are those of the first.
-        method = OF_RUNS if len(runs) > 1 else T
-        added = [contributions(run, key, codes) for run in aligned]
+    are_folds = aligned is None
+    codes, name = units_of_runs(runs, unit, are_folds=are_folds)
+    added = add_up_units(aligned or runs, key, codes)
+    if not are_folds:
         check_bases([run.bases for run in added], "runs")
-        number = len(added[0].tops)
-        bases = added[0].bases
-    is_share = method == T and added[0].is_share
-    if is_share:
-        method = "wilson"
-    value, tops, _ = gather(added, are_folds=aligned is None)
-    if math.isnan(value):
-        return _interval(
-            key, metric, value, (value, value), level, method=method, units=(number, name), notes=()
-        )
-    mean, influences = mean_and_influences(tops.mean(axis=0), bases)
-    least, most = added[0].ends
-    extent = added[0].extent
-    if is_share and extent > 0 and number > 1:
-        low, high = wilson((mean - least) / extent, influences / extent, level)
-        low = least + low * extent
-        high = least + high * extent
-    else:
-        _, _, low, high = t_test([tops], bases, level)
-    if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
-        ends = [added[0].metric_at(min(max(end, least), most)) for end in (low, high)]
-        low, high = sorted(ends)
+    sums = join_runs(added, are_folds=are_folds)
+    is_share = len(runs) == 1 and sums.is_share
+    method = method_of_runs(runs, are_folds=are_folds)
+    if not method:
+        method = "wilson" if is_share else T
+    number = sum(len(run.tops) for run in added) if are_folds else len(sums.bases)
+    low = high = math.nan
     notes: tuple[str, ...] = ()
-    if method != OF_FOLDS:
-        notes = note_on(metric, name, influences, bases, is_share=is_share)
-    return _interval(
-        key, metric, value, (low, high), level, method=method, units=(number, name), notes=notes
+    if not math.isnan(sums.value):
+        mean, influences = mean_and_influences(sums.tops.mean(axis=0), sums.bases)
+        least, most = sums.ends
+        extent = sums.extent
+        if is_share and extent > 0 and number > 1:
+            low, high = wilson((mean - least) / extent, influences / extent, level)
+            low = least + low * extent
+            high = least + high * extent
+        else:
+            _, _, low, high = t_test([sums.tops], sums.bases, level)
+        if not math.isnan(low):  # The mean is cut to its range; the metric may fall with it.
+            low, high = sorted(sums.metric_at(min(max(end, least), most)) for end in (low, high))
+        if not are_folds:
+            notes = note_on(metric, name, influences, sums.bases, is_share=is_share)
+    return Interval(metric, sums.value, low, high, level, method, number, name, notes, key.decimals)
+
+
+def units_of_runs(
+    runs: Sequence[Any], unit: LabelsLike | None, *, are_folds: bool
+) -> tuple[list[IntArray], str]:
+    """Return the unit of each task, for each fold, or once for all runs; and the name of a unit."""
+    units = [unit_codes(run.ranks, unit) for run in (runs if are_folds else runs[:1])]
+    return [codes for codes, _ in units], units[0][1]
+
+
+def add_up_units(runs: Sequence[Any], key: Key, codes: Sequence[IntArray]) -> list[Contributions]:
+    """Return what the units of each run add to a metric, by the units of each or those of all."""
+    return [
+        contributions(run, key, of_run)
+        for run, of_run in zip(runs, itertools.cycle(codes), strict=False)
+    ]
+
+
+def join_runs(runs: Sequence[Contributions], *, are_folds: bool) -> Contributions:
+    """Return what the units of several runs add: their mean value, and the tops of each run.
+
+    Tops have the shape (runs, units), and merits are means over runs. Folds are units themselves:
+    their means are the tops of one run, and merits those of all tasks.
+    """
+    value = math.fsum(run.value for run in runs) / len(runs)
+    mean = math.fsum(run.mean for run in runs) / len(runs)
+    bases = runs[0].bases
+    tops = [run.tops for run in runs]
+    merits = [run.merits for run in runs]
+    if are_folds:
+        tops = [np.array([fold.mean for fold in runs])]
+        bases = np.ones(len(runs))
+        merits = [np.concatenate(merits)]
+    return replace(
+        runs[0],
+        value=value,
+        mean=mean,
+        tops=np.array(tops),
+        bases=bases,
+        merits=np.mean(merits, axis=0),
     )
 
 
-def gather(
-    runs: Sequence[Contributions], *, are_folds: bool
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return the mean of the values of runs, their tops, and the merit of each task.
-
-    Tops have the shape (runs, units); folds are units themselves, and their means are tops.
-    """
-    value = math.fsum(run.value for run in runs) / len(runs)
-    merits = [run.merits for run in runs]
+def method_of_runs(runs: Sequence[Any], *, are_folds: bool) -> str:
+    """Return the name of the t interval and test of several runs; empty for one."""
     if are_folds:
-        return value, np.array([[fold.mean for fold in runs]]), np.concatenate(merits)
-    return value, np.array([run.tops for run in runs]), np.mean(merits, axis=0)
+        return OF_FOLDS
+    return OF_RUNS if len(runs) > 1 else ""
 
 
 def _bootstrap(
@@ -329,36 +363,9 @@ def _bootstrap(
             if min(values) < max(values) or influences.any():
                 low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()
-    units = len(bases), name
     notes = note_on(metric, name, np.zeros(len(bases)), bases)
-    return _interval(
-        key, metric, value, (low, high), level, method="bootstrap", units=units, notes=notes
-    )
-
-
-def _interval(
-    key: Key,
-    metric: str,
-    value: float,
-    bounds: tuple[float, float],
-    level: float,
-    *,
-    method: str,
-    units: tuple[int, str],
-    notes: tuple[str, ...],
-) -> Interval:
-    """The interval of a value; where it has no bounds, the reason is its note."""
-    number, name = units
-    if math.isnan(bounds[0]):
-        method = "none"
-        notes = ()
-        if math.isfinite(value):
-            counted = format_count(number, name)
-            notes = (f"no interval: all {counted} are alike",)
-            if number < 2:
-                notes = (f"no interval: {counted}",)
     return Interval(
-        metric, value, *bounds, level, method, number, name, notes, decimals=key.decimals
+        metric, value, low, high, level, "bootstrap", len(bases), name, notes, key.decimals
     )
 
 

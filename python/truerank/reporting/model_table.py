@@ -428,7 +428,7 @@ def _compare_lines(
     # Tables print the title of a key, and compare equal keys once.
     tested_keys = {key.title: key for name in references if (key := keys[name]) is not None}
     places = {lines["model"][i]: i for i in rows}
-    models, _ = read_models({model: lines["reports"][i] for model, i in places.items()})
+    models = read_models({model: lines["reports"][i] for model, i in places.items()})
     for pair in itertools.combinations(models, 2):
         if not tested_keys or reference not in (BEST, *pair):
             continue
@@ -497,9 +497,8 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
         return f"cannot be compared with {names[0]}: unlike groups"
     try:
-        models, _ = read_models({names[0]: a, names[1]: b})
-        one, two = (runs[name] for name, runs in models.items())
-        pair_ranks(one, two, names)
+        models = read_models({names[0]: a, names[1]: b})
+        pair_ranks(models[names[0]][0], models[names[1]][0], names)
     except InputValueError as error:
         return str(error.problem).partition("; allow_unlike")[0]
     return ""
