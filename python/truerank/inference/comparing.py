@@ -23,9 +23,8 @@ from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
 from .intervals import (
     OF_FOLDS,
-    add_up_units,
+    add_up_runs,
     decimals_within,
-    join_runs,
     method_of_runs,
     units_of_runs,
     why_no_interval,
@@ -493,40 +492,40 @@ def compare_pair(
         models[names[0]], models[names[1]], names, allow_unlike=allow_unlike
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
+    method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
     comparisons = []
     for metric, key in keys.items():
-        comparison = _compare_by_key(
-            metric,
-            add_up_units(runs_a, key, codes),
-            add_up_units(runs_b, key, codes),
-            are_folds=are_folds,
-            level=level,
-            unit=unit_name,
-            has_bounds=has_bounds,
+        a, number = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
+        b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
+        check_bases([a.bases, b.bases], "b")
+        comparison = _compare_sums(metric, a, b, method, level, unit_name, has_bounds=has_bounds)
+        comparison = replace(comparison, units=number, pairing=pairing)
+        comparisons.append(
+            replace(
+                comparison,
+                notes=notes + comparison.notes,
+                name_a=names[0],
+                name_b=names[1],
+                runs_a=len(runs_a),
+                runs_b=len(runs_b),
+            )
         )
-        comparison = replace(comparison, pairing=pairing, name_a=names[0], name_b=names[1])
-        comparisons.append(replace(comparison, notes=notes + comparison.notes))
     return comparisons
 
 
-def _compare_by_key(
+def _compare_sums(
     metric: str,
-    runs_a: Sequence[Contributions],
-    runs_b: Sequence[Contributions],
-    *,
-    are_folds: bool,
+    a: Contributions,
+    b: Contributions,
+    method: str,
     level: float,
     unit: str,
+    *,
     has_bounds: bool,
 ) -> Comparison:
-    """Compare runs over the same tasks, or folds, by what their units add to a metric."""
-    if not are_folds:
-        check_bases([run.bases for run in (*runs_a, *runs_b)], "b")
-    a = join_runs(runs_a, are_folds=are_folds)
-    b = join_runs(runs_b, are_folds=are_folds)
+    """Compare two models by what the units of their runs add to a metric."""
     estimate = a.value - b.value
     low = high = p_value = math.nan
-    method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
     notes: tuple[str, ...] = ()
     if not math.isnan(estimate):
         apart = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
@@ -535,8 +534,9 @@ def _compare_by_key(
         else:
             _, p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
         if has_bounds and math.isnan(low):
-            notes = (f"no interval: {_why_unbounded(apart, 'fold' if are_folds else unit)}",)
-        elif not are_folds:
+            name = "fold" if method == OF_FOLDS else unit
+            notes = (f"no interval: {_why_unbounded(apart, name)}",)
+        elif method != OF_FOLDS:
             influences = mean_and_influences(apart, a.bases)[1]
             notes = note_on(metric, unit, influences, a.bases, is_share=a.is_share)
     if not math.isnan(low):  # Bounds are within the range of the metric.
@@ -563,13 +563,11 @@ def _compare_by_key(
         ties=len(a.merits) - wins - losses,
         losses=losses,
         method=method,
-        units=sum(len(run.tops) for run in runs_a) if are_folds else len(a.bases),
+        units=len(a.bases),
         unit=unit,
         pairing="",
         effect=effect,
         notes=notes,
-        runs_a=len(runs_a),
-        runs_b=len(runs_b),
         title=table_name(a.key),
         decimals=a.key.decimals,
     )

@@ -259,15 +259,11 @@ def _interval_of_mean(
     aligned = align_runs(runs)
     are_folds = aligned is None
     codes, name = units_of_runs(runs, unit, are_folds=are_folds)
-    added = add_up_units(aligned or runs, key, codes)
-    if not are_folds:
-        check_bases([run.bases for run in added], "runs")
-    sums = join_runs(added, are_folds=are_folds)
+    sums, number = add_up_runs(aligned or runs, key, codes, "runs", are_folds=are_folds)
     is_share = len(runs) == 1 and sums.is_share
     method = method_of_runs(runs, are_folds=are_folds)
     if not method:
         method = "wilson" if is_share else T
-    number = sum(len(run.tops) for run in added) if are_folds else len(sums.bases)
     low = high = math.nan
     notes: tuple[str, ...] = ()
     if not math.isnan(sums.value):
@@ -295,37 +291,57 @@ def units_of_runs(
     return [codes for codes, _ in units], units[0][1]
 
 
-def add_up_units(runs: Sequence[Any], key: Key, codes: Sequence[IntArray]) -> list[Contributions]:
-    """Return what the units of each run add to a metric, by the units of each or those of all."""
-    return [
-        contributions(run, key, of_run)
-        for run, of_run in zip(runs, itertools.cycle(codes), strict=False)
-    ]
+def add_up_runs(
+    runs: Sequence[Any],
+    key: Key,
+    codes: Sequence[IntArray],
+    argument: str,
+    *,
+    are_folds: bool,
+) -> tuple[Contributions, int]:
+    """Return what the units of several runs add: the mean of their values, and tops of each run.
 
+    Parameters
+    ----------
+    runs : sequence of RankedTasks or AnsweredQueries
+    key : Key
+    codes : sequence of ndarray of int64
+        The units of the tasks of all runs, or of those of each fold.
+    argument : str
+        What messages call runs that weigh their units unlike.
+    are_folds : bool
 
-def join_runs(runs: Sequence[Contributions], *, are_folds: bool) -> Contributions:
-    """Return what the units of several runs add: their mean value, and the tops of each run.
-
-    Tops have the shape (runs, units), and merits are means over runs. Folds are units themselves:
-    their means are the tops of one run, and merits those of all tasks.
+    Returns
+    -------
+    sums : Contributions
+        Tops have the shape (runs, units), and merits are means over runs. Folds are units
+        themselves: their means are the tops of one run, and merits those of all tasks.
+    units : int
+        Their number, in all folds.
     """
-    value = math.fsum(run.value for run in runs) / len(runs)
-    mean = math.fsum(run.mean for run in runs) / len(runs)
-    bases = runs[0].bases
-    tops = [run.tops for run in runs]
-    merits = [run.merits for run in runs]
+    by_run = []
+    for run, of_tasks in zip(runs, itertools.cycle(codes), strict=False):
+        by_run.append(contributions(run, key, of_tasks))
+    bases = by_run[0].bases
+    number = len(bases)
+    tops = [run.tops for run in by_run]
+    merits = [run.merits for run in by_run]
     if are_folds:
-        tops = [np.array([fold.mean for fold in runs])]
+        number = sum(map(len, tops))
+        tops = [np.array([fold.mean for fold in by_run])]
         bases = np.ones(len(runs))
         merits = [np.concatenate(merits)]
-    return replace(
-        runs[0],
-        value=value,
-        mean=mean,
+    else:
+        check_bases([run.bases for run in by_run], argument)
+    sums = replace(
+        by_run[0],
+        value=math.fsum(run.value for run in by_run) / len(runs),
+        mean=math.fsum(run.mean for run in by_run) / len(runs),
         tops=np.array(tops),
         bases=bases,
         merits=np.mean(merits, axis=0),
     )
+    return sums, number
 
 
 def method_of_runs(runs: Sequence[Any], *, are_folds: bool) -> str:
