@@ -13,6 +13,7 @@ from .. import _core
 from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import TileCount, open_in_turn
 from ..counting.job import prepare_job
+from ..counting.orders import refuse_permutations
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
@@ -41,7 +42,7 @@ from ..records.splits import (
     warn_of_unused,
 )
 from ..reporting import Report
-from ..stores import read_scores, refuse_permutations, shape_of
+from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
 from ..tasks import task as tasks
 from ..tasks.candidates import name_of_sets

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
+from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of, indptr_of_pair
-from ..naming import format_count, public
+from ..naming import public
 from ..ranks.container import Ranks
-from ..stores import Store, error_of_permutations, read_scores, shape_of
+from ..stores import Store, read_scores, shape_of
 from .driver import count_scores
 from .job import NO_COLUMN, Job, prepare_job
+from .orders import refuse_worst_first
 from .partial_counts import (
     are_nan,
     final_counts,
@@ -39,10 +40,6 @@ _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a lis
 # A list for all tasks that is not in memory is read in tiles of so many bytes.
 TILE_BYTES = 64 << 20
 _SHOWN = 5
-# The least of lists that have an order, each and together; the first entries are looked at first.
-_LEAST_LENGTH = 3
-_LEAST_ENTRIES = 12
-_FIRST_ENTRIES = 1 << 12
 
 # What the core finds of each task in its list. Places are those in the ids of all lists.
 # "place": that of the target; -1 for a miss.
@@ -106,6 +103,11 @@ class CandidateLists(NamedTuple):
     score_at: Callable[[int], str] | None = None
     contradiction: str = ""
 
+    @property
+    def argument(self) -> str:
+        """The argument that has the scores."""
+        return "ids" if self.score_at else "scores"
+
     def without_pads(self) -> CandidateLists:
         """Leave out the pads, -1, which stand at the ends of lists alone.
 
@@ -129,72 +131,6 @@ class CandidateLists(NamedTuple):
         is_id = ~is_pad
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
         return CandidateLists(indptr, self.ids[is_id], scores)
-
-    def refuse_worst_first(self) -> None:
-        """Refuse scores that rise in all lists, or with the ranks beside them, and places."""
-        argument = "ids" if self.score_at else "scores"
-        lengths = np.diff(self.indptr)
-        is_long = lengths >= _LEAST_LENGTH
-        have_order = int(lengths[is_long].sum()) >= _LEAST_ENTRIES
-        problem = self.contradiction
-        if have_order and not problem:
-            problem = self._rises(is_long)
-        if problem:
-            write = OPTION_TEXT.get()
-            problem += f": {write('order', 'ascending')} says that lower scores are better, as of "
-            problem += f"distances, {write('order', 'descending')} that the best is last, as in "
-            problem += "np.argsort(s)[-k:]"
-            raise InputValueError(argument, problem)
-        numbers = have_order and self._permuted_numbers(is_long)
-        if numbers:
-            lists = format_count(int(is_long.sum()), "list")
-            raise error_of_permutations(argument, f"scores of {lists}", numbers)
-
-    def _rises(self, is_long: Flags) -> str:
-        """Say in how many lists the scores rise, if in all long ones, and fall in none; else ""."""
-        for end in (_FIRST_ENTRIES, len(self.ids)):
-            are_above, are_below = self._steps(end)
-            if are_below.any():
-                return ""
-        rises = indptr_of(are_above)
-        last = self.indptr[1:][is_long] - 1
-        if (rises[last] == rises[self.indptr[:-1][is_long]]).any():
-            return ""
-        entries = int(np.diff(self.indptr)[is_long].sum())
-        lists = format_count(int(is_long.sum()), "list")
-        return f"scores rise in {lists}, {entries:,} entries, and fall in none"
-
-    def _permuted_numbers(self, is_long: Flags) -> str:
-        """Say which numbers the scores of each long list are, if they are places; else "".
-
-        Scores that rise nowhere are points: the best stands first, as they say.
-        """
-        scores: Any = self.scores
-        lengths = np.diff(self.indptr)
-        for end in (int(is_long.argmax()) + 1, len(lengths)):  # One list is looked at first.
-            sizes = lengths[:end][is_long[:end]]
-            starts = indptr_of(sizes)
-            of_long = np.repeat(is_long[:end], lengths[:end])
-            values = scores.array[: self.indptr[end]][of_long]
-            first = (np.minimum.reduceat(values, starts[:-1]) > 0).astype(np.int8)
-            places = values - np.repeat(first, sizes)
-            if not ((places >= 0) & (places < np.repeat(sizes, sizes))).all():
-                return ""
-            columns = places.astype(np.int64)
-            entries = columns + np.repeat(starts[:-1], sizes)
-            if (columns != places).any() or np.bincount(entries).max() > 1:
-                return ""
-            if not self._steps(len(self.ids))[0].any():
-                return ""
-        return ("0 to its length - 1", "1 to its length")[first[0]]
-
-    def _steps(self, end: int) -> tuple[Flags, Flags]:
-        """Say which of the first entries score more, and less, than the one before in a list."""
-        scores: Any = self.scores
-        keys, *_ = scores.with_array(scores.array[:end]).keys()
-        is_same = np.ones(len(keys) - 1, np.bool_)
-        is_same[self.indptr[(self.indptr > 0) & (self.indptr < len(keys))] - 1] = False
-        return is_same & (keys[1:] > keys[:-1]), is_same & (keys[1:] < keys[:-1])
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -437,8 +373,8 @@ def rank_open_lists(
     )
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
-    if score_bytes and not rules.is_order_named:
-        lists.refuse_worst_first()
+    if lists.scores is not None and score_bytes and not rules.is_order_named:
+        refuse_worst_first(lists.argument, lists.indptr, lists.scores, lists.contradiction)
     if score_bytes:
         report_progress(lists.ids.nbytes)
     are_listed = listing["place"] >= 0

@@ -9,7 +9,7 @@ from ..inputs.checks import choice
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import IO, RuleOptions, read_rules, with_options
 from ..naming import public
-from ..stores import read_scores, refuse_permutations, shape_of
+from ..stores import read_scores, shape_of
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -150,6 +150,8 @@ def rank(
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
     if "int" in matrix.dtype and not rules.is_order_named:
+        from .orders import refuse_permutations
+
         refuse_permutations(matrix)
     job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
     if isinstance(matrix, Scores):

@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..arrays.input_files import path_name
 from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists
+from ..counting.orders import rising_ranks
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
@@ -44,6 +45,7 @@ NOT_OF_TREC = (
     " says what these are"
 )
 _DUPLICATES = ("raise", "first")
+_LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
 _LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
@@ -510,13 +512,14 @@ def read_lists(
     elif table.path and "rank" in values:
         values["rank"] = read_grades(argument, values["rank"])
     elif table.path:
-        if _have_ranks(table, roles[:-1]):
-            contradiction = rising_ranks(table, np.arange(len(table)))
+        if _lines_have_ranks(table):
+            lines = np.arange(len(table))
+            contradiction = rising_ranks(table.ids["query"], values["score"], lines)
     elif "score" in values:
         values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
         if "rank" in values:
             ranks = _array_of_column(argument, values.pop("rank"), "ranks")
-            contradiction = rising_ranks(table, ranks)
+            contradiction = rising_ranks(table.ids["query"], values["score"], ranks)
     elif "rank" in values:
         ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
         values["rank"] = ranks.astype(np.int64)
@@ -643,8 +646,8 @@ def group_by_query(
     )
 
 
-def _have_ranks(table: IdTable, of_query: Sequence[str]) -> bool:
-    """Return whether ranks beside scores rise with the lines of each query, if the first ones do.
+def _lines_have_ranks(table: IdTable) -> bool:
+    """Whether ranks beside scores rise with the lines of each query, if the first ones do.
 
     The lines stand for the ranks then: to read all of these would take long.
     """
@@ -652,14 +655,14 @@ def _have_ranks(table: IdTable, of_query: Sequence[str]) -> bool:
     rank = form.places.get("rank")
     if rank is None or form.number_role != "score":
         return False
-    places = [form.places[role] for role in of_query]
     lines = text_lines(table.path, table.path, has_comments=form.has_comments)
     first_lines = islice(lines, form.header > 0, 1000)
-    rows = [fields_of(line, form.between) for _, line in first_lines]
-    ranks = [(a[rank], b[rank]) for a, b in pairwise(rows) if all(a[i] == b[i] for i in places)]
-    # Python makes no int of thousands of digits.
-    are_integers = all(rank.isdecimal() and len(rank) < 20 for pair in ranks for rank in pair)
-    return bool(ranks) and are_integers and all(int(a) < int(b) for a, b in ranks)
+    words = [fields_of(line, form.between)[rank] for _, line in first_lines]
+    if not all(word.isdecimal() and len(word) <= _LONGEST_RANK for word in words):
+        return False
+    queries = table.ids["query"][: len(words)]
+    steps = np.diff(np.array(list(map(int, words)), np.int64))[queries[1:] == queries[:-1]]
+    return bool(len(steps) and (steps > 0).all())
 
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
@@ -676,36 +679,6 @@ def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[A
     array = as_array(without_index(values), argument, expected)
     # A column of objects holds Python's numbers.
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
-
-
-def rising_ranks(entries: IdTable, ranks: npt.NDArray[Any]) -> str:
-    """Say in how many queries ranks rise with the scores, if in nearly all; else "".
-
-    Ranks that are no numbers say nothing.
-
-    Examples
-    --------
-    >>> ids = {"query": np.array([0, 0]), "document": np.array([3, 7])}
-    >>> entries = IdTable(ids, {"score": np.array([0.25, 0.5])})
-    >>> rising_ranks(entries, np.array([1, 2])), rising_ranks(entries, np.array([2, 1]))
-    ('ranks rise with the scores in 1 of 1 queries', '')
-    """
-    if ranks.dtype.kind not in "iuf":
-        return ""
-    order = np.lexsort((ranks, entries.ids["query"]))
-    ranks = ranks[order]
-    queries = entries.ids["query"][order]
-    scores = entries.values["score"][order]
-    is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
-    rises, falls = (
-        np.bincount(queries[1:], is_later & is_so) > 0
-        for is_so in (scores[1:] > scores[:-1], scores[1:] < scores[:-1])
-    )
-    unlike = np.count_nonzero(rises | falls)
-    rising = np.count_nonzero(rises & ~falls)
-    if rising < max(1, 0.95 * unlike):
-        return ""
-    return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
 
 
 def refuse_repeats(

@@ -25,19 +25,16 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
-from ..naming import format_count, public
+from ..naming import public
 from .store import ArrayStore, BinaryFile, FileStore, ShardStore, Store, Tile
 
 BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
 PATHS = (str, bytes, os.PathLike)
 _WILDCARDS = "*?["
-_GLANCE = 64
-_LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
-_LOOK_BYTES = 4 << 20
 
 
 @public("truerank")
@@ -192,48 +189,6 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
     if scores.single_row:
         return scores.shape[1:]
     return scores.shape
-
-
-def refuse_permutations(scores: Scores | Store) -> None:
-    """Refuse integers of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
-
-    The first row that is none ends it. Rows that no tile has whole are not looked at.
-
-    Examples
-    --------
-    >>> refuse_permutations(read_scores([[*range(10)], [0] * 10]))
-    """
-    store = ArrayStore(scores) if isinstance(scores, Scores) else scores
-    rows, columns = store.shape
-    if "int" not in store.dtype or columns < _LEAST_COLUMNS or not rows:
-        return
-    for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
-        if tile.width < columns:
-            return
-        with store.block(tile, store.io) as block:
-            for row in block:
-                beginning = row[:_GLANCE].tolist()  # Most integers repeat, which is soon seen.
-                if len(set(beginning)) < len(beginning):
-                    return
-                first = int(row.min())
-                has_number = np.zeros(columns, np.bool_)
-                if first in (0, 1) and int(row.max()) == first + columns - 1:
-                    has_number[row.astype(np.intp) - first] = True
-                if not has_number.all():
-                    return
-    numbers = f"{first} to {first + columns - 1}"
-    raise error_of_permutations("scores", format_count(rows, "row"), numbers)
-
-
-def error_of_permutations(argument: str, rows: str, numbers: str) -> InputValueError:
-    """Return the error for rows, or lists, whose scores are ids or ranks of their columns."""
-    write = OPTION_TEXT.get()
-    return InputValueError(
-        argument,
-        f"{rows}, each a permutation of {numbers}, as ids (argsort) or ranks are: give the scores"
-        f" that they are of; of ranks {write('order', 'ascending')} says that the lowest is the"
-        f" best, of points, as Borda's, {write('order', 'descending')} that the highest is",
-    )
 
 
 def in_one_array(scores: Scores | Store) -> Scores:

@@ -13,6 +13,7 @@ from .. import embeddings, reporting, tasks
 from ..arrays.row_keys import distinct, first_equals, match_rows, search_sorted
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job
+from ..counting.orders import refuse_permutations
 from ..counting.ranking import rank
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import device_of, on_host
@@ -29,7 +30,7 @@ from ..naming import format_count, import_extra
 from ..ranks.joining import join_ranks
 from ..records.columns import columns_of_keys
 from ..reporting import Report
-from ..stores import Store, read_scores, refuse_permutations, shape_of
+from ..stores import Store, read_scores, shape_of
 from ..stores.on_device import copy_to_device
 from .side import selection_of_tasks
 

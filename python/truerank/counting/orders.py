@@ -1,0 +1,207 @@
+"""The doubt about orders: scores that look as if the best came last, unless `order` is named.
+
+=============================================  ===================================================
+what is seen                                   what it may be, and what is to be written
+=============================================  ===================================================
+rows of integers, or lists, each of which has  ids or ranks: give the scores; or name the order
+0 to n - 1, or 1 to n, once
+lists whose scores rise in all, and fall in    distances (ascending), or lists with the best last
+none; ranks that rise with the scores          (descending)
+=============================================  ===================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core import Scores
+from ..errors import OPTION_TEXT, InputValueError
+from ..inputs.rules import ORDERS
+from ..inputs.selection import indptr_of
+from ..naming import format_count
+from ..stores.store import ArrayStore
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays.types import IntArray
+    from ..stores import Store
+
+# What is seen may be this; both orders say which it is.
+PLACES = ", as ids (argsort) or ranks are: give the scores that they are of; of ranks {ascending} "
+PLACES += (
+    "says that the lowest is the best, of points, as Borda's, {descending} that the highest is"
+)
+RISE = ": {ascending} says that lower scores are better, as of distances, {descending} that the "
+RISE += "best is last, as in np.argsort(s)[-k:]"
+
+_GLANCE = 64
+_LEAST_COLUMNS = 10  # Fewer integers may be an order of the columns by chance.
+_LOOK_BYTES = 4 << 20
+# The least of lists that have an order, each and together; the first entries are looked at first.
+_LEAST_LENGTH = 3
+_LEAST_ENTRIES = 12
+_FIRST_ENTRIES = 1 << 12
+_NEARLY_ALL = 0.95
+
+
+def doubt(argument: str, seen: str, meaning: str) -> InputValueError:
+    """Return the error for scores that were seen, of which only the order says what they are.
+
+    Examples
+    --------
+    >>> raise doubt("scores", "scores rise in 4 lists", RISE)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: scores: scores rise in 4 lists: order='ascending' says that ...
+    """
+    write = OPTION_TEXT.get()
+    options = {order: write("order", order) for order in ORDERS}
+    return InputValueError(argument, seen + meaning.format(**options))
+
+
+def refuse_permutations(scores: Scores | Store) -> None:
+    """Refuse integers of which each row has 0 to n - 1, or 1 to n: ids or ranks of n columns.
+
+    The first row that is none ends it. Rows that no tile has whole are not looked at.
+
+    Examples
+    --------
+    >>> from truerank.stores import read_scores
+    >>> refuse_permutations(read_scores([[*range(10)], [0] * 10]))
+    """
+    store = ArrayStore(scores) if isinstance(scores, Scores) else scores
+    rows, columns = store.shape
+    if "int" not in store.dtype or columns < _LEAST_COLUMNS or not rows:
+        return
+    for tile in store.tiles(max(_LOOK_BYTES, columns * store.itemsize)):
+        if tile.width < columns:
+            return
+        with store.block(tile, store.io) as block:
+            for row in block:
+                # Most integers repeat, or some are large, which is soon seen.
+                beginning = row[:_GLANCE].tolist()
+                if len(set(beginning)) < len(beginning) or row.max() > columns:
+                    return
+                first = first_place(row, np.array([columns]))
+                if first < 0:
+                    return
+    seen = f"{format_count(rows, 'row')}, each a permutation of {first} to {first + columns - 1}"
+    raise doubt("scores", seen, PLACES)
+
+
+def refuse_worst_first(
+    argument: str, indptr: IntArray, scores: Scores, contradiction: str = ""
+) -> None:
+    """Refuse scores of lists that rise in all of them, and scores that are places.
+
+    Parameters
+    ----------
+    argument : str
+        What messages call the scores.
+    indptr : ndarray of int64, shape (lists + 1,)
+        List i has the scores ``indptr[i]:indptr[i + 1]``.
+    scores : Scores
+        In one dimension.
+    contradiction : str
+        What ranks beside the scores say against them, as `rising_ranks` says it.
+
+    Examples
+    --------
+    >>> scores = Scores(np.array([0.5, 2.5]), "float64", False)
+    >>> refuse_worst_first("scores", np.array([0, 2]), scores)
+    """
+    if contradiction:
+        raise doubt(argument, contradiction, RISE)
+    lengths = np.diff(indptr)
+    is_long = lengths >= _LEAST_LENGTH
+    entries = int(lengths[is_long].sum())
+    if entries < _LEAST_ENTRIES:
+        return
+    lists = format_count(int(is_long.sum()), "list")
+    _, falls = _steps(indptr, scores, _FIRST_ENTRIES)
+    if not falls.any():
+        rises, falls = _steps(indptr, scores, len(scores.array))
+        rises_before = indptr_of(rises)
+        last = indptr[1:][is_long] - 1
+        do_rise = rises_before[last] > rises_before[indptr[:-1][is_long]]
+        if not falls.any() and do_rise.all():
+            seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
+            raise doubt(argument, seen, RISE)
+    for end in (int(is_long.argmax()) + 1, len(lengths)):  # One list is looked at first.
+        sizes = lengths[:end][is_long[:end]]
+        of_long = np.repeat(is_long[:end], lengths[:end])
+        first = first_place(scores.array[: indptr[end]][of_long], sizes)
+        if first < 0:
+            return
+    rises, _ = _steps(indptr, scores, len(scores.array))
+    if rises.any():  # Else they are points: the best stands first, as they say.
+        numbers = ("0 to its length - 1", "1 to its length")[first]
+        raise doubt(argument, f"scores of {lists}, each a permutation of {numbers}", PLACES)
+
+
+def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> str:
+    """Say in how many queries ranks rise with the scores, if in nearly all; else "".
+
+    Ranks that are no numbers say nothing.
+
+    Examples
+    --------
+    >>> of_one_query, scores = np.array([0, 0]), np.array([0.25, 0.5])
+    >>> rising_ranks(of_one_query, scores, np.array([1, 2]))
+    'ranks rise with the scores in 1 of 1 queries'
+    >>> rising_ranks(of_one_query, scores, np.array([2, 1]))
+    ''
+    """
+    if ranks.dtype.kind not in "iuf":
+        return ""
+    order = np.lexsort((ranks, queries))
+    ranks = ranks[order]
+    queries = queries[order]
+    scores = scores[order]
+    is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
+    rises = np.bincount(queries[1:], is_later & (scores[1:] > scores[:-1])) > 0
+    falls = np.bincount(queries[1:], is_later & (scores[1:] < scores[:-1])) > 0
+    unlike = np.count_nonzero(rises | falls)
+    rising = np.count_nonzero(rises & ~falls)
+    if rising < max(1, _NEARLY_ALL * unlike):
+        return ""
+    return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
+
+
+def first_place(values: npt.NDArray[Any], sizes: IntArray) -> int:
+    """Return the least number of the first list, 0 or 1, if each has its places once; else -1.
+
+    Parameters
+    ----------
+    values : ndarray
+        Those of all lists, which follow each other.
+    sizes : ndarray of int64
+        How many values each list has, at least one.
+
+    Examples
+    --------
+    >>> first_place(np.array([3, 1, 2, 1, 0]), np.array([3, 2])), first_place(np.zeros(2), [2])
+    (1, -1)
+    """
+    starts = indptr_of(sizes)[:-1]
+    first = (np.minimum.reduceat(values, starts) > 0).astype(np.int8)
+    places = values - np.repeat(first, sizes)
+    if not ((places >= 0) & (places < np.repeat(sizes, sizes))).all():
+        return -1
+    columns = places.astype(np.int64)
+    if (columns != places).any() or np.bincount(columns + np.repeat(starts, sizes)).max() > 1:
+        return -1
+    return int(first[0])
+
+
+def _steps(
+    indptr: IntArray, scores: Scores, end: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Say which of the first entries score more, and less, than the one before in their list."""
+    keys, *_ = scores.with_array(scores.array[:end]).keys()
+    is_same = np.ones(len(keys) - 1, np.bool_)
+    is_same[indptr[(indptr > 0) & (indptr < len(keys))] - 1] = False
+    return is_same & (keys[1:] > keys[:-1]), is_same & (keys[1:] < keys[:-1])
