@@ -231,7 +231,6 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
             "strided": lambda: rank(strided, targets),
             "a file, mapped": lambda: rank(path, targets),
             "bias of zeros": lambda: rank(entities, targets, bias=bias),
-            "blocks of 1,000": lambda: rank(entities, targets, block=1_000),
             "filter of 50 per task": lambda: rank(entities, targets, filter=selection),
             "10 tasks for each query": lambda: rank(entities, repeated, rows=rows),
         }
@@ -248,7 +247,7 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
             memory=False,  # the pages of the file would count
         )
     above, tied = counts_of(times["float32"].result)
-    for name in ("strided", "a file, mapped", "bias of zeros", "blocks of 1,000"):
+    for name in ("strided", "a file, mapped", "bias of zeros"):
         CHECKS["counts"](counts_of(times[name].result), above, tied)
     ten = times["10 tasks for each query"].result
     CHECKS["counts"](counts_of(ten[::10]), above, tied)

@@ -26,7 +26,7 @@ from strategies.stored import Stored, open_stored, stored
 from support.environment import Run
 from support.examples import examples
 from support.outcomes import quietly
-from support.problems import FAITHFUL, LAYOUTS, assert_same
+from support.problems import FAITHFUL, LAYOUTS, assert_same, in_blocks
 from support.refusals import refusal
 from truerank.alignment import Task, csls_means
 from truerank.alignment import task as task_module
@@ -103,7 +103,8 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
             options = scored_by(similarity) | {"csls": k, **rules}
             options["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
             options["threads"] = data.draw(st.sampled_from([1, 2, 3]))
-            call = partial(drawn.task().evaluate_embeddings, left, right, **options)
+            evaluate = in_blocks(drawn.task().evaluate_embeddings)
+            call = partial(evaluate, left, right, **options)
             got = check(drawn, call, embeddings.score(left, right, similarity), k, **rules)
     if got is not None:
         named = similarity if k is None else f"{similarity}, csls {k}"
@@ -315,9 +316,9 @@ def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: 
     if np.isnan(among).any():
         row, column = np.argwhere(np.isnan(among))[0]
         words = f"row {ids[0][row]}, column {ids[1][column]} is"
-        refusal(ValueError, words, csls_means, left, right, k, **options)
+        refusal(ValueError, words, in_blocks(csls_means), left, right, k, **options)
         options["nan"] = data.draw(st.sampled_from(["worst", "omit"]))
-    found = csls_means(left, right, k, **options)
+    found = in_blocks(csls_means)(left, right, k, **options)
     for means, chosen, matrix in ((found[0], ids[0], among), (found[1], ids[1], among.T)):
         expected = np.full(len(means), np.nan, scores.dtype)
         expected[chosen] = mean_topk(matrix, k)
@@ -339,9 +340,10 @@ def test_large_and_threads() -> None:
     assert same_bits(means.entities, mean_topk(scores.T, 7))
     for threads, block in ((1, None), (2, None), (3, 128), (2, 64)):
         options: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
-        assert all(map(same_bits, csls_means(left, right, 7, **options)[:2], means[:2]))
+        found_means = in_blocks(csls_means)(left, right, 7, **options)
+        assert all(map(same_bits, found_means[:2], means[:2]))
         for csls in (None, means):
-            found = task.evaluate_embeddings(left, right, csls=csls, **options)
+            found = in_blocks(task.evaluate_embeddings)(left, right, csls=csls, **options)
             table = tr.score_embeddings(left, right, csls=csls)
             expected = task.evaluate_scores(table).ranks
             for name in ("above", "tied", "candidates"):

@@ -33,7 +33,7 @@ from strategies.near_ties import (
 )
 from support.environment import Run
 from support.examples import examples
-from support.problems import Array
+from support.problems import Array, in_blocks
 from truerank import _core
 from truerank.alignment import csls_means
 
@@ -56,7 +56,7 @@ def check_arrays(made: NearTies, call: Callable[[], tuple[Array, ...]]) -> None:
 def check_lists(made: NearTies, k: int) -> None:
     """Compare the top k of every query."""
     options = {**call_options(made), "candidates": made.allowed, "nan": "worst", "bias": made.bias}
-    call = partial(tr.topk_embeddings, made.queries, made.entities, k, **options)
+    call = partial(in_blocks(tr.topk_embeddings), made.queries, made.entities, k, **options)
     check_arrays(replace(made, csls=None), lambda: (call().ids, call().scores))
 
 
@@ -64,7 +64,7 @@ def check_means(made: NearTies, k: int) -> None:
     """Compare the means of CSLS."""
     options = {**call_options(made), "candidates": (None, made.allowed), "nan": "omit"}
     if made.allowed is None or len(made.allowed):
-        call = partial(csls_means, made.queries, made.entities, k, **options)
+        call = partial(in_blocks(csls_means), made.queries, made.entities, k, **options)
         check_arrays(replace(made, csls=None, bias=None), lambda: call()[:2])
 
 

@@ -286,7 +286,6 @@ def test_what_is_wrong_in_any_call(
 SCORED = (tr.rank_embeddings, tr.score_embeddings)
 # Of some functions: these, the targets or k, options, and what the error names.
 OF_SOME: list[tuple[Any, Any, dict[str, Any], str]] = [
-    ((tr.rank_embeddings, tr.topk_embeddings), 1, {"block": 0}, "block"),
     ((tr.topk_embeddings,), 2, {"filter": [[19]] + [[]] * 6}, "filter"),
     ((tr.topk_embeddings,), 2, {"candidates": [2, -1]}, "candidates"),
     (SCORED, [0] * 6, {}, "targets"),
@@ -304,7 +303,6 @@ def test_what_is_wrong_in_some_calls(
 
 
 def test_sizes_of_both_ends() -> None:
-    assert tr.topk_embeddings(GOOD.queries, GOOD.entities, 1, block=2**70) is not None
     refused(V, "targets", tr.rank_embeddings, GOOD.queries, GOOD.entities[:0], 0)
     for length, words in ((2**39, "vectors: too long"), (2**60, "queries: ")):  # beyond all memory
         endless = np.broadcast_to(np.float16(0), (1, length))

@@ -28,7 +28,7 @@ from strategies.embeddings import (
 from support.environment import Run
 from support.examples import examples
 from support.outcomes import Problem
-from support.problems import LAYOUTS, Array, assert_same, csr, unaligned
+from support.problems import LAYOUTS, Array, assert_same, csr, in_blocks, unaligned
 from truerank import _core
 from truerank.alignment import CSLS
 from truerank.inputs import progress_listeners
@@ -95,9 +95,9 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
         assert same_bits(tr.score_embeddings(*vectors, **options), scores)
         options["block"] = block
         rules = {"filter": csr(filter), "audit": True}
-        ranks = tr.rank_embeddings(*vectors, targets, **rules, **options)
+        ranks = in_blocks(tr.rank_embeddings)(*vectors, targets, **rules, **options)
         assert_same(ranks, expected, audit=True)
-        top = tr.topk_embeddings(*vectors, 10, **options)
+        top = in_blocks(tr.topk_embeddings)(*vectors, 10, **options)
         np.testing.assert_array_equal(top.ids, order)
         assert same_bits(top.scores, np.take_along_axis(scores, order, axis=1))
 
@@ -360,7 +360,8 @@ def test_many_pairs(similarity: str) -> None:
         expected = count(sums(queries, entities, similarity), targets.tolist())
         for threads, block in ((1, None), (2, 7), (5, None)):
             options: dict[str, Any] = {"similarity": similarity, "threads": threads, "block": block}
-            assert_same(tr.rank_embeddings(queries, entities, targets, **options), expected)
+            ranks = in_blocks(tr.rank_embeddings)(queries, entities, targets, **options)
+            assert_same(ranks, expected)
 
 
 def test_sums_that_a_float32_would_round() -> None:

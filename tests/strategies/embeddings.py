@@ -33,6 +33,7 @@ from support.problems import (
     Array,
     as_dtype,
     assert_same,
+    in_blocks,
     pool,
     pool_without_nan,
 )
@@ -271,7 +272,7 @@ def check(given: Vectors, problem: Problem, *, audit: bool = False) -> None:
     expected = defined(replace(problem, scores=scores))
     targets, keywords = problem.call()
     keywords |= given.keywords | {"audit": audit}
-    got = attempt(tr.rank_embeddings, given.queries, given.entities, targets, **keywords)
+    got = attempt(in_blocks(tr.rank_embeddings), given.queries, given.entities, targets, **keywords)
     if are_refused(got, expected):
         assert_refused(got, expected)
         return
@@ -297,7 +298,7 @@ def check_top_k(given: Vectors, k: int, problem: Problem) -> None:
     expected = attempt(top_k, given.scores(), k, **problem.plain)
     _, keywords = problem.call()
     keywords |= given.keywords
-    got = attempt(tr.topk_embeddings, given.queries, given.entities, k, **keywords)
+    got = attempt(in_blocks(tr.topk_embeddings), given.queries, given.entities, k, **keywords)
     if are_refused(got, expected):
         assert_refused(got, expected)
         return

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.embeddings import scored_by
-from support.problems import Array
+from support.problems import Array, in_blocks
 from truerank import _core
 from truerank.alignment import CSLS
 from truerank.embeddings.vectors import Embeddings
@@ -280,7 +280,8 @@ def check_levels(made: NearTies) -> Tally:
         options["filter"] = lists_of(filtered)
 
     def counts() -> list[Counted]:
-        got = tr.rank_embeddings(made.queries, made.entities, targets, **options)
+        call = in_blocks(tr.rank_embeddings)
+        got = call(made.queries, made.entities, targets, **options)
         return [(got.above, got.tied, got.candidates)]
 
     expected = expected_counts(made.scores(), rows, targets, inside)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +18,7 @@ import scipy.sparse
 import truerank as tr
 from oracles.counting import Counts, Lists, Refused
 from support.refusals import is_of_kind, refusal
+from truerank.embeddings.vectors import Embeddings
 
 Array = npt.NDArray[Any]
 
@@ -277,3 +279,16 @@ def host_tensor(array: Array) -> Any:
     if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
         return torch.from_numpy(plain.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(plain)
+
+
+def in_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that also takes how many entities a thread scores at a time.
+
+    `block` is this number; None: the core chooses it.
+    """
+
+    def call(*arguments: Any, block: int | None = None, **keywords: Any) -> Any:
+        with mock.patch.object(Embeddings, "entities_at_a_time", block or 0):
+            return function(*arguments, **keywords)
+
+    return call

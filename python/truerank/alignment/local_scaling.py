@@ -36,7 +36,6 @@ def csls_means(
     *,
     similarity: Similarity = "cosine",
     candidates: Any = None,
-    block: int | None = None,
     **options: Unpack[SimilarityOptions],
 ) -> CSLS:
     """Return the mean score of every entity with its k most similar entities of the other side.
@@ -62,7 +61,7 @@ def csls_means(
         Either of the two may be None as well.
     nan : {"raise", "worst", "omit"}
         "raise": a score that is NaN is an error. Else it is left out; the mean of no scores is 0.
-    dtype, layout, block, threads, progress
+    dtype, layout, threads, progress
         As in `rank_embeddings`.
 
     Returns
@@ -106,7 +105,6 @@ def csls_means(
     array([1. , 0.5])
     """
     rules = read_rules(options, SimilarityOptions, csls_means)
-    block_size = 0 if block is None else positive_integer("block", block)
     with argument_names(queries="left", entities="right"):
         pairs = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if candidates is None:
@@ -121,7 +119,7 @@ def csls_means(
             ids = Vocabulary(size, None).set_of(f"candidates[{i}]", candidates[i])
         among.append(ids)
     with watching(rules.progress, pairs.nbytes) as watch:
-        return means_of_vectors(pairs, positive_integer("k", k), among, rules, block_size, watch)
+        return means_of_vectors(pairs, positive_integer("k", k), among, rules, watch)
 
 
 def means_of_vectors(
@@ -129,7 +127,6 @@ def means_of_vectors(
     k: int,
     among: Sequence[IntArray],
     rules: Rules,
-    block: int = 0,
     watch: Watch | None = None,
 ) -> CSLS:
     """Return the means of open embeddings over some entities of each side, as `csls_means` does."""
@@ -137,6 +134,7 @@ def means_of_vectors(
     if not len(left_ids) or not len(right_ids):
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     grid = _core.Grid(pairs.core(), left_ids, right_ids)
+    block = pairs.entities_at_a_time
     *means, fault = _core.mean_topk(
         grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
     )

@@ -18,7 +18,7 @@ from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
 from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import read_only
-from ..inputs.checks import Axis, by_position, choice, is_integer, positive_integer
+from ..inputs.checks import Axis, by_position, choice, is_integer
 from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
     BatchOptions,
@@ -262,7 +262,6 @@ class Task(tasks.Task):
         *,
         similarity: Similarity = "cosine",
         csls: int | CSLS | None = None,
-        block: int | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of both graphs, in both directions; scores are never stored.
@@ -277,7 +276,7 @@ class Task(tasks.Task):
         csls : int or CSLS, optional
             The number of neighbours for cross-domain similarity local scaling, or means from
             `csls_means`; see Notes.
-        layout, nan, dtype, block, threads, audit, progress : optional
+        layout, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`. `progress` counts the bytes of all passes, of which a
             number of neighbours takes one more.
 
@@ -341,7 +340,7 @@ class Task(tasks.Task):
             part = watch_of_part(watch, sizes, 0)
             scaled = with_means(vectors, csls, self.candidates, rules, part)
             part = watch_of_part(watch, sizes, len(sizes) - 1)
-            ranks = rank_vectors(scaled, self.sides, rules, block=block, watch=part)
+            ranks = rank_vectors(scaled, self.sides, rules, watch=part)
         return Report(join_sides(self, ranks))
 
     @with_options(RuleOptions)
@@ -621,7 +620,6 @@ def rank_vectors(
     sides: Mapping[str, Side],
     rules: Rules,
     *,
-    block: int | None,
     watch: Watch | None,
 ) -> list[Ranks]:
     """Rank left against right and right against left, and make each score once if that is cheaper.
@@ -638,8 +636,6 @@ def rank_vectors(
     sides : mapping of str to Side
         "left_to_right" and "right_to_left", whose queries are entities.
     rules : Rules
-    block
-        As in `rank_embeddings`.
     watch : callable, optional
         Told what is done, of how much.
 
@@ -649,13 +645,13 @@ def rank_vectors(
         As `rank_embeddings` does.
     """
     if not rules.audit and joint_count_is_cheaper(sides):
-        return _rank_jointly(vectors, sides, rules, block, watch)
+        return _rank_jointly(vectors, sides, rules, watch)
     sizes = [vectors.nbytes] * 2
     ranks = []
     for i, side in enumerate(sides.values()):
         part = watch_of_part(watch, sizes, i)
         tasks = _tasks_of(side)
-        ranks.append(rank_open_embeddings(vectors, rules=rules, **tasks, block=block, watch=part))
+        ranks.append(rank_open_embeddings(vectors, rules=rules, **tasks, watch=part))
         vectors = vectors.turned()
     return ranks
 
@@ -688,11 +684,9 @@ def _rank_jointly(
     vectors: Embeddings,
     sides: Mapping[str, Side],
     rules: Rules,
-    block: int | None,
     watch: Watch | None,
 ) -> list[Ranks]:
     """Score all candidates of both graphs once, and count each score in both directions."""
-    block_size = 0 if block is None else positive_integer("block", block)
     forward, backward = sides.values()
     forward_job, backward_job = _prepare_jobs(vectors.shape, sides, rules)
     counts = _core.rank_grid(
@@ -701,7 +695,7 @@ def _rank_jointly(
         _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
         backward_job.filter,
         rules.nan,
-        block_size,
+        vectors.entities_at_a_time,
         rules.num_threads,
         listener_of(watch),
     )

@@ -45,7 +45,6 @@ def rank_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    block: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Unpack[EmbeddingOptions],
 ) -> Ranks:
@@ -101,12 +100,9 @@ def rank_embeddings(
     dtype : str or dtype, optional
         What raw 16-bit vectors are, as "bfloat16"; vectors of other dtypes keep theirs. Or
         "float32" or "float64", if all vectors are expected to have it. Vectors are never converted.
-    block : int, optional
-        How many entities a thread scores before it goes on to other queries, for tests and
-        measurements; it changes no count.
     checkpoint : path-like, optional
         As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
-        Pairs are then counted in tiles of at most 1 GB of scores, whatever `block` is.
+        Pairs are then counted in tiles of at most 1 GB of scores.
     threads : int, optional
         As in `rank`.
     audit : bool
@@ -158,7 +154,7 @@ def rank_embeddings(
     Scores are float64 if queries or entities are float64 or quantised, else float32; narrower
     vectors are widened exactly. Of quantised vectors of any length dot, l1 and sql2 are exact
     integers, and l2 orders and ties candidates as sql2 does. **The score of a pair is a function of
-    its two vectors alone, and has the same bits on every machine**, for any block, number of
+    its two vectors alone, and has the same bits on every machine**, for any number of
     threads and instruction set: one accumulator runs along k, in order, by fused multiply-adds with
     one rounding each (dot: s = fma(q[k], e[k], s); sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s =
     s + |q[k] - e[k]|; complex_l1: s = s + sqrt(fma(u, u, v v)), where u and v are the differences
@@ -229,7 +225,6 @@ def rank_embeddings(
             rows=rows,
             filter=filter,
             candidates=candidates,
-            block=block,
             checkpoint=checkpoint,
             watch=watch,
         )
@@ -321,14 +316,13 @@ def topk_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    block: int | None = None,
     **options: Unpack[SimilarityOptions],
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
     Parameters
     ----------
-    queries, entities, similarity, bias, csls, dtype, layout, block, threads
+    queries, entities, similarity, bias, csls, dtype, layout, threads
         As in `rank_embeddings`.
     k : int
         The number of candidates to return, at least 1.
@@ -377,7 +371,6 @@ def topk_embeddings(
             rows=rows,
             filter=filter,
             candidates=candidates,
-            block=block,
             watch=watch,
         )
 
@@ -390,7 +383,6 @@ def topk_open_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    block: int | None = None,
     watch: Watch | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
@@ -398,7 +390,7 @@ def topk_open_embeddings(
     Parameters
     ----------
     embeddings : Embeddings
-    k, rows, filter, candidates, block
+    k, rows, filter, candidates
         As in `topk_embeddings`.
     rules : Rules
     watch : callable, optional
@@ -412,7 +404,6 @@ def topk_open_embeddings(
            [1, 2]])
     """
     length = positive_integer("k", k)
-    block_size = 0 if block is None else positive_integer("block", block)
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
@@ -421,7 +412,7 @@ def topk_open_embeddings(
         _core.Tasks(job.rows, None, job.filter, job.candidates),
         width,
         job.rules.nan,
-        block_size,
+        embeddings.entities_at_a_time,
         job.rules.num_threads,
         listener_of(watch),
     )

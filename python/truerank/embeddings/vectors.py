@@ -36,7 +36,6 @@ from ..inputs.checks import (
     choice,
     columns_of,
     is_number,
-    positive_integer,
 )
 from ..inputs.progress_listeners import listener_of
 from ..inputs.rules import LAYOUTS, Similarity
@@ -121,6 +120,9 @@ class Embeddings(Store):
         The device from which the entities were copied, or else the queries; empty for neither.
     threads : int
         How many threads score pairs; 0: as many as are free.
+    entities_at_a_time : int
+        How many a thread scores before it goes on to other queries, which changes no count; 0: the
+        core chooses.
     is_turned : bool
         Whether queries are the entities that were handed over.
     bias : ndarray, shape (entities,), or None
@@ -136,6 +138,7 @@ class Embeddings(Store):
     in_tiles = False
     is_turned = False
     threads = 0
+    entities_at_a_time = 0
 
     def __init__(
         self,
@@ -271,7 +274,6 @@ class Embeddings(Store):
         self,
         job: Job,
         *,
-        block: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         watch: Watch | None = None,
     ) -> Counts:
@@ -280,7 +282,6 @@ class Embeddings(Store):
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
         the core tells it.
         """
-        block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
             pairs = self.with_fields(threads=job.rules.num_threads)
 
@@ -289,8 +290,9 @@ class Embeddings(Store):
                     watch(done, self.nbytes, resumed)
 
             return count_scores(pairs, job, report_progress=report, checkpoint=checkpoint)
-        if block is not None or watch is not None:
-            job = replace(job, block=block_size, listener=listener_of(watch))
+        if self.entities_at_a_time or watch is not None:
+            block = self.entities_at_a_time
+            job = replace(job, block=block, listener=listener_of(watch))
         return count_scores(self, job)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:

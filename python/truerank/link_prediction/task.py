@@ -459,7 +459,7 @@ class Task(SidedTask):
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
-        similarity, layout, nan, dtype, block, threads, audit, progress : optional
+        similarity, layout, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`; `progress` counts the bytes of all sides.
 
         Returns

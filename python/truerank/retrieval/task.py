@@ -311,7 +311,7 @@ class Task(SidedTask):
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
             query with right answers has one row; rows of others are counted in the audit.
-        similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
+        similarity, layout, bias, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`.
 
         Returns

@@ -81,7 +81,6 @@ class VectorOptions(EmbeddingOptions, total=False):
 
     similarity: Similarity
     bias: Any
-    block: int | None
 
 
 # And the methods that take them.
@@ -262,7 +261,6 @@ def _rank_vectors(
                     rules,
                     rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
                     **side._selections,
-                    block=options.get("block"),
                     watch=watch_of_part(watch, sizes, i),
                 )
             if rules.audit:
