@@ -20,8 +20,7 @@ from support.environment import ROOT
 from support.examples import examples
 from support.refusals import refusal, refused
 from truerank import compat
-from truerank.compat.interpreter import figure, logsigmoid_bounds
-from truerank.compat.presets import EXACT
+from truerank.compat.interpreter import EXACT, figure, logsigmoid_bounds
 
 NAN = float("nan")
 INF = float("inf")

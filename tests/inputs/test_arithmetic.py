@@ -16,8 +16,7 @@ import pytest
 import truerank as tr
 from truerank import _core
 from truerank.alignment import CSLS
-from truerank.compat.interpreter import count, ordered_floats
-from truerank.compat.presets import EXACT
+from truerank.compat.interpreter import EXACT, count, ordered_floats
 from truerank.inputs.array_likes import as_scores, default_arithmetic
 
 # Where the C library keeps the register of vector arithmetic in its fenv_t, and the bits to set.

@@ -6,8 +6,18 @@ number departs from the exact one. `table` shows the numbers of several toolkits
 scores.
 """
 
-from .presets import PRESETS, Convention, Metric, Preset, describe
-from .reports import CompatReport, CompatTable, Step, report, table
+from .interpreter import Convention
+from .reports import (
+    PRESETS,
+    CompatReport,
+    CompatTable,
+    Metric,
+    Preset,
+    Step,
+    describe,
+    report,
+    table,
+)
 
 __all__ = [
     "PRESETS",

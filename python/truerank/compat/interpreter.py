@@ -1,16 +1,18 @@
-"""The interpreter of conventions: scores to counts, counts to places, places to numbers.
+"""Conventions, and their interpreter: scores to counts, counts to places, places to numbers.
 
-It is plain NumPy over blocks of tasks, slow and easy to check. If a convention differs from the
-exact definition only in ties, arithmetic or unused rules for NaN, its numbers are derived from the
-counts of `rank`. A tolerance, a transform, or another score for filtered candidates changes the
-counts themselves, so that the scores are needed again.
+The interpreter is plain NumPy over blocks of tasks, slow and easy to check. If a convention differs
+from the exact definition only in ties, arithmetic or unused rules for NaN, its numbers are derived
+from the counts of `rank`. A tolerance, a transform, or another score for filtered candidates
+changes the counts themselves, so that the scores are needed again.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +21,11 @@ from .._core import Scores
 from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_floats, default_arithmetic
+from ..inputs.checks import choice
 from ..inputs.selection import indptr_of
+from ..naming import public
 from ..ranks.container import Ranks
 from ..reporting import report
-from .presets import EXACT, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,6 +44,96 @@ if TYPE_CHECKING:
 Single = np.float32
 BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
 LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
+
+
+# The tables of words and of toolkits.
+CONTENT = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
+# For each field of a `Convention`, these are its words and what each says to people.
+WORDS: dict[str, dict[str, str]] = CONTENT["words"]
+# These steps lead from the exact definition to a toolkit's number, in this order.
+STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
+
+
+@public("truerank.compat")
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """How a toolkit ranks the true candidate; the default is the exact definition.
+
+    The words of each field, and what they mean, are in `presets.toml`.
+
+    Parameters
+    ----------
+    nan : str
+        How NaN is treated.
+    candidates : {"all", "finite"}
+        Which scores count as candidates in adjusted metrics.
+    transform : {"none", "float32", "logsigmoid", "thousandths"}
+        How all scores are changed first.
+    rtol, atol : float
+        A candidate is tied if its distance to the true score a is at most atol + rtol * abs(a), as
+        in ``torch.isclose``.
+    filter : str
+        How filtered candidates are treated.
+    itself : {"no", "always", "as filtered"}
+        Whether the true candidate is also among its own negatives.
+    rank : str
+        The place of the true candidate in its tie. By column it is exact for scores in columns, and
+        anywhere in the tie for bare scores.
+    mean : str
+        The arithmetic of the average.
+
+    Raises
+    ------
+    ValueError
+        For an unknown word.
+
+    Examples
+    --------
+    >>> Convention(rank="optimistic") == Convention()
+    False
+    """
+
+    nan: str = "worst"
+    candidates: str = "all"
+    transform: str = "none"
+    rtol: float = 0.0
+    atol: float = 0.0
+    filter: str = "left out"
+    itself: str = "no"
+    rank: str = "realistic"
+    mean: str = "float64"
+
+    def __post_init__(self) -> None:
+        for name in WORDS.keys() & vars(self).keys():
+            choice(name, getattr(self, name), tuple(WORDS[name]))
+
+    def says(self, name: str) -> str:
+        """Describe the choice for a field, or for "tolerance", in words."""
+        choice("name", name, STEPS)
+        if name == "tolerance":
+            return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
+        return WORDS[name][getattr(self, name)]
+
+    def steps(self) -> Iterator[tuple[str, Convention]]:
+        """Yield the steps from the exact definition to this one, and the convention after each.
+
+        Examples
+        --------
+        >>> [name for name, _ in Convention(nan="compared", rank="optimistic").steps()]
+        ['nan', 'rank']
+        """
+        reached = EXACT
+        for step in STEPS:
+            if step == "tolerance":
+                changed = replace(reached, rtol=self.rtol, atol=self.atol)
+            else:
+                changed = replace(reached, **{step: getattr(self, step)})
+            if changed != reached:
+                reached = changed
+                yield step, reached
+
+
+EXACT = Convention()
 
 
 # -- scores ----------------------------------------------------------------------------------------

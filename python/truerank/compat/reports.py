@@ -1,11 +1,12 @@
-"""What a toolkit shows for some scores: its numbers, the exact ones, and the steps between them."""
+"""The toolkits, and what they show for some scores: their numbers, and the steps to these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..counting.job import prepare_job
 from ..counting.lists import rank_against
 from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_names
 from ..inputs.array_likes import as_scores
-from ..inputs.checks import instance, unique_keys
+from ..inputs.checks import instance, several, unique_keys
 from ..inputs.rules import Rules
 from ..metrics.keys import table_name
 from ..naming import public
@@ -22,7 +23,12 @@ from ..reporting import Report
 from ..reporting import report as exact_report
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
+from ..tables.as_table import Names
+from ..tables.forms import markdown_cell
 from .interpreter import (
+    CONTENT,
+    EXACT,
+    Convention,
     counts_by_convention,
     figure,
     full_blocks,
@@ -31,7 +37,6 @@ from .interpreter import (
     sampled_blocks,
     split_key,
 )
-from .presets import EXACT, Convention, Metric, Preset, find_presets
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -39,8 +44,138 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
-Names = str | Iterable[str] | None
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
+
+
+@public("truerank.compat")
+class Metric(NamedTuple):
+    """A number that a toolkit shows.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the toolkit. "{filtered}" becomes the suffix of the preset if there is a filter.
+    key : str
+        Its key in a report of truerank: "mr", "mrr", "hits@k" or "amri"; also "mrr@k" and "ndcg@k",
+        which are those of one true candidate.
+    form : str
+        How it is printed: a format of `format`, or "repr" for all digits.
+    scale : float
+        The factor of the printed number: 100 for percentages.
+    """
+
+    name: str
+    key: str
+    form: str = "repr"
+    scale: float = 1.0
+
+
+@public("truerank.compat")
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """The evaluation of one toolkit.
+
+    Attributes
+    ----------
+    name, toolkit, version : str
+        Its name here, the name of the toolkit, and the version or commit that was read.
+    source : tuple of str
+        Repository, file and functions that define the convention.
+    convention : Convention
+        How the true candidate is ranked.
+    metrics : tuple of Metric
+        The numbers that the toolkit shows.
+    splits : str
+        The splits whose true answers it filters.
+    candidates : str
+        The candidates that it ranks.
+    suffix : str
+        The replacement of "{filtered}" in the name of a metric if there is a filter.
+    averaged : bool
+        Whether a number is the mean of the numbers of both sides.
+    notes : tuple of str
+        Further facts that help to read its numbers.
+
+    Examples
+    --------
+    >>> from truerank import compat
+    >>> compat.PRESETS["openke"].convention.rank
+    'optimistic'
+    """
+
+    name: str
+    toolkit: str
+    version: str
+    source: tuple[str, ...]
+    convention: Convention
+    metrics: tuple[Metric, ...]
+    splits: str
+    candidates: str
+    suffix: str = ""
+    averaged: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def _read_presets() -> Iterator[Preset]:
+    for name, row in CONTENT["toolkits"].items():
+        fields: dict[str, Any] = {}
+        for key, value in row.items():
+            fields[key] = tuple(value) if isinstance(value, list) else value
+        fields["convention"] = Convention(**fields.get("convention", {}))
+        fields["metrics"] = tuple(Metric(*metric) for metric in fields["metrics"])
+        yield Preset(name=name, **fields)
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _read_presets()})
+
+
+def find_presets(names: Iterable[Any] | None, argument: str = "presets") -> list[Preset]:
+    """Return presets by their names, each of which stands once; None means all of them."""
+    presets: list[Preset] = []
+    for name in several("presets", PRESETS if names is None else names, "names or rows"):
+        if isinstance(name, Preset):
+            presets.append(name)
+        elif isinstance(name, str):
+            check_known(argument, name, PRESETS)
+            presets.append(PRESETS[name])
+        else:
+            expected = "a name or a Preset"
+            raise InputTypeError(argument, expected=expected, got=type(name).__name__)
+    if len({row.name for row in presets}) < len(presets):
+        got = ", ".join(row.name for row in presets)
+        raise InputValueError("presets", expected="each name once", got=got)
+    return presets
+
+
+@public("truerank.compat")
+def describe() -> str:
+    """Write the table of presets as Markdown, with a row for each.
+
+    Examples
+    --------
+    >>> print(describe().splitlines()[0])
+    | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
+    """
+    heading = [
+        "preset",
+        "toolkit",
+        "place in a tie",
+        "what else differs",
+        "splits filtered",
+        "candidates",
+    ]
+    lines = [heading, [":---"] * len(heading)]
+    for row in PRESETS.values():
+        steps = row.convention.steps()
+        others = "; ".join(reached.says(step) for step, reached in steps if step != "rank")
+        texts = [row.toolkit, row.convention.says("rank"), others, row.splits, row.candidates]
+        cells = [f"`{row.name}`"]
+        cells += map(markdown_cell, texts)
+        lines.append(cells)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+# -- what toolkits show ----------------------------------------------------------------------------
 
 
 @public("truerank.compat")
@@ -148,8 +283,7 @@ class CompatReport(Mapping[str, float], AsTable):
 
     def _metric(self, name: str) -> Metric:
         """Return a metric of the toolkit; an unknown name is a KeyError."""
-        if instance("name", name, str) not in self._metrics:
-            raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
+        check_known("name", instance("name", name, str), self._metrics)
         return self._metrics[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -236,7 +370,7 @@ class CompatReport(Mapping[str, float], AsTable):
         """
         rows = []
         decimals = []
-        for name in _names(metrics, self):
+        for name in choose_names(metrics, self):
             metric = self._metrics[name]
             row: list[Any] = [name, self.corrected(name)]
             row += [step.figures[metric.key] * metric.scale for step in self.steps]
@@ -244,10 +378,7 @@ class CompatReport(Mapping[str, float], AsTable):
             row.extend(self.bounds(name))
             row += [self.printed(name), metric.key]
             rows.append(row)
-            if metric.key == "mr" or metric.scale > 1:
-                decimals.append(1)
-            else:
-                decimals.append(3)
+            decimals.append(1 if metric.key == "mr" or metric.scale > 1 else 3)
         columns = [Column("name", self.preset.name), Column("exact", "", decimals)]
         for step in self.steps:
             columns.append(Column(step.name, "", decimals, hidden=not step.tasks))
@@ -294,29 +425,36 @@ class CompatTable(dict[str, CompatReport], AsTable):
 
         `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
         """
-        keys = _names(metrics, COMMON_KEYS)
+        keys = choose_names(metrics, COMMON_KEYS)
         cells: dict[str | Column, list[Any]] = {"convention": ["exact", *self]}
         for key in keys:
             # The exact definition leaves nothing open.
             values = [self.exact[key], *(report.figures[key] for report in self.values())]
             ranges = [self.exact[key], *(report.ends[key] for report in self.values())]
-            cells[replace(column_of(key), shown=ranges)] = values
+            decimals = 1 if key == "mr" else 3
+            cells[Column(key, table_name(key), decimals, shown=ranges)] = values
         return Table(cells).table(**options)
 
 
-def _names(metrics: Names, known: Collection[str]) -> list[str]:
+def choose_names(metrics: Names, known: Collection[str]) -> list[str]:
+    """Return the names of some metrics, or of all."""
     if metrics is None or (isinstance(metrics, str) and metrics == "all"):
         return list(known)
     names = unique_keys(metrics)
     for name in names:
-        if name not in known:
-            raise UnknownKeyError("metrics", "", f"one of {', '.join(known)}", repr(name))
+        check_known("metrics", name, known)
     return names
 
 
-def column_of(key: str) -> Column:
-    decimals = 1 if key == "mr" else 3
-    return Column(key, table_name(key), decimals)
+def check_known(argument: str, name: str, known: Collection[str]) -> None:
+    """Raise a KeyError for a name that is unknown.
+
+    Examples
+    --------
+    >>> check_known("preset", "openke", PRESETS)
+    """
+    if name not in known:
+        raise UnknownKeyError(argument, "", f"one of {', '.join(known)}", repr(name))
 
 
 # -- evaluation ------------------------------------------------------------------------------------
