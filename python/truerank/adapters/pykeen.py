@@ -84,38 +84,33 @@ def projected(i: Any, e: list[Any], r: list[Any]) -> Any:
     return project_entity(e=e[0], e_p=e[1], r_p=r[1])
 
 
-@dataclass(frozen=True)
-class Distance:
-    """Minus the norm of head + shift - tail."""
-
-    head: Map = entity
-    tail: Map = entity
-    # The place of the shift among the representations of the relation.
-    shift: int | None = None
-    # With it, tails are turned back where candidates are heads; else the candidates are mapped.
-    back: Map | None = None
+def turned_back(i: Any, e: list[Any], r: list[Any]) -> Any:
+    return r[0].conj() * e[0]
 
 
-DISTANCES = {
-    modules.LineaREInteraction: Distance(times(0), times(2), shift=1),
-    modules.MuREInteraction: Distance(times(1), shift=0),
-    modules.PairREInteraction: Distance(times(0), times(1)),
-    modules.RotatEInteraction: Distance(times(0), back=lambda i, e, r: r[0].conj() * e[0]),
-    modules.SEInteraction: Distance(matrix(0), matrix(1)),
-    modules.TransDInteraction: Distance(projected, projected, shift=0),
-    modules.TransEInteraction: Distance(shift=0),
-    modules.TransHInteraction: Distance(to_plane, to_plane, shift=1),
-    modules.TransRInteraction: Distance(to_space, to_space, shift=0),
-    modules.TripleREInteraction: Distance(times(0), times(2), shift=1),
-    modules.UMInteraction: Distance(),
+# Of scores that are minus the norm of head + shift - tail: the maps of heads and of tails, and the
+# place of the shift among the representations of the relation.
+DISTANCES: dict[Any, tuple[Map, Map, int | None]] = {
+    modules.LineaREInteraction: (times(0), times(2), 1),
+    modules.MuREInteraction: (times(1), entity, 0),
+    modules.PairREInteraction: (times(0), times(1), None),
+    modules.RotatEInteraction: (times(0), entity, None),
+    modules.SEInteraction: (matrix(0), matrix(1), None),
+    modules.TransDInteraction: (projected, projected, 0),
+    modules.TransEInteraction: (entity, entity, 0),
+    modules.TransHInteraction: (to_plane, to_plane, 1),
+    modules.TransRInteraction: (to_space, to_space, 0),
+    modules.TripleREInteraction: (times(0), times(2), 1),
+    modules.UMInteraction: (entity, entity, None),
 }
 # The keys are the norm and whether it is raised to its power.
 SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
 # Scores of these are linear in the representations of candidate tails ("t") or of both sides.
-TAILS = ("ConvE", "CrossE", "ERMLPE", "ProjE")
-BOTH = "AutoSF ComplEx CP DistMA DistMult HolE MultiLinearTucker QuatE RESCAL SimplE TransF TuckER"
-LINEAR = dict.fromkeys(TAILS, "t") | dict.fromkeys(BOTH.split(), "th")
+LINEAR = dict.fromkeys(("ConvE", "CrossE", "ERMLPE", "ProjE"), "t")
+LINEAR |= dict.fromkeys(("AutoSF", "ComplEx", "CP", "DistMA", "DistMult", "HolE"), "th")
+LINEAR |= dict.fromkeys(("MultiLinearTucker", "QuatE", "RESCAL", "SimplE", "TransF"), "th")
+LINEAR["TuckER"] = "th"
 PRODUCTS = {getattr(modules, f"{name}Interaction"): sides for name, sides in LINEAR.items()}
 
 
@@ -173,19 +168,23 @@ class Vectors:
     candidates: list[Any]
 
     @property
-    def distance(self) -> Distance | None:
-        """What distance the score is, with the candidates as tails; None for a dot product."""
-        form = DISTANCES.get(type(self.interaction))
-        if form is None or self.role == "t":
-            return form
-        if form.back is not None:
-            return Distance(form.back)
-        return Distance(form.tail, form.head, form.shift)
+    def distance(self) -> tuple[Map, Map, int | None] | None:
+        """The maps of queries and candidates, and the place of the shift; None for a product."""
+        kind = type(self.interaction)
+        if kind not in DISTANCES:
+            return None
+        head, tail, shift = DISTANCES[kind]
+        if self.role == "t":
+            return head, tail, shift
+        if kind is modules.RotatEInteraction:  # Then candidates are the same for all relations.
+            return turned_back, entity, shift
+        return tail, head, shift
 
     def rank(self, side: Side, **options: Any) -> Ranks:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
         relations = side.query_ids[side.rows, self.columns[1]]
-        if self.distance is None or self.distance.tail is entity:
+        _, map_candidates, _ = self.distance or (entity, entity, None)
+        if map_candidates is entity:
             relations[:] = 0  # Candidates have the same vectors for all relations.
         order = np.argsort(relations, kind="stable")
         codes = codes_of(relations[order])
@@ -229,13 +228,13 @@ class Vectors:
         A score that is linear in the candidate is the dot product with its gradient, wherever that
         is taken, and a term that all candidates share.
         """
-        form = self.distance
-        if form is not None:
-            vectors = form.head(self.interaction, entities, relations)
-            if form.shift is not None and self.role == "t":
-                vectors = vectors + relations[form.shift]
-            elif form.shift is not None:
-                vectors = vectors - relations[form.shift]
+        if self.distance is not None:
+            map_queries, _, shift = self.distance
+            vectors = map_queries(self.interaction, entities, relations)
+            if shift is not None and self.role == "t":
+                vectors = vectors + relations[shift]
+            elif shift is not None:
+                vectors = vectors - relations[shift]
             return joined([vectors])
         count = len(entities[0])
         zeros = [x.new_zeros(count, *x.shape[1:]).requires_grad_() for x in self.candidates]
@@ -254,7 +253,8 @@ class Vectors:
         if self.distance is None:
             return joined(self.candidates), scoring
         relations = at(self.relations, self.ids[relation, None])
-        vectors = self.distance.tail(self.interaction, self.candidates, relations)
+        _, map_candidates, _ = self.distance
+        vectors = map_candidates(self.interaction, self.candidates, relations)
         biases = [x for x in self.candidates if x.ndim == 1]
         if biases:  # MuRE adds them to scores.
             scoring["bias"] = biases[0]
