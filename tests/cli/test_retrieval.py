@@ -185,12 +185,14 @@ def test_models_are_compared_by_query_and_by_group(run: Run, saved: tr.Report) -
         assert ">y<" in Path("page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["save", "output"])
+@pytest.mark.parametrize("name", ["save", "output", "html"])
 @pytest.mark.parametrize("force", [False, True])
 def test_two_commands_that_write_one_file_at_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str, force: bool
 ) -> None:
     """The other one has written it while this one counted."""
+    if name == "html":
+        pytest.importorskip("matplotlib")
     evaluate = Task.evaluate_lists
 
     def slow(*arguments: Any, **options: Any) -> tr.Report:
@@ -202,7 +204,7 @@ def test_two_commands_that_write_one_file_at_once(
     if force:
         assert outcome.code == 0
     else:
-        outcome.refuses(1, "a.txt is there already" if name == "output" else "a.txt: ")
+        outcome.refuses(1, f"--{name}: a.txt is there already")
     assert (Path("a.txt").read_bytes() == b"of another") == (not force)
     tr.Ranks([0], [1], 3).save("a.txt")  # In Python a file that is there is replaced.
 

@@ -6,8 +6,7 @@ and moved to its place. A link is followed, so what it points to is replaced. An
 the old file keeps the old content.
 
 A name that was free before is taken by a link, which fails if another process has taken it
-meanwhile. (Where there are no links, an empty file takes it first.) Commands look when they begin,
-and say so by `FREE_PLACES`.
+meanwhile. (Where there are no links, an empty file takes it first.)
 
 A new file gets the permissions that the umask leaves. A file that replaces another gets its mode,
 and nobody else can read it in between; its owner and group are those of who writes, and an access
@@ -25,7 +24,6 @@ import json
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
-from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
 HEADER = "truerank"  # Every archive of truerank has this member.
 _FORMAT = 2  # This version knows one format of each kind.
 _READABLE = "a file of truerank, as `save` writes it"
-# A command replaces no file at these places, which were free when it began.
-FREE_PLACES: ContextVar[frozenset[str]] = ContextVar("FREE_PLACES", default=frozenset())
 _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 with what is added
 
 
@@ -68,12 +64,11 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if replaced is not None:
-            with contextlib.suppress(OSError):  # some file systems have no modes
-                os.chmod(temporary, replaced.st_mode & 0o777)
-        if replaced is None or place in FREE_PLACES.get():
+        if replaced is None:
             _move_to_free_place(temporary, place)
         else:
+            with contextlib.suppress(OSError):  # some file systems have no modes
+                os.chmod(temporary, replaced.st_mode & 0o777)
             os.replace(temporary, place)
     except OSError as error:
         _remove(temporary)

@@ -32,6 +32,7 @@ from .output import (
     check_printing,
     command_line,
     open_store,
+    refuse_replaced,
     show,
     show_report,
     unit_of,
@@ -344,6 +345,7 @@ def compare_files(values: Values) -> None:
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
     comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
     if page is not None:
+        refuse_replaced("html", page, printing)
         tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
     show(comparisons, printing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import math
 import os
@@ -16,7 +17,7 @@ import click
 
 import truerank as tr
 
-from ..arrays.saved_files import FREE_PLACES, replace_file, writable_place
+from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputValueError
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics.keys import parse
@@ -37,11 +38,11 @@ START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
 SAVED = "saved ranks"
 # The options that the protocol of ranks takes, by what counts once in them.
 RULES = {"task": "split", "query": "split relevance_level answerless"}
-# What evaluates each kind of model, and the options that this takes.
+# What evaluates each kind of model.
 METHODS = {
-    "scores": ("evaluate_scores", "order io nan dtype threads"),
-    "vectors": ("evaluate_embeddings", "similarity layout bias csls nan dtype threads"),
-    "lists": ("evaluate_lists", "order duplicates misses nan dtype threads"),
+    "scores": "evaluate_scores",
+    "vectors": "evaluate_embeddings",
+    "lists": "evaluate_lists",
 }
 
 
@@ -100,14 +101,19 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
 
 
 def counter(task: Any, kind: str, model: Values, values: Values) -> Callable[[], tr.Report]:
-    """Return what evaluates a model by a task, or by a part of it, with a bar of progress."""
+    """Return what evaluates a model by a task, or by a part of it, with a bar of progress.
+
+    It takes the options that are parameters of the task's method. (That there is an audit, reports
+    know as well.)
+    """
     if "part" in values:
         task = task[values.pop("part")]
-    method, options = METHODS[kind]
-    rules = take(values, options)
-    if kind != "lists":
+    method = getattr(task, METHODS[kind])
+    parameters = inspect.signature(method).parameters
+    rules = take(values, " ".join(name for name in parameters if name != "audit"))
+    if "audit" in parameters:
         rules["audit"] = "audit" in values
-    return partial(getattr(task, method), **model, **rules, progress=bar())
+    return partial(method, **model, **rules, progress=bar())
 
 
 def bar() -> Callable[[tr.Progress], None]:
@@ -188,6 +194,7 @@ def show_report(
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
     if "save" in outputs:  # Ranks are saved before anything else can fail.
+        refuse_replaced("save", outputs["save"], printing)
         ranks.save(outputs["save"])
     result = tr.report(ranks, **grouping)
     result._of_lists = getattr(counted, "_of_lists", ())
@@ -202,6 +209,7 @@ def show_report(
         every_finding = findings + list(map(str, audit))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:
+        refuse_replaced("html", outputs["html"], printing)
         words: Values = {"title": title, "command": command_line(), "notes": findings}
         tr.page.save(outputs["html"], result, metrics=keys or None, **words)
     if style == "json":
@@ -250,7 +258,7 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
     if outputs.get("html") is not None:
         import_extra("matplotlib", "an HTML page", "plot")
     output = printing.get("output")
-    check_outputs({"output": output, **outputs}, force="force" in printing)
+    check_outputs({"output": output, **outputs}, printing)
     style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
         if sys.stdout is None:
@@ -269,16 +277,16 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
     raise click.BadParameter(expected, param_hint="--output")
 
 
-def check_outputs(paths: Mapping[str, Path | None], *, force: bool) -> None:
+def check_outputs(paths: Mapping[str, Path | None], printing: Values) -> None:
     """Raise an error if an output cannot be written, or would replace a file.
 
-    With `force` files are replaced, but neither an input nor another output.
+    With --force files are replaced, but neither an input nor another output.
     """
     files = [os.path.realpath(file) for file in files_read()]
     for name, path in paths.items():
         if path is None:
             continue
-        place, replaced = writable_place(path, f"--{name}")
+        place, _ = writable_place(path, f"--{name}")
         folder = os.path.dirname(place)
         if not os.access(folder, os.W_OK):
             raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
@@ -287,11 +295,18 @@ def check_outputs(paths: Mapping[str, Path | None], *, force: bool) -> None:
             is_same = both_exist and os.path.samefile(place, file)
             if is_same or Path(place).is_relative_to(file):
                 raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
-        if replaced is not None and not force:
-            raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
-        if not force:
-            FREE_PLACES.set(FREE_PLACES.get() | {place})
+        refuse_replaced(name, path, printing)
         files.append(place)
+
+
+def refuse_replaced(name: str, path: Path, printing: Values) -> None:
+    """Raise an error if a file is at the place of an output, and --force is not given.
+
+    A command looks when it begins, and again before it writes: another may have been faster.
+    """
+    _, replaced = writable_place(path, f"--{name}")
+    if replaced is not None and "force" not in printing:
+        raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
 
 
 def show(
@@ -329,6 +344,7 @@ def show(
         for line in lines:
             click.echo(printable(line), err=True)
     if output is not None:
+        refuse_replaced("output", output, printing)
         with replace_file(output) as file:
             file.write(f"{text}\n".encode(errors="backslashreplace"))
     elif style == "csv" and sys.stdout is not None and sys.stdout.isatty():
