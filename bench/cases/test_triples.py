@@ -124,7 +124,7 @@ def rank_at_random(task: tr.link_prediction.Task) -> tr.Ranks:
         above = (side.labels["unit"].codes * 7919 + side.targets) % 1000
         counts = tr.Ranks(above, np.ones_like(above), side.n_candidates)
         ranks.append(counts.with_labels(**side.labels))
-    return tr.concatenate(ranks)._with(origins=(task._origin,))  # as those of `evaluate` have
+    return tr.concatenate(ranks)._with(origins=(task.origin,))  # as those of `evaluate` have
 
 
 def test_evaluate_embeddings(compare: Compare, sizes: Sizes, threads: int) -> None:

@@ -20,8 +20,9 @@ from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
 from support.examples import examples
 from support.refusals import refusal
+from truerank.embeddings import vectors
 from truerank.link_prediction import Sampled, Task
-from truerank.tasks import evaluation
+from truerank.stores import store
 from truerank.tasks.side import Side
 
 # of duplicates, of leaks, and of rows of one query
@@ -197,8 +198,8 @@ def test_unlike_rows_of_a_query_are_ranked_as_they_are(
             row = rows[side][i].tobytes()
             mismatched.append(int(first.setdefault(query, row) != row))
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(evaluation, "CHUNK_BYTES", most)
-        patch.setattr(evaluation, "TILE_BYTES", most)
+        patch.setattr(vectors, "COMPARED_BYTES", most)
+        patch.setattr(store, "COMPARED_BYTES", most)
         paths = {}
         for side, table in rows.items():
             paths[side] = [Path(folder, f"{side}-{part}.npy") for part in range(2)]

@@ -33,8 +33,7 @@ from ..records.splits import name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..stores.on_device import copy_to_device
-from ..tasks.evaluation import join_sides, rank_batches
-from ..tasks.side import Side, selection_of_tasks
+from ..tasks.side import Side, join_sides, lists_of_tasks, rank_batches
 
 import_extra("pykeen", "truerank.adapters.pykeen")
 
@@ -195,8 +194,8 @@ class Vectors:
             left_out: Any = side.filter
             let_in: Any = side.candidates
             if len(names) > 1:
-                left_out = selection_of_tasks(left_out, tasks)
-                let_in = selection_of_tasks(let_in, tasks)
+                left_out = lists_of_tasks(left_out, tasks)
+                let_in = lists_of_tasks(let_in, tasks)
             vectors, scoring = self.candidate_vectors(relation)
             ranks = rank_embeddings(
                 self.queries(side.query_ids[queries]),
@@ -472,7 +471,7 @@ def evaluate_model(
             else:
                 ranks = rank_own_scores(model, side, report_progress=part, **predicting, **rules)
             parts.append(ranks)
-    return Report(join_sides(task, parts))
+    return Report(join_sides(task.sides.values(), parts, task.protocol, task.origin))
 
 
 def ids_of(triples: Any) -> Any:

@@ -13,12 +13,11 @@ from .. import _core
 from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import TileCount, open_in_turn
 from ..counting.job import prepare_job
-from ..counting.orders import refuse_permutations
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
-from ..inputs.checks import Axis, by_position, choice, is_integer
+from ..inputs.checks import Axis, choice, is_integer
 from ..inputs.progress_listeners import listener_of, watch_of_part, watching
 from ..inputs.rules import (
     BatchOptions,
@@ -42,12 +41,11 @@ from ..records.splits import (
     warn_of_unused,
 )
 from ..reporting import Report
-from ..stores import read_scores, shape_of
 from ..stores.store import Store, Tile
-from ..tasks import task as tasks
-from ..tasks.candidates import name_of_sets
-from ..tasks.evaluation import check_score_shape, evaluate, join_sides
+from ..tasks.candidates import CandidateSet, name_of_sets
 from ..tasks.side import Side, make_side
+from ..tasks.task import RowOrder
+from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ _MAX_KNOWN_PER_TASK = 32
 
 
 @public("truerank.alignment")
-class Task(tasks.Task):
+class Task(SidedTask):
     r"""Entity alignment: rank the counterpart of every test entity, in both directions.
 
     Parameters
@@ -236,23 +234,16 @@ class Task(tasks.Task):
             findings=findings,
         )
 
-    @property
-    def _axes(self) -> tuple[Axis, Axis]:
-        """The labels of the entities of both graphs."""
-        return Axis(self.left, "task.left"), Axis(self.right, "task.right")
-
-    @property
-    def _sizes(self) -> tuple[int, int]:
-        """How many left and how many right entities there are."""
-        return self.right_to_left.n_candidates, self.left_to_right.n_candidates
-
-    def _rows_by_place(self, side: str) -> tuple[IntArray, int, str, Axis]:
+    def _order_by_place(self, side: str, argument: str) -> RowOrder:
+        role = self.roles[side][0]  # There is a row for each entity of its graph.
         queries = self.sides[side].query_ids[self.sides[side].rows, 0]
-        place = GRAPHS.index(SIDES[side][0])
-        return queries, self._sizes[place], f"{GRAPHS[place]} entity", self._axes[place]
+        axis = Axis(self.names[role].names, f"task.{role}")
+        return RowOrder(queries, self.names[role].size, f"{role} entity", axis)
 
-    def _become_part(self, source: Self, positions: IntArray) -> None:
-        self.pairs = read_only(source.pairs[positions])
+    def _part(self, positions: IntArray) -> Self:
+        part = super()._part(positions)
+        part.pairs = read_only(self.pairs[positions])
+        return part
 
     @with_options(EmbeddingOptions)
     def evaluate_embeddings(
@@ -317,19 +308,16 @@ class Task(tasks.Task):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
-        rows, columns = self._axes
-        with argument_names(queries="left", entities="right"):
-            vectors = Embeddings(
-                left,
-                right,
-                similarity,
-                None,
-                rules.dtype,
-                query_rows=rows,
-                entity_rows=columns,
-                layout=rules.layout,
-            )
-            vectors.check_shape(self._sizes, ("left entity", "right entity"))
+        side = "left_to_right"
+        vectors, _ = self._open_vectors(
+            side,
+            left,
+            right,
+            self._order_by_place(side, "left"),
+            rules,
+            argument="left",
+            similarity=similarity,
+        )
         if _are_alike(vectors):
             warn_user(SAME_VECTORS)
         # A number of neighbours takes a pass of its own, before the ranks.
@@ -341,7 +329,7 @@ class Task(tasks.Task):
             scaled = with_means(vectors, csls, self.candidates, rules, part)
             part = watch_of_part(watch, sizes, len(sizes) - 1)
             ranks = rank_vectors(scaled, self.sides, rules, watch=part)
-        return Report(join_sides(self, ranks))
+        return self._report(ranks)
 
     @with_options(RuleOptions)
     def evaluate_scores(
@@ -386,16 +374,14 @@ class Task(tasks.Task):
         (2.0, 1.0)
         """
         rules = read_rules(options, RuleOptions, Task.evaluate_scores)
-        matrix = by_position("scores", scores, *self._axes)
-        store: Any = read_scores(matrix, rules.dtype, tiled=True)
-        check_score_shape(shape_of(store), self._sizes, "left entity")
-        if not rules.is_order_named:
-            refuse_permutations(store)
+        side = "left_to_right"
+        order = self._order_by_place(side, "scores")
+        store, _ = self._open_scores(side, scores, order, rules, argument="scores")
         with watching(rules.progress, store.nbytes) as watch:
             if watch is not None:
                 watch(0, store.nbytes)
             ranks = rank_matrix(store, self.sides, rules, io=io, watch=watch)
-        return Report(join_sides(self, ranks))
+        return self._report(ranks)
 
     @with_options(BatchOptions)
     def evaluate(
@@ -435,8 +421,9 @@ class Task(tasks.Task):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
+        rules = read_rules(options, BatchOptions, Task.evaluate)
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
-        return evaluate(self, "a callable", scorers, options)
+        return self._rank_callables(scorers, rules, options)
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -491,12 +478,14 @@ class Task(tasks.Task):
         >>> task.evaluate_lists({"b": ["z", "y"], "a": ["x"]}, backwards)["left_to_right.mr"]
         1.5
         """
+        rules = read_rules(options, ListOptions, Task.evaluate_lists)
         lists = {"left_to_right": left_to_right, "right_to_left": right_to_left}
         reading = {"columns": columns, "duplicates": duplicates}
-        return evaluate(self, "lists", lists, options, reading=reading)
+        return self._rank_lists(lists, rules, reading)
 
     def __repr__(self) -> str:
-        left_count, right_count = self._sizes
+        left_count = self.names["left"].size
+        right_count = self.names["right"].size
         pairs = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs):,} pairs"
         entities = f"{left_count:,} left and {right_count:,} right entities"
         return f"Task({pairs} of {entities}; {self.protocol})"
@@ -560,7 +549,7 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
             problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
             raise InputValueError(f"candidates: {side}", problem)
         lists.append(ids)
-    return name_of_sets(lists), (lists[0], lists[1])
+    return name_of_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
 
 
 def _are_alike(vectors: Embeddings) -> bool:
@@ -670,8 +659,8 @@ def joint_count_is_cheaper(sides: Mapping[str, Side]) -> bool:
         return False
     if backward.filter is None:
         return True
-    known = np.diff(backward.filter.indptr)[backward.filter.lists]
-    return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
+    indptr, _, lists = backward.filter
+    return int(np.diff(indptr)[lists].sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
 def _candidate_ids(side: Side) -> Any:

@@ -329,6 +329,7 @@ def rank_open_lists(
     rows: Any = None,
     filter: Any = None,
     sizes: IntArray | str | None = None,
+    files: tuple[str, ...] = (),
 ) -> Ranks:
     """Rank by lists that are open, also where the candidates of a task are some of all.
 
@@ -343,6 +344,8 @@ def rank_open_lists(
     sizes : ndarray of int64, shape (tasks,), "listed", or None
         How many candidates each task has, its target included, without those that the filter leaves
         out. "listed": those that its list has, and the target. None: all that the filter leaves.
+    files : tuple of str
+        That have the lists, for the protocol.
 
     Examples
     --------
@@ -353,8 +356,7 @@ def rank_open_lists(
     >>> rank_open_lists(lists, [2], 10, PLAIN, sizes="listed").pessimistic
     array([4])
     """
-    shape = (len(lists.indptr) - 1, n)
-    job = prepare_job(shape, targets, rows, filter, None, rules, shared=False)
+    job = prepare_job((len(lists.indptr) - 1, n), targets, rows, filter, None, rules, shared=False)
     list_of_task = job.all_rows
     by_list = np.argsort(list_of_task, kind="stable")  # The core takes tasks in this order.
     list_of_task = list_of_task[by_list]
@@ -396,11 +398,12 @@ def rank_open_lists(
         source = "scores"
         true_scores, counts = _counts_by_score(lists, lists.scores, job, listing)
     _add_unlisted(counts, are_listed, candidates, rules)
-    final = final_counts(counts, true_scores, rules)
+    counts = final_counts(counts, true_scores, rules)
     if total_bytes:
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
-    ranks = job.ranks({name: array[in_order] for name, array in final.items()}, dtype, lists=source)
+    counts = {name: array[in_order] for name, array in counts.items()}
+    ranks = job.ranks(counts, dtype, files, lists=source)
     return ranks._with({"listed": are_listed[in_order], "lengths": lengths[in_order]})
 
 

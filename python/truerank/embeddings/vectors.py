@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
 # Tiles of vectors are larger than those of scores, for something has to be prepared for each.
 TIMES_AS_LARGE = 4
+COMPARED_BYTES = 4 << 20  # Vectors of so many bytes are compared at a time: they stay in a cache.
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 QUANTISED = ("int8", "uint8", "bool")
 _DOUBLES = ("float64", "complex128", *QUANTISED)  # whose scores are float64
@@ -104,6 +105,8 @@ class Embeddings(Store):
     query_rows, entity_rows : Axis
         What the rows of frames stand for. Columns of one frame are compared with those of the
         other.
+    device : str
+        The device from which the entities were copied before; empty for none.
 
     Attributes
     ----------
@@ -151,6 +154,7 @@ class Embeddings(Store):
         query_rows: Axis = NUMBERED,
         entity_rows: Axis = NUMBERED,
         layout: Layout | None = None,
+        device: str = "",
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         dimensions = columns_of("entities", entities)
@@ -178,7 +182,7 @@ class Embeddings(Store):
             self.bias, bias_files = read_bias(by_entity, size, dtype, carrier)
             files += bias_files
         super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
-        self.device = right_device or left_device
+        self.device = device or right_device or left_device
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries = left.with_array(np.atleast_2d(left.array))
         self.entities = right
@@ -319,6 +323,30 @@ class Embeddings(Store):
 
     def take(self, rows: IntArray, columns: IntArray) -> Array:
         return self.score(rows, columns, self.threads)
+
+    def mismatched_rows(self, rows: IntArray, others: IntArray, io: str | None = None) -> Array:
+        """Return for pairs of queries whether their vectors differ in any bit.
+
+        At most a few MB are copied at a time, whatever the layout.
+
+        Examples
+        --------
+        >>> queries = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]])
+        >>> embeddings = Embeddings(queries, np.eye(2), "dot")
+        >>> embeddings.mismatched_rows(np.array([0, 1, 2]), np.array([0, 0, 0]))
+        array([False,  True, False])
+        """
+        array = self.queries.array
+        mismatched = np.zeros(len(rows), dtype=np.bool_)
+        pairs = np.flatnonzero(rows != others)
+        bits = f"u{min(array.dtype.itemsize, 8)}"
+        step = max(1, COMPARED_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
+        for start in range(0, len(pairs), step):
+            chunk = pairs[start : start + step]
+            row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
+            other = np.ascontiguousarray(array[others[chunk]]).view(bits)
+            mismatched[chunk] = (row != other).any(axis=1)
+        return mismatched
 
     def state(self) -> list[Any]:
         """Return a digest of the vectors, and how a pair of them is scored."""

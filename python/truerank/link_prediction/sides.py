@@ -27,14 +27,12 @@ from ..tasks.candidates import (
     ALL,
     TYPED,
     CandidateSet,
-    KeyedLists,
     Sampled,
-    candidates_of_tasks,
     draw_candidates,
     name_of_sets,
     read_candidate_set,
 )
-from ..tasks.side import Side, TaskLists, make_side
+from ..tasks.side import Side, make_side
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -157,7 +155,7 @@ def make_sides(
         size = splits.vocabularies[name].size
         make = partial(make_side, name, facts, test_rows, answer=answer, n_candidates=size)
         side = make(query=query, is_asked=is_asked)
-        known_answers: TaskLists | None = side.filter
+        known_answers = side.filter
         if filter == NONE:
             known_answers = None
         elif filter != QUERY:
@@ -246,7 +244,7 @@ def as_candidates(
             raise InputTypeError("candidates", expected=expected, got=f"Sampled for {side!r}")
         by_side[side] = _read_set(value[side], [side], splits)
     names = {candidates.name for candidates in by_side.values()}
-    lists = [each.pool for each in by_side.values() if not isinstance(each.pool, str)]
+    lists = [each for each in by_side.values() if not isinstance(each.pool, str)]
     if len(names) == 1:
         name = names.pop()
     elif len(lists) == len(by_side):
@@ -312,8 +310,7 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTable
     rows = np.arange(splits.tested)
     list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
-    lists = KeyedLists(rows, indptr, indices, Vocabulary(splits.tested, None, ROWS))
-    return CandidateSet(name_of_sets([lists]), lists)
+    return CandidateSet(indices, rows, indptr, Vocabulary(splits.tested, None, ROWS))
 
 
 def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:
@@ -330,50 +327,47 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
 
     Returns
     -------
-    None, ndarray, or TaskLists
+    None, ndarray, or (indptr, indices, lists)
 
     Raises
     ------
     ValueError
         If an answer is not among its candidates.
     """
-    pool: Any = candidates.pool
+    word = candidates.pool if isinstance(candidates.pool, str) else ""
     relations = splits.rows[side.units, 1]
-    is_word = isinstance(pool, str)
-    if is_word and pool == ALL:
-        pool = None
-    elif is_word and pool == TYPED:  # Each relation has a list.
+    pool: Any = None
+    if word == TYPED:  # Each relation has a list.
         answers = splits.columns[side.name]
         relation, entities = distinct_rows([splits.rows[:, 1], answers])
         size = splits.vocabularies["relation"].size
         indptr = indptr_of(np.bincount(relation, minlength=size))
-        pool = TaskLists(indptr, entities, relations)
-    else:
-        if is_word:
+        pool = indptr, entities, relations
+    elif word != ALL:
+        chosen = candidates
+        if word:
             columns = (1,) if side.name == "relation" else (0, 2)
-            rows = splits.known_rows(pool)
-            pool = distinct(np.concatenate([rows[:, column] for column in columns]))
+            rows = splits.known_rows(word)
+            chosen = CandidateSet(distinct(np.concatenate([rows[:, column] for column in columns])))
         keys = relations
-        if isinstance(pool, KeyedLists) and pool.names.of == ROWS:
+        if chosen.key_names is not None and chosen.key_names.of == ROWS:
             keys = side.units
         members = splits.vocabularies[side.name]
-        noun = f"answers of the side {side.name}"
-        pool = candidates_of_tasks(pool, keys, side.targets, members, noun)
+        pool = chosen.of_tasks(keys, side.targets, members, f"answers of the side {side.name}")
     if candidates.sampled is None:
         return pool
     if pool is None:
         pool = np.arange(side.n_candidates)
-    if not isinstance(pool, TaskLists):  # All tasks draw from the same list.
-        pool = TaskLists(np.array([0, len(pool)]), pool, np.zeros(len(side), dtype=np.int64))
+    if not isinstance(pool, tuple):  # All tasks draw from the same list.
+        pool = np.array([0, len(pool)]), pool, np.zeros(len(side), dtype=np.int64)
     # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side.name)])
     assert side.filter is not None
-    known = side.filter.indptr, side.filter.indices
+    known = side.filter[:2]
     tasks = np.arange(len(side))
     right = tasks, side.targets
     number = candidates.sampled.negatives
-    indptr, indices = draw_candidates(known, side.rows, pool, right, number, rng)
-    return TaskLists(indptr, indices, tasks)
+    return *draw_candidates(known, side.rows, pool, right, number, rng), tasks
 
 
 # -- audit -----------------------------------------------------------------------------------------

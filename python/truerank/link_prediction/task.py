@@ -10,13 +10,19 @@ import numpy as np
 from ..arrays.row_keys import digest_of_rows
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice, flag, is_integer, several
-from ..inputs.rules import BatchOptions, ListOptions, with_options
+from ..inputs.rules import (
+    BatchOptions,
+    EmbeddingOptions,
+    ListOptions,
+    RuleOptions,
+    read_rules,
+    with_options,
+)
 from ..naming import public
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
 from ..tasks.candidates import Sampled
-from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
 from ..tasks.task import Task as SidedTask
 from .sides import (
     FACT,
@@ -34,6 +40,7 @@ from .sides import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
+    from ..inputs.rules import IoMode, Similarity
     from ..records.vocabularies import Names
     from ..reporting import Report
     from ..tasks.side import Side
@@ -274,7 +281,7 @@ class Task(SidedTask):
     >>> lists = [0, 2, 5], [1, 3, 2, 3, 4]
     >>> task = Task([(0, 0, 1), (1, 0, 2)], {}, entities=9, sides=["tail"], candidates=lists)
     >>> task.tail.candidates
-    TaskLists(indptr=array([0, 2, 5]), indices=array([1, 3, 2, 3, 4]), lists=array([0, 1]))
+    (array([0, 2, 5]), array([1, 3, 2, 3, 4]), array([0, 1]))
     """
 
     head: Side
@@ -374,8 +381,10 @@ class Task(SidedTask):
         for name in sorted(needed):
             warn_user(f"{name}: {order}")
 
-    def _become_part(self, source: Self, positions: IntArray) -> None:
-        self.test = source.test[positions]
+    def _part(self, positions: IntArray) -> Self:
+        part = super()._part(positions)
+        part.test = self.test[positions]
+        return part
 
     def __repr__(self) -> str:
         sides = ", ".join(
@@ -423,12 +432,13 @@ class Task(SidedTask):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
+        rules = read_rules(options, BatchOptions, Task.evaluate)
         scorers = {"tail": tail, "head": head, "relation": relation}
-        report = evaluate(self, "a callable", scorers, options)
+        report = self._rank_callables(scorers, rules, options)
         self._warn_of_orders()  # A callable may have read the order.
         return report
 
-    @with_options(VectorOptions, similarity="dot")
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -438,7 +448,9 @@ class Task(SidedTask):
         relation: Any = None,
         relations: Any = None,
         row_queries: Mapping[str, Any] | None = None,
-        **options: Unpack[VectorOptions],
+        similarity: Similarity = "dot",
+        bias: Any = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -488,14 +500,18 @@ class Task(SidedTask):
         >>> report["tail.mr"]
         2.0
         """
-        queries = {"tail": tail, "head": head, "relation": relation}
-        candidates = {"entities": entities, "relations": relations}
+        rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         self._warn_of_orders()
-        return evaluate(
-            self, "vectors", queries, options, candidates=candidates, row_queries=row_queries
+        return self._rank_vectors(
+            {"tail": tail, "head": head, "relation": relation},
+            {"entities": entities, "relations": relations},
+            rules,
+            similarity=similarity,
+            bias=bias,
+            row_queries=row_queries,
         )
 
-    @with_options(ScoreOptions)
+    @with_options(RuleOptions)
     def evaluate_scores(
         self,
         tail: Any = None,
@@ -503,7 +519,8 @@ class Task(SidedTask):
         head: Any = None,
         relation: Any = None,
         row_queries: Mapping[str, Any] | None = None,
-        **options: Unpack[ScoreOptions],
+        io: IoMode | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate score matrices, in memory or in files.
 
@@ -518,6 +535,8 @@ class Task(SidedTask):
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
             relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`; `progress` counts the bytes of all scores.
 
         Returns
         -------
@@ -540,9 +559,10 @@ class Task(SidedTask):
         >>> both.evaluate_scores(np.array([[1.0, 9.0], [9.0, 1.0]]), row_queries=rows)["mrr"]
         1.0
         """
+        rules = read_rules(options, RuleOptions, Task.evaluate_scores)
         scores = {"tail": tail, "head": head, "relation": relation}
         self._warn_of_orders()
-        return evaluate(self, "scores", scores, options, row_queries=row_queries)
+        return self._rank_scores(scores, rules, io, row_queries=row_queries)
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -609,9 +629,10 @@ class Task(SidedTask):
         >>> task.evaluate_lists({(0, 0): {1: 0.5, 5: 0.25}})["tail.mr"]
         1.0
         """
+        rules = read_rules(options, ListOptions, Task.evaluate_lists)
         lists = {"tail": tail, "head": head, "relation": relation}
         reading = {"columns": columns, "duplicates": duplicates}
-        return evaluate(self, "lists", lists, options, row_queries=row_queries, reading=reading)
+        return self._rank_lists(lists, rules, reading, row_queries=row_queries)
 
 
 def _read_sides(sides: Any) -> list[str]:

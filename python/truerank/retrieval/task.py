@@ -2,39 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import reporting
-from ..arrays.row_keys import are_among, digest_of_rows, distinct
+from ..arrays.row_keys import are_among, digest_of_rows, distinct, distinct_rows
 from ..counting.lists import CandidateLists, TopK
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.checks import Axis, choice
-from ..inputs.rules import LISTED, BatchOptions, ListOptions, with_options
+from ..inputs.checks import Axis, by_position, choice
+from ..inputs.rules import (
+    LISTED,
+    BatchOptions,
+    EmbeddingOptions,
+    ListOptions,
+    RuleOptions,
+    read_rules,
+    with_options,
+)
+from ..inputs.selection import indptr_of
 from ..metrics.answers import GAINS, MISSES, check_misses, counted_gains
 from ..naming import percent, public
 from ..ranks.container import check_level
+from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.columns import first_names, read_elements
 from ..records.lists import Lists, read_lists
 from ..records.splits import check_rules
 from ..records.vocabularies import Vocabulary
-from ..tasks.evaluation import ScoreOptions, VectorOptions, evaluate
+from ..tasks.candidates import (
+    ALL,
+    CandidateSet,
+    Sampled,
+    draw_candidates,
+    read_candidate_set,
+)
+from ..tasks.side import Side, make_side
+from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
-from .sets import check_number_of_names, count_repeats, read_answer_sets, without_leaks
-from .side import SIDE, make_answers, read_candidates
+from .sets import (
+    AnswerSets,
+    check_number_of_names,
+    count_repeats,
+    read_answer_sets,
+    without_leaks,
+)
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
+    from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
     from ..records.vocabularies import Names
     from ..reporting import Report
-    from ..tasks.side import Side
+    from ..tasks.side import TaskLists
 
 
+SIDE = "answers"
 MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 
 
@@ -194,14 +220,12 @@ class Task(SidedTask):
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
         candidate_set = read_candidates(candidates, sets)
-        repeated = getattr(candidate_set.pool, "repeated", 0)
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
         self._rows_are_known = sets.have_order
         side = make_answers(sets, groups, candidate_set)
         self.entities = None if sets.names_alone else sets.entities.names
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
-        self._report_options = {"by": None if groups is None else "group", "unit": "query"}
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,
@@ -223,9 +247,10 @@ class Task(SidedTask):
             known=", ".join(map(digest_of_rows, sets.known.values())) or "none",
             test_rows=distinct(side.units),
             height=sets.queries.size or sets.n_queries,
-            findings=(*sets.findings, *count_repeats(repeated, "candidates")),
+            findings=(*sets.findings, *count_repeats(candidate_set.repeated, "candidates")),
+            row_axis=Axis(self.queries, "task.queries"),
+            report_options={"by": None if groups is None else "group", "unit": "query"},
         )
-        self._row_axis = Axis(self.queries, "task.queries")
 
     _row_noun = "query (queries= says how many there are)"
 
@@ -288,16 +313,20 @@ class Task(SidedTask):
         >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
         0.75
         """
-        return self._evaluate("a callable", scorer, options, "scorer")
+        rules = read_rules(options, BatchOptions, Task.evaluate)
+        self._check_columns("scorer")
+        return self._rank_callables({SIDE: scorer}, rules, options, "scorer")
 
-    @with_options(VectorOptions, similarity="dot")
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         queries: Any,
         entities: Any,
         *,
         row_queries: Any = None,
-        **options: Unpack[VectorOptions],
+        similarity: Similarity = "dot",
+        bias: Any = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -330,14 +359,26 @@ class Task(SidedTask):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333334
         """
-        candidates = {"entities": entities}
-        return self._evaluate(
-            "vectors", queries, options, "queries", row_queries, candidates=candidates
+        rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
+        self._check_columns("queries")
+        return self._rank_vectors(
+            {SIDE: queries},
+            {"entities": entities},
+            rules,
+            similarity=similarity,
+            bias=bias,
+            row_queries=_of_side(row_queries),
+            title="queries",
         )
 
-    @with_options(ScoreOptions)
+    @with_options(RuleOptions)
     def evaluate_scores(
-        self, scores: Any, *, row_queries: Any = None, **options: Unpack[ScoreOptions]
+        self,
+        scores: Any,
+        *,
+        row_queries: Any = None,
+        io: IoMode | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a matrix of scores, in memory or in files.
 
@@ -349,6 +390,8 @@ class Task(SidedTask):
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
             query with right answers has one row; rows of others are counted in the audit.
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`; `progress` counts the bytes of all scores.
 
         Returns
         -------
@@ -369,7 +412,10 @@ class Task(SidedTask):
         >>> task.evaluate_scores(matrix, row_queries=["bob", "ann", "eve"])["mrr"]
         1.0
         """
-        return self._evaluate("scores", scores, options, "scores", row_queries)
+        rules = read_rules(options, RuleOptions, Task.evaluate_scores)
+        self._check_columns("scores")
+        keys = _of_side(row_queries)
+        return self._rank_scores({SIDE: scores}, rules, io, row_queries=keys, title="scores")
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -445,15 +491,19 @@ class Task(SidedTask):
         >>> report["map"], report["optimistic.map"], report["pessimistic.map"]
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
+        rules = read_rules(options, ListOptions, Task.evaluate_lists)
         check_misses(misses, self.protocol)
         fields = {} if misses == MISSES[0] else {"misses": misses}
         lists = ids
-        if not isinstance(ids, TopK):
+        if isinstance(ids, TopK):
+            self._check_columns("ids", are_lists=True)
+        else:
             lists = read_lists("ids", ids, columns, duplicates=duplicates)
             if self._all_queries_known:  # Others are an error, and no list is left over.
                 names = self.names["query"]
                 names.ids_of(lists.title, lists.queries, is_text=bool(lists.path))
-        return self._evaluate("lists", lists, options, "ids", row_queries, **fields)
+        keys = _of_side(row_queries)
+        return self._rank_lists({SIDE: lists}, rules, {}, row_queries=keys, title="ids", **fields)
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
@@ -469,17 +519,15 @@ class Task(SidedTask):
                 findings.append(reporting.Finding("known in lists", known, words))
         return findings
 
-    def _ids_of_keys(
-        self, side: str, argument: str, columns: Sequence[Any], *, is_text: bool = False
-    ) -> IntArray:
-        keys = read_elements(argument, columns[0], "labels or ids of queries")
-        queries = self.names["query"]
-        ids = queries.find(argument, keys, is_text=is_text)
-        are_positions = isinstance(keys, np.ndarray) and queries.words is not None
-        if are_positions and len(keys) and not self._rows_are_known:
-            expected = f"labels of queries, as {self._key_of(SIDE, 0)!r}, whose order nobody gave"
-            raise InputTypeError(argument, expected=expected, got=f"{keys[0]} at position 0")
-        return ids[:, None]
+    def _order_by_place(self, side: str, argument: str) -> RowOrder:
+        if not self._rows_are_known:
+            queries = self.answers.query_ids[:3, 0].tolist()
+            keys = first_names(list(map(self.names["query"].label_of, queries)))
+            problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
+            advice = "give row_queries= the query of each row, as frame.index, or "
+            advice += "Task(..., queries=...) the queries in the order of the rows"
+            raise InputValueError(argument, f"{problem}: {advice}")
+        return super()._order_by_place(side, argument)
 
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         entities = self.names["entity"]
@@ -516,42 +564,17 @@ class Task(SidedTask):
             warn_user(f"{title}: no right answer is in any list: {two}")
         return ids
 
-    def _evaluate(
-        self,
-        what: str,
-        value: Any,
-        options: Any,
-        title: str,
-        row_queries: Any = None,
-        **arguments: Any,
-    ) -> Report:
-        """Report the ranks of the one side, whose rows and columns have a meaning.
-
-        Further arguments are those of `evaluate`.
-        """
-        if self.protocol.candidates == LISTED and what != "lists":
+    def _check_columns(self, argument: str, *, are_lists: bool = False) -> None:
+        """Refuse what has a column for each entity where columns say nothing, or are not ranked."""
+        if self.protocol.candidates == LISTED and not are_lists:
             problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
-            raise InputValueError(title, problem)
-        has_columns = not isinstance(value, Lists)
-        if has_columns and self._names_alone is not None:
+            raise InputValueError(argument, problem)
+        if self._names_alone is not None:
             size = self._names_alone.size
             problem = f"entities={size} beside names in qrels says nothing of columns, so that"
             problem += " only lists by name can be evaluated"
             advice = f"give Task(..., entities=...) the names in their order, or range({size})"
-            raise InputValueError(title, f"{problem}; {advice} if they are its digits")
-        has_rows = has_columns and what != "a callable"
-        if has_rows and row_queries is None and not self._rows_are_known:
-            queries = self.answers.query_ids[:3, 0].tolist()
-            keys = first_names(list(map(self.names["query"].label_of, queries)))
-            problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
-            advice = "give row_queries= the query of each row, as frame.index, or "
-            advice += "Task(..., queries=...) the queries in the order of the rows"
-            raise InputValueError(title, f"{problem}: {advice}")
-        keys_of_sides = None if row_queries is None else {SIDE: row_queries}
-        sides = {SIDE: value}
-        return evaluate(
-            self, what, sides, options, title=title, row_queries=keys_of_sides, **arguments
-        )
+            raise InputValueError(argument, f"{problem}; {advice} if they are its digits")
 
     def __repr__(self) -> str:
         side = self.answers
@@ -560,3 +583,155 @@ class Task(SidedTask):
             f"Task({right:,} right answers of {len(side.query_ids):,} queries among "
             f"{side.n_candidates:,} entities; {self.protocol})"
         )
+
+
+def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
+    """Return keys of rows by side, of which there is one."""
+    return None if row_queries is None else {SIDE: row_queries}
+
+
+def read_candidates(value: Any, sets: AnswerSets) -> CandidateSet:
+    """Read the argument `candidates`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a name that no known split has, ids out of range, unknown labels, a typed sample, and
+        lists or samples where not all entities have names.
+    """
+    if sets.names_alone and value is not None and not isinstance(value, str):
+        expected = "all, or a known split, as not all entities have names"
+        got = "a sample" if isinstance(value, Sampled) else "a list of them"
+        raise InputValueError("candidates", expected=expected, got=got)
+    forms = ", or {query: [entities]}"
+    candidates = read_candidate_set(value, "query", sets.queries, sets.entities, forms)
+    pool = candidates.pool
+    if isinstance(pool, str):
+        if candidates.sampled is not None and candidates.sampled.typed:
+            raise InputValueError("candidates", "queries have no types, from which to draw")
+        if pool not in sets.known and pool not in (ALL, LISTED):
+            known = f"the known splits ({', '.join(sets.known) or 'none'})"
+            expected = f"{ALL}, {LISTED}, or one of {known}"
+            raise InputValueError("candidates", expected=expected, got=repr(pool))
+    return candidates
+
+
+def draw_for_queries(
+    sampled: Sampled,
+    columns: IntArray,
+    known: tuple[IntArray, IntArray],
+    right: tuple[IntArray, IntArray],
+) -> tuple[IntArray, IntArray]:
+    """Draw the candidates of each query, its right answers among them.
+
+    Parameters
+    ----------
+    sampled : Sampled
+    columns : ndarray of int64
+        What is drawn from.
+    known : (indptr, indices)
+        For each query what is never drawn.
+    right : (rows, targets)
+        The query of each right answer, and the answer.
+
+    Returns
+    -------
+    indptr, indices : ndarray
+    """
+    rng = np.random.default_rng(sampled.seed)
+    number = len(known[0]) - 1
+    rows, targets = right
+    drawn_for = rows if sampled.per == "answer" else np.arange(number)
+    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawn_for)
+    if sampled.per is None:
+        return draw_candidates(known, drawn_for, pools, right, sampled.negatives, rng)
+    answers = np.arange(len(drawn_for)), targets
+    indptr, drawn = draw_candidates(known, drawn_for, pools, answers, sampled.negatives, rng)
+    queries, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
+    return indptr_of(np.bincount(queries, minlength=number)), indices
+
+
+def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Side:
+    """Make the tasks: one for each right answer, which is never in the filter of its query."""
+    size = sets.entities.size
+    facts = {"query": sets.pairs[:, 0], "entity": sets.pairs[:, 1]}
+    known_splits = [{"query": query, "entity": entity} for query, entity in sets.known.values()]
+    side = make_side(
+        SIDE,
+        facts,
+        np.arange(len(sets.pairs)),
+        query=["query"],
+        answer="entity",
+        n_candidates=size,
+        known=known_splits,
+        has_filter=bool(sets.known) or candidates.sampled is not None,
+    )
+    queries = side.query_ids[:, 0]
+    query = queries[side.rows]
+    chosen = candidates
+    if isinstance(chosen.pool, str) and chosen.pool in sets.known:
+        chosen = CandidateSet(distinct(sets.known[chosen.pool][1]))
+    among: Any = None
+    if not isinstance(chosen.pool, str):
+        among = chosen.of_tasks(query, side.targets, sets.entities, "right answers")
+    if candidates.sampled is not None:
+        assert side.filter is not None
+        columns = np.arange(size) if among is None else among
+        right = side.rows, side.targets
+        drawn = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
+        among = *drawn, side.rows
+    units = query if sets.queries.size else side.rows  # Keys may be any integers.
+    labels = {
+        "queries": sets.queries.labels(query),
+        "targets": sets.entities.labels(side.targets),
+        "unit": labels_of_codes(units),
+    }
+    if groups is not None:
+        labels["group"] = _read_groups(groups, sets, queries)[side.rows]
+    without_answers = np.zeros(len(side), np.int64)
+    # One task alone carries the number, so that parts add up.
+    without_answers[0] = sets.n_queries - len(queries)
+    known_alone = None
+    if sets.known:
+        assert side.filter is not None
+        known_alone = _without_right(side, side.filter)
+    return replace(
+        side,
+        units=units,
+        filter=known_alone,
+        candidates=among,
+        gains=sets.gains,
+        labels=labels,
+        without_answers=without_answers,
+    )
+
+
+def _without_right(side: Side, known: TaskLists) -> TaskLists:
+    """Return what is known without the right answers of a side, which are among it."""
+    indptr, indices, lists = known
+    size = side.n_candidates
+    numbers = np.diff(indptr)
+    codes = np.repeat(np.arange(len(numbers)) * size, numbers)
+    codes += indices  # They ascend, and a query has each of its right answers once.
+    places = np.searchsorted(codes, side.rows * size + side.targets)
+    del codes
+    numbers -= np.bincount(side.rows, minlength=len(numbers))
+    return indptr_of(numbers), np.delete(indices, places), lists
+
+
+def _read_groups(groups: Any, sets: AnswerSets, ids: IntArray) -> Labels:
+    """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
+    queries = sets.queries
+    if not isinstance(groups, Mapping):
+        if not sets.have_order:
+            problem = "groups in a sequence do not say whose they are"
+            advice = "give {query: group}, or Task(..., queries=...) the queries in their order"
+            raise InputValueError("groups", f"{problem}: {advice}")
+        in_order = by_position("groups", groups, Axis(queries.names, "queries"))
+        return as_labels("groups", in_order, queries.size)[ids]
+    names = list(map(queries.label_of, ids.tolist()))
+    missing = [name for name in names if name not in groups]
+    if missing:
+        expected = "a group for every query with a right answer"
+        raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
+    return as_labels("groups", [groups[name] for name in names], len(names))

@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 BinaryFile = IO[bytes]
 
 _DIGEST_TILE_BYTES = 1 << 24
+COMPARED_BYTES = 64 << 20
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
 # The system is told about so many reads in advance.
@@ -189,6 +190,54 @@ class Store(ABC):
         ValueError
             If a file ends before one of them; it names the file.
         """
+
+    def mismatched_rows(self, rows: Array, others: Array, io: str | None = None) -> Array:
+        """Return for pairs of rows whether they differ in any bit; each row is read once.
+
+        NaNs with the same bits are equal; 0.0 and -0.0 are not. Rows are compared by 128 bits of
+        their BLAKE2b hash, so that no row stays in memory.
+
+        Parameters
+        ----------
+        rows, others : ndarray of int64, shape (n,)
+            The rows of each pair.
+        io : {"map", "read"}, optional
+            As in `rank`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        Examples
+        --------
+        >>> from truerank.stores import open_scores
+        >>> store = open_scores(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
+        >>> store.mismatched_rows(np.array([0, 1, 2]), np.array([0, 0, 0]))
+        array([False,  True, False])
+        """
+        from hashlib import blake2b
+
+        is_compared = rows != others
+        mismatched = np.zeros(len(rows), dtype=np.bool_)
+        row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
+        if not len(row_ids):
+            return mismatched
+        hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
+        for tile in self.tiles(COMPARED_BYTES):
+            first, last = np.searchsorted(row_ids, [tile.top, tile.top + tile.height])
+            if first == last:
+                continue
+            with self.block(tile, io or self.io) as table:
+                bits = table.view(f"u{self.itemsize}")
+                for i in range(first, last):
+                    hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
+                del table, bits  # Without these names the file can be unmapped.
+        joined = b"".join(each.digest() for each in hashes)
+        digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
+        of_rows = digests[np.searchsorted(row_ids, rows[is_compared])]
+        of_others = digests[np.searchsorted(row_ids, others[is_compared])]
+        mismatched[is_compared] = (of_rows != of_others).any(axis=1)
+        return mismatched
 
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""

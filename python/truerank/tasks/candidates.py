@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, codes_of, distinct, distinct_rows, look_up, row_keys
+from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import indptr_of
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary
-from .side import TaskLists
+from .side import lists_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..counting.lists import CandidateLists
-    from .side import Side
 
 
 NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
@@ -270,62 +268,64 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedLists:
-    """Candidates of relations or queries, a list for each.
+class CandidateSet:
+    """Candidates as they were named, before they are those of tasks.
 
     Attributes
     ----------
-    keys : ndarray of int64, shape (k,)
-        The ids of the relations or queries, ascending and distinct.
-    indptr : ndarray of int64, shape (k + 1,)
-    indices : ndarray of int64
-        The candidates of each, ascending and distinct.
-    names : Vocabulary
+    pool : str or ndarray of int64
+        A word, as "all", or the name of a known split; ids, ascending and distinct; or the ids of a
+        list for each key, one list after another.
+    keys : ndarray of int64, shape (k,), or None
+        The ids of the relations, queries or test triples that have lists, ascending and distinct.
+    indptr : ndarray of int64, shape (k + 1,), or None
+        Where each list begins and ends.
+    key_names : Vocabulary or None
         What keys name.
     repeated : int
         How many candidates were named again.
+    sampled : Sampled or None
+        How they are drawn from the pool.
     """
 
-    keys: IntArray
-    indptr: IntArray
-    indices: IntArray
-    names: Vocabulary
+    pool: str | IntArray
+    keys: IntArray | None = None
+    indptr: IntArray | None = None
+    key_names: Vocabulary | None = None
     repeated: int = 0
+    sampled: Sampled | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """What the protocol calls them."""
+        if self.sampled is not None:
+            return self.sampled.name
+        if isinstance(self.pool, str):
+            return self.pool
+        return name_of_sets([self])
 
     @cached_property
     def one_set(self) -> IntArray | None:
-        """What all lists hold if it is the same, else None.
+        """All candidates if there is one list, or if all lists hold the same; else None.
 
         Examples
         --------
-        >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
-        >>> KeyedLists(keys, np.array([0, 1, 2]), np.array([5, 5]), relations).one_set
+        >>> CandidateSet(np.array([5, 5]), np.array([3, 8]), np.array([0, 1, 2])).one_set
         array([5])
         """
-        lengths = np.diff(self.indptr)
-        if not len(lengths) or (lengths != lengths[0]).any():
-            return None
-        table = self.indices.reshape(len(lengths), -1)
-        if (table != table[0]).any():
-            return None
-        first: IntArray = table[0]
-        return first
+        ids: Any = self.pool
+        one: IntArray | None = ids
+        if self.indptr is not None:
+            one = None
+            lengths = np.diff(self.indptr)
+            if len(lengths) and (lengths == lengths[0]).all():
+                table = ids.reshape(len(lengths), -1)
+                if (table == table[0]).all():
+                    one = table[0]
+        return one
 
-    def lists_of(self, keys: IntArray) -> TaskLists:
-        """Return the lists of tasks by their keys, all of which have a list.
-
-        Examples
-        --------
-        >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
-        >>> lists = KeyedLists(keys, np.array([0, 1, 3]), np.array([5, 5, 7]), relations)
-        >>> lists.lists_of(np.array([8, 8]))
-        TaskLists(indptr=array([0, 2]), indices=array([5, 7]), lists=array([0, 0]))
-        """
-        lists = TaskLists(self.indptr, self.indices, np.searchsorted(self.keys, keys))
-        return lists.of_tasks(np.arange(len(keys)))
-
-    def check(self, keys: IntArray, answers: IntArray, members: Vocabulary) -> None:
-        """Check that keys have lists, and that their right answers are in them.
+    def of_tasks(self, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str) -> Any:
+        """Return the candidates of tasks: one list for all, or lists by task, with their answers.
 
         Parameters
         ----------
@@ -333,48 +333,48 @@ class KeyedLists:
             The key of each task, and its right answer.
         members : Vocabulary
             Of the candidates.
+        noun : str
+            What messages call the answers.
 
         Raises
         ------
         InputValueError
-            Naming the keys, or the first answer and its key.
+            If a key has no list, or an answer is not among its candidates.
+
+        Examples
+        --------
+        >>> entities, relations = Vocabulary(9, None), Vocabulary(9, None, "relations")
+        >>> lists = np.array([5, 5, 7]), np.array([3, 8]), np.array([0, 1, 3]), relations
+        >>> keys, answers = np.array([8, 8]), np.array([5, 7])
+        >>> CandidateSet(*lists).of_tasks(keys, answers, entities, "answers")
+        (array([0, 2]), array([5, 7]), array([0, 0]))
         """
+        ids: Any = self.pool
+        if self.keys is None or self.indptr is None or self.key_names is None:
+            missing = answers[~are_among(answers, ids)]
+            if len(missing):
+                first = members.label_of(int(missing[0]))
+                problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
+                raise InputValueError(ARGUMENT, problem)
+            return ids
         missing = distinct(keys[~are_among(keys, self.keys)])
         if len(missing):
-            first = first_names(list(map(self.names.label_of, missing[:4].tolist())))
-            problem = f"{len(missing):,} {self.names.of} of the test have no list ({first})"
+            names = first_names(list(map(self.key_names.label_of, missing[:4].tolist())))
+            problem = f"{len(missing):,} {self.key_names.of} of the test have no list ({names})"
             raise InputValueError(ARGUMENT, problem)
-        of_entry = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr))
-        # Pairs of a key and a candidate ascend, as the keys and their lists do.
-        pairs = of_entry * members.size + self.indices
         places = np.searchsorted(self.keys, keys)
+        # Pairs of a key and a candidate ascend, as the keys and their lists do.
+        pairs = np.repeat(np.arange(len(self.keys)), np.diff(self.indptr)) * members.size + ids
         wrong = np.flatnonzero(~are_among(places * members.size + answers, pairs))
         if len(wrong):
             answer = members.label_of(int(answers[wrong[0]]))
-            key = self.names.label_of(int(keys[wrong[0]]))
+            key = self.key_names.label_of(int(keys[wrong[0]]))
             problem = f"{len(wrong):,} right answers are not among their candidates"
-            problem += f", first {answer!r} for {key!r} of the {self.names.of}"
+            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}"
             raise InputValueError(ARGUMENT, problem)
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateSet:
-    """Candidates as they were named, before they are those of tasks.
-
-    Attributes
-    ----------
-    name : str
-        What the protocol calls them.
-    pool : str, ndarray of int64, or KeyedLists
-        What they are, or are drawn from: a word, as "all", or the name of a known split; ids; or
-        ids for each key.
-    sampled : Sampled or None
-        How they are drawn.
-    """
-
-    name: str
-    pool: str | IntArray | KeyedLists
-    sampled: Sampled | None = None
+        if self.one_set is not None:
+            return self.one_set
+        return lists_of_tasks((self.indptr, ids, places), np.arange(len(keys)))
 
 
 def read_candidate_set(
@@ -407,54 +407,23 @@ def read_candidate_set(
     'train'
     """
     if value is None:
-        return CandidateSet(ALL, ALL)
+        return CandidateSet(ALL)
     if isinstance(value, str):
-        return CandidateSet(value, value)
+        return CandidateSet(value)
     if isinstance(value, Sampled):
         sampled = check_sample(value, per)
-        pool: Any = TYPED if sampled.typed else ALL
+        pool = TYPED if sampled.typed else ALL
         if sampled.among is not None:
             pool = sampled.among
-        return CandidateSet(sampled.name, pool, sampled)
+        return CandidateSet(pool, sampled=sampled)
     if isinstance(value, Mapping):
-        pool = read_keyed_lists(value, keys, members)
-    else:
-        pool = members.set_of(ARGUMENT, value, forms)
-    return CandidateSet(name_of_sets([pool]), pool)
+        return read_keyed_lists(value, keys, members)
+    return CandidateSet(members.set_of(ARGUMENT, value, forms))
 
 
-def candidates_of_tasks(
-    pool: IntArray | KeyedLists, keys: IntArray, answers: IntArray, members: Vocabulary, noun: str
-) -> Any:
-    """Return the candidates of tasks, one list for all or lists by task, with their answers.
-
-    Parameters
-    ----------
-    pool : ndarray of int64, or KeyedLists
-    keys, answers : ndarray of int64, shape (n,)
-        The key of each task, and its right answer.
-    members : Vocabulary
-        Of the candidates.
-    noun : str
-        What messages call the answers.
-
-    Raises
-    ------
-    InputValueError
-        If a key has no list, or an answer is not among its candidates.
-    """
-    if isinstance(pool, KeyedLists):
-        pool.check(keys, answers, members)
-        return pool.lists_of(keys) if pool.one_set is None else pool.one_set
-    missing = answers[~are_among(answers, pool)]
-    if len(missing):
-        first = members.label_of(int(missing[0]))
-        problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
-        raise InputValueError(ARGUMENT, problem)
-    return pool
-
-
-def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary) -> KeyedLists:
+def read_keyed_lists(
+    value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary
+) -> CandidateSet:
     """Read a mapping of relations or queries to lists of candidates, by labels or ids.
 
     Parameters
@@ -472,7 +441,7 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     --------
     >>> relations, entities = Vocabulary(2, ("likes", "knows"), "relations"), Vocabulary(9, None)
     >>> lists = read_keyed_lists({"knows": [7, 2, 7], "likes": [3]}, relations, entities)
-    >>> lists.keys, lists.indptr, lists.indices
+    >>> lists.keys, lists.indptr, lists.pool
     (array([0, 1]), array([0, 1, 3]), array([3, 2, 7]))
     """
     names = list(value)
@@ -499,176 +468,38 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     new_number[in_order] = np.arange(len(ids))
     list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), candidates])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
-    return KeyedLists(ids[in_order], indptr, indices, keys, len(candidates) - len(indices))
+    repeated = len(candidates) - len(indices)
+    return CandidateSet(indices, ids[in_order], indptr, keys, repeated)
 
 
-def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
+def name_of_sets(sets: Sequence[CandidateSet]) -> str:
     """Return what a protocol calls chosen candidates: their numbers, and a digest.
 
     Parameters
     ----------
-    sets : sequence of ndarray or KeyedLists
+    sets : sequence of CandidateSet
         One for each side, or one for all. Lists that are all the same are one set.
 
     Examples
     --------
-    >>> name_of_sets([np.array([0, 1])])
+    >>> name_of_sets([CandidateSet(np.array([0, 1]))])
     'selection of 2 (3ea97a77)'
-    >>> name_of_sets([np.array([0, 1]), np.array([2])])
+    >>> name_of_sets([CandidateSet(np.array([0, 1])), CandidateSet(np.array([2]))])
     'selection of 2 x 1 (fa1e0462)'
-    >>> keys, relations = np.array([3, 8]), Vocabulary(9, None, "relations")
-    >>> lists = KeyedLists(keys, np.array([0, 1, 3]), np.array([5, 5, 7]), relations)
-    >>> name_of_sets([lists])
+    >>> name_of_sets([CandidateSet(np.array([5, 5, 7]), np.array([3, 8]), np.array([0, 1, 3]))])
     'selection of 2 lists, 3 in all (9c791ac9)'
     """
     from hashlib import blake2b
 
     sizes = []
-    arrays: list[IntArray] = []
+    arrays: list[Any] = []
     for each in sets:
-        if not isinstance(each, KeyedLists):
-            ids = [each]
-            size = str(len(each))
-        elif each.one_set is not None:
-            ids = [each.one_set]
-            size = str(len(each.one_set))
-        else:
-            ids = [each.keys, each.indptr, each.indices]
-            size = f"{format_count(len(each.keys), 'list')}, {len(each.indices)} in all"
-        sizes.append(size)
-        arrays.extend(ids)
+        if each.one_set is not None:
+            arrays.append(each.one_set)
+            sizes.append(str(len(each.one_set)))
+        elif each.keys is not None:
+            arrays.extend([each.keys, each.indptr, each.pool])
+            sizes.append(f"{format_count(len(each.keys), 'list')}, {len(each.pool)} in all")
     joined = b"".join(ids.astype("<i8").tobytes() for ids in arrays)
     digest = blake2b(joined, digest_size=4).hexdigest()
     return f"selection of {' x '.join(sizes)} ({digest})"
-
-
-# -- candidates of lists ---------------------------------------------------------------------------
-
-
-def candidates_of_lists(
-    lists: CandidateLists, rows: IntArray, side: Side, vocabulary: Vocabulary
-) -> tuple[TaskLists, IntArray]:
-    """Split what is listed into candidates and others, without a loop over queries.
-
-    Parameters
-    ----------
-    lists : CandidateLists
-    rows : ndarray of int64, shape (n,)
-        The list of each task.
-    side : Side
-        The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
-    vocabulary : Vocabulary
-        Of the candidates, for messages.
-
-    Returns
-    -------
-    TaskLists
-        What is left out of the lists: the filter, and what is listed and no candidate.
-    ndarray of int64, shape (n,)
-        The number of candidates of each task that the filter leaves, its target included.
-
-    Raises
-    ------
-    InputValueError
-        For an entity that is no candidate of its query, unless it is filtered or a right answer.
-
-    Examples
-    --------
-    >>> from truerank.counting.lists import as_lists
-    >>> from truerank.records.vocabularies import Vocabulary
-    >>> from truerank.tasks.side import Side
-    >>> one = np.zeros(1, np.int64)
-    >>> side = Side("tail", 9, one[:, None], one, one + 2, one, candidates=np.array([2, 5, 7]))
-    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side, Vocabulary(9, None))[1]
-    array([3])
-    """
-    size = side.n_candidates
-    filters = _as_task_lists(side.filter, len(side))
-    candidates = _as_task_lists(side.candidates, len(side))
-    filter_keys = _keys(filters, size)
-    candidate_keys = _keys(candidates, size)
-    # Tasks often share their combination of a list, candidates, a filter and a query.
-    combinations = codes_of(rows, candidates.lists, filters.lists, side.rows)
-    first = combinations.first()
-    of_candidates = candidates.lists[first] * size
-    of_filter = filters.lists[first] * size
-
-    # The entries of each combination's list; ids out of range are refused where they are ranked.
-    number, places = _places(lists.indptr, rows[first])
-    ids = lists.ids[places].astype(np.int64)
-    is_within = (ids >= 0) & (ids < size)
-    number, places, ids = number[is_within], places[is_within], ids[is_within]
-    is_candidate = are_among(of_candidates[number] + ids, candidate_keys)
-    is_filtered = are_among(of_filter[number] + ids, filter_keys)
-    is_right = are_among(side.rows[first][number] * size + ids, side.rows * size + side.targets)
-    is_wrong = ~(is_candidate | is_filtered | is_right)
-    if is_wrong.any():
-        _refuse_others(lists, places, is_wrong, vocabulary)
-
-    # What is filtered, and what is listed and no candidate, are left out of the lists.
-    filter_number, filter_places = _places(filters.indptr, filters.lists[first])
-    filtered = distinct_rows([filter_number, filters.indices[filter_places].astype(np.int64)])
-    filter_number, filter_ids = filtered
-    is_other = ~is_candidate & ~is_filtered
-    all_numbers = np.append(filter_number, number[is_other])
-    all_ids = np.append(filter_ids, ids[is_other])
-    order = np.argsort(row_keys([all_numbers, all_ids]), kind="stable")
-    indptr = indptr_of(np.bincount(all_numbers, minlength=len(first)))
-    left_out = TaskLists(indptr, all_ids[order], combinations.codes)
-
-    # A filtered target is a candidate all the same.
-    are_both = are_among(of_candidates[filter_number] + filter_ids, candidate_keys)
-    both = np.bincount(filter_number[are_both], minlength=len(first))
-    sizes = np.diff(candidates.indptr)[candidates.lists[first]] - both
-    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
-    return left_out, sizes[combinations.codes] + is_target_filtered
-
-
-def _as_task_lists(selection: Any, tasks: int) -> TaskLists:
-    """Return a selection as lists, also if it is one list for all tasks, or none."""
-    if isinstance(selection, TaskLists):
-        return selection
-    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
-    return TaskLists(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
-
-
-def _keys(task_lists: TaskLists, size: int) -> IntArray:
-    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
-
-    Examples
-    --------
-    >>> _keys(TaskLists(np.array([0, 1, 3]), np.array([5, 2, 5]), np.array([0, 1])), 10)
-    array([ 5, 12, 15])
-    """
-    numbers = np.repeat(np.arange(len(task_lists.indptr) - 1), np.diff(task_lists.indptr))
-    keys: IntArray = numbers * size + task_lists.indices
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
-    return keys
-
-
-def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the entries of chosen lists: the number of each one's choice, and its place."""
-    starts = indptr[chosen]
-    lengths = indptr[chosen + 1] - starts
-    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
-
-
-def _refuse_others(
-    lists: CandidateLists, places: IntArray, is_wrong: Any, vocabulary: Vocabulary
-) -> None:
-    """Refuse what is no candidate of any task that reads its list."""
-    read_times = np.bincount(places, minlength=len(lists.ids))
-    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
-    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
-    if not len(others):
-        return
-    row, position = lists.place(int(others[0]))
-    expected = "candidates of the query of each list"
-    number = int(lists.ids[others[0]])
-    label = vocabulary.label_of(number)
-    name = repr(label)
-    if label != number:
-        name += f" (position {number})"
-    got = f"{name} in list {row}, at position {position}"
-    raise InputValueError("ids", expected=expected, got=got)

@@ -1,16 +1,16 @@
-"""Lists of the top candidates of a task: read by key or by position, and ranked side by side."""
+"""Lists of the top candidates of one side of a task: opened, chosen by their queries, ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.row_keys import match_rows
+from .._core import Selection
+from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
-from ..errors import InputTypeError, InputValueError, argument_names, warn_user
+from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
 from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of, join_ranges
@@ -18,112 +18,26 @@ from ..naming import format_count
 from ..records.columns import first_names
 from ..records.lists import Lists, read_lists
 from ..reporting import Finding
-from .candidates import candidates_of_lists
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
-    from .evaluation import BySide, Rows
-    from .task import Task
+    from ..records.vocabularies import Vocabulary
+    from .side import Side
 
 
-def read_lists_by_side(
-    task: Task,
-    values: BySide,
-    arguments: Mapping[str, str],
-    keyed_sides: Collection[str],
-    reading: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Read the lists of each side that are by key; the rows of a TopK stay as they are.
-
-    `keyed_sides` are those whose rows have keys, which are those of a TopK alone.
-    """
-    lists = {}
-    for name, value in values.items():
-        lists[name] = value
-        if name in task.sides and not isinstance(value, TopK):
-            if name in keyed_sides:
-                expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
-                raise InputTypeError("row_queries", expected=expected)
-            lists[name] = read_lists(arguments[name], value, roles=task.roles[name], **reading)
-    return lists
+def open_lists(
+    argument: str, value: Any, roles: Sequence[str], dtype: Any, reading: Mapping[str, Any]
+) -> Lists | CandidateLists:
+    """Read lists by key, with the options of `read_lists`; those of a TopK are in rows."""
+    if not isinstance(value, TopK):
+        return read_lists(argument, value, roles=roles, **reading)
+    with argument_names(ids=argument):  # The ids of a TopK are positions.
+        return as_lists(value.ids, value.scores, dtype)
 
 
-def rank_lists_by_side(
-    task: Task,
-    lists: BySide,
-    arguments: Mapping[str, str],
-    rows_of_sides: Mapping[str, Rows],
-    rules: Rules,
-    findings: list[Finding],
-) -> list[Ranks]:
-    """Rank by lists of the top candidates, and add what is worth knowing of their queries."""
-    ranks_of_sides = []
-    for name, side in task.sides.items():
-        value = lists[name]
-        argument = arguments[name]
-        if isinstance(value, TopK):  # The ids of a TopK are positions.
-            with argument_names(ids=argument):
-                value = as_lists(value.ids, value.scores, rules.dtype)
-        rows, height, noun, _ = rows_of_sides[name]
-        files: tuple[str, ...] = ()
-        if isinstance(value, Lists):
-            files = (value.source,) if value.source else ()
-            if value.path:
-                argument = f"{argument}: {value.path}"
-            value = _lists_by_key(task, name, argument, value, rules.dtype, findings)
-            rows = side.rows
-            height = len(side.query_ids)
-        number = len(value.indptr) - 1
-        if number != height:
-            expected = f"{height} lists, one for each {noun}"
-            raise InputValueError(argument, expected=expected, got=number)
-        tasks: dict[str, Any] = {"rows": rows, "filter": side._selections["filter"]}
-        with argument_names(ids=argument, scores=argument):
-            if task.protocol.candidates == LISTED:
-                tasks["sizes"] = LISTED
-            elif side.candidates is not None:
-                vocabulary = task._vocabulary(name)
-                selections = candidates_of_lists(value, rows, side, vocabulary)
-                tasks["filter"], tasks["sizes"] = selections
-            ranks = rank_open_lists(value, side.targets, side.n_candidates, rules, **tasks)
-        findings += task._findings_of_lists(ranks, value, rows)
-        ranks_of_sides.append(ranks.with_protocol(files=files))
-    return ranks_of_sides
-
-
-def _lists_by_key(
-    task: Task, name: str, argument: str, named: Lists, dtype: Any, findings: list[Finding]
-) -> CandidateLists:
-    """Return the list of each query of a side by its key, empty where it has none.
-
-    Queries without a list are warned of; these, and lists of other queries, are findings.
-    """
-    side = task.sides[name]
-    roles = task.roles[name]
-    columns: Any = [named.queries]
-    if len(roles) > 2:
-        columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
-    keys = task._ids_of_keys(name, argument, columns, is_text=bool(named.path))
-    list_of_query, is_used, _ = match_rows(side.query_ids, keys)
-    missing = np.flatnonzero(list_of_query < 0)
-    # Lists of a part may be those of other parts alone.
-    if len(missing) == len(list_of_query) and len(keys) and not task._is_part:
-        two = f"those of the task are {task._key_of(name, 0)!r}, ..., of lists {named.queries[0]!r}"
-        reason = "; ids=True says that text has ids" if named.path and len(roles) > 2 else ""
-        raise InputValueError(argument, f"no query in common: {two}, ...{reason}")
-    queries = tuple(task._key_of(name, query) for query in missing.tolist())
-    others = () if task._is_part else np.flatnonzero(~is_used)  # A part need not have all.
-    unused = tuple(named.queries[i] for i in others)
-    list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
-    ids_of = partial(task._ids_of_listed, name, named, argument)
-    lists = _lists_of_rows(named, list_of_query, ids_of, dtype)
-    findings += _findings_of_keys(argument, len(list_of_query), queries, unused)
-    return lists
-
-
-def _lists_of_rows(
+def choose_lists(
     named: Lists, rows: IntArray, ids_of: Callable[[Any], IntArray], dtype: Any
 ) -> CandidateLists:
     """Return the lists at some rows, of which the one behind the last is empty, with ids for names.
@@ -149,32 +63,212 @@ def _lists_of_rows(
     )
 
 
-def _findings_of_keys(
-    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
-) -> Iterator[Finding]:
-    """Yield what is worth knowing of queries without a list, and of lists of other queries.
-
-    Of the first a warning says which unused lists have names that look like theirs.
-    """
+def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Finding]:
+    """Return what is worth knowing of queries without a list, and of lists of other queries."""
+    findings = []
     if missing:
         number = format_count(len(missing), "query")
         words = f"{number} with right answers without a list, as {first_names(missing)}"
-        yield Finding("missing lists", len(missing), words)
-        text = (
-            f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
-            f"({first_names(missing)}), and count as if theirs were empty"
-        )
-        unused_of_bare = {str(name).strip().casefold(): name for name in unused}
-        pairs = []
-        for name in missing:
-            other = unused_of_bare.get(str(name).strip().casefold())
-            if other is not None:
-                pairs.append(f"{other!r} for {name!r}")
-        if pairs:
-            text += "; there are lists of names that differ only in blanks or case: "
-            text += ", ".join(pairs[:3])
-        warn_user(f"{argument}: {text}")
+        findings.append(Finding("missing lists", len(missing), words))
     if unused:
         number = format_count(len(unused), "list")
         words = f"{number} of queries without right answers, as {first_names(unused)}"
-        yield Finding("unused lists", len(unused), words)
+        findings.append(Finding("unused lists", len(unused), words))
+    return findings
+
+
+def warn_of_missing(
+    argument: str, n_queries: int, missing: Sequence[Any], unused: Sequence[Any]
+) -> None:
+    """Warn of queries without a list, and name unused lists whose names look like theirs."""
+    text = (
+        f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
+        f"({first_names(missing)}), and count as if theirs were empty"
+    )
+    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
+    pairs = []
+    for name in missing:
+        other = unused_of_bare.get(str(name).strip().casefold())
+        if other is not None:
+            pairs.append(f"{other!r} for {name!r}")
+    if pairs:
+        text += "; there are lists of names that differ only in blanks or case: "
+        text += ", ".join(pairs[:3])
+    warn_user(f"{argument}: {text}")
+
+
+def rank_lists_of_side(
+    lists: CandidateLists,
+    rows: IntArray,
+    side: Side,
+    vocabulary: Vocabulary,
+    rules: Rules,
+    *,
+    are_listed: bool,
+    files: tuple[str, ...],
+) -> Ranks:
+    """Rank the tasks of a side, each by the list in its row, among their candidates.
+
+    Parameters
+    ----------
+    lists : CandidateLists
+    rows : ndarray of int64, shape (n,)
+        The list of each task.
+    side : Side
+    vocabulary : Vocabulary
+        Of the candidates, for messages.
+    rules : Rules
+    are_listed : bool
+        Whether the candidates of a task are those that its list has.
+    files : tuple of str
+        That have the lists.
+    """
+    filter = side.selections["filter"]
+    sizes: Any = None
+    if are_listed:
+        sizes = LISTED
+    elif side.candidates is not None:
+        filter, sizes = candidates_of_lists(lists, rows, side, vocabulary)
+    return rank_open_lists(
+        lists,
+        side.targets,
+        side.n_candidates,
+        rules,
+        rows=rows,
+        filter=filter,
+        sizes=sizes,
+        files=files,
+    )
+
+
+def candidates_of_lists(
+    lists: CandidateLists, rows: IntArray, side: Side, vocabulary: Vocabulary
+) -> tuple[Selection, IntArray]:
+    """Split what is listed into candidates and others, without a loop over queries.
+
+    Parameters
+    ----------
+    lists : CandidateLists
+    rows : ndarray of int64, shape (n,)
+        The list of each task.
+    side : Side
+        The tasks, with candidates of their own: ascending and distinct, as a `Task` makes them.
+    vocabulary : Vocabulary
+        Of the candidates, for messages.
+
+    Returns
+    -------
+    Selection
+        What is left out of the lists: the filter, and what is listed and no candidate.
+    ndarray of int64, shape (n,)
+        The number of candidates of each task that the filter leaves, its target included.
+
+    Raises
+    ------
+    InputValueError
+        For an entity that is no candidate of its query, unless it is filtered or a right answer.
+
+    Examples
+    --------
+    >>> from truerank.counting.lists import as_lists
+    >>> from truerank.records.vocabularies import Vocabulary
+    >>> from truerank.tasks.side import Side
+    >>> one = np.zeros(1, np.int64)
+    >>> side = Side("tail", 9, one[:, None], one, one + 2, one, candidates=np.array([2, 5, 7]))
+    >>> candidates_of_lists(as_lists([[7, 2]], None), one, side, Vocabulary(9, None))[1]
+    array([3])
+    """
+    size = side.n_candidates
+    filters = _as_selection(side.filter, len(side))
+    pools = _as_selection(side.candidates, len(side))
+    filter_keys = _keys(filters, size)
+    pool_keys = _keys(pools, size)
+    # Tasks often share their combination of a list, candidates, a filter and a query.
+    combinations = codes_of(rows, pools.lists, filters.lists, side.rows)
+    first = combinations.first()
+
+    # The entries of each combination's list; ids out of range are refused where they are ranked.
+    number, places = _places(lists.indptr, rows[first])
+    is_within = (lists.ids[places] >= 0) & (lists.ids[places] < size)
+    number, places = number[is_within], places[is_within]
+    ids = lists.ids[places].astype(np.int64)
+    is_candidate = are_among(pools.lists[first[number]] * size + ids, pool_keys)
+    is_other = ~is_candidate
+    is_other &= ~are_among(filters.lists[first[number]] * size + ids, filter_keys)
+    if is_other.any():
+        _refuse_others(lists, places, is_other, side, first[number], vocabulary)
+
+    # What is filtered, and what is listed and no candidate, are left out of the lists.
+    filter_number, places = _places(filters.indptr, filters.lists[first])
+    filter_ids = filters.indices[places].astype(np.int64)
+    filter_number, filter_ids = distinct_rows([filter_number, filter_ids])
+    number = np.append(filter_number, number[is_other])
+    ids = np.append(filter_ids, ids[is_other])
+    ids = ids[np.argsort(row_keys([number, ids]), kind="stable")]
+    indptr = indptr_of(np.bincount(number, minlength=len(first)))
+    left_out = Selection(indptr, ids, combinations.codes)
+
+    # A filtered target is a candidate all the same.
+    is_both = are_among(pools.lists[first[filter_number]] * size + filter_ids, pool_keys)
+    sizes = np.diff(pools.indptr)[pools.lists[first]]
+    sizes -= np.bincount(filter_number[is_both], minlength=len(first))
+    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
+    return left_out, sizes[combinations.codes] + is_target_filtered
+
+
+def _as_selection(selection: Any, tasks: int) -> Any:
+    """Return a selection as the core's, with a list for each task also where all share one."""
+    if isinstance(selection, tuple):
+        return Selection(*selection)
+    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
+    return Selection(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
+
+
+def _keys(selection: Selection, size: int) -> IntArray:
+    """Return a key for each entry, ascending: the number of its list times a size, plus its column.
+
+    Examples
+    --------
+    >>> _keys(Selection(np.array([0, 1, 3]), np.array([5, 2, 5])), 10)
+    array([ 5, 12, 15])
+    """
+    numbers = np.repeat(np.arange(len(selection.indptr) - 1), np.diff(selection.indptr))
+    keys: IntArray = numbers * size + selection.indices
+    if (keys[1:] < keys[:-1]).any():
+        keys.sort()
+    return keys
+
+
+def _places(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the entries of chosen lists: the number of each one's choice, and its place."""
+    starts = indptr[chosen]
+    lengths = indptr[chosen + 1] - starts
+    return np.repeat(np.arange(len(chosen)), lengths), join_ranges(starts, lengths)
+
+
+def _refuse_others(
+    lists: CandidateLists,
+    places: IntArray,
+    is_other: Any,
+    side: Side,
+    tasks: IntArray,
+    vocabulary: Vocabulary,
+) -> None:
+    """Refuse what is no candidate, and no right answer of the query, of any task of its list."""
+    right = side.rows * side.n_candidates + side.targets
+    ids = lists.ids[places].astype(np.int64)
+    is_wrong = is_other & ~are_among(side.rows[tasks] * side.n_candidates + ids, right)
+    read_times = np.bincount(places, minlength=len(lists.ids))
+    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
+    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
+    if not len(others):
+        return
+    row, position = lists.place(int(others[0]))
+    expected = "candidates of the query of each list"
+    number = int(lists.ids[others[0]])
+    label = vocabulary.label_of(number)
+    name = repr(label)
+    if label != number:
+        name += f" (position {number})"
+    got = f"{name} in list {row}, at position {position}"
+    raise InputValueError("ids", expected=expected, got=got)

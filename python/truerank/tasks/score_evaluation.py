@@ -89,6 +89,7 @@ def evaluate(
     1.0
     """
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    counted = rank(scores, targets, **tasks, io=io, checkpoint=checkpoint, **options)
-    ranks = counted if side is None else counted.with_labels(side=side)
+    ranks = rank(scores, targets, **tasks, io=io, checkpoint=checkpoint, **options)
+    if side is not None:
+        ranks = ranks.with_labels(side=side)
     return Report(ranks, by=by)

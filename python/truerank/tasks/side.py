@@ -1,56 +1,58 @@
-"""The tasks of one side: its queries, their known answers, and the query of each task."""
+"""The tasks of one side: its queries, their known answers, and the query of each task.
+
+A callable scores the queries of a side in batches, and the ranks of sides are joined here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
 from .._core import IntegerTable, Selection
-from ..arrays.row_keys import RowKeys, are_among, blocks_of, codes_of, distinct_in_place
+from ..arrays.row_keys import (
+    RowKeys,
+    are_among,
+    blocks_of,
+    codes_of,
+    distinct_in_place,
+    first_equals,
+)
+from ..counting.ranking import rank
+from ..errors import InputValueError, argument_names, warn_user
+from ..inputs.checks import integer
 from ..inputs.selection import indptr_of, join_ranges
-from ..naming import public
+from ..naming import import_extra, public
+from ..ranks.joining import join_ranks
+from ..stores import read_scores, shape_of
+from ..stores.on_device import copy_to_device
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
+    from ..inputs.rules import BatchOptions
+    from ..ranks.container import Ranks
     from ..ranks.labels import Labels
+    from ..ranks.protocol import Origin, Protocol
+    from ..stores import Store
 
+    # As `rank` takes them: list i is indices[indptr[i] : indptr[i + 1]], and each task has a list.
+    TaskLists: TypeAlias = tuple[IntArray, IntArray, IntArray]  # indptr, indices, lists
 
-class TaskLists(NamedTuple):
-    """Lists of columns, and the list of each task, as `rank` takes a selection.
-
-    Attributes
-    ----------
-    indptr, indices : ndarray of int
-        List i is ``indices[indptr[i] : indptr[i + 1]]``.
-    lists : ndarray of int64, shape (tasks,)
-        The list of each task.
-    """
-
-    indptr: IntArray
-    indices: IntArray
-    lists: IntArray
-
-    def of_tasks(self, tasks: IntArray) -> TaskLists:
-        """Return the lists of some tasks alone.
-
-        Without this, every batch of tasks would search the lists of all other tasks too.
-
-        Examples
-        --------
-        >>> lists = TaskLists(np.array([0, 1, 3]), np.array([5, 2, 7]), np.array([0, 1, 1]))
-        >>> lists.of_tasks(np.array([2, 1]))
-        TaskLists(indptr=array([0, 2]), indices=array([2, 7]), lists=array([0, 0]))
-        """
-        used, lists = codes_of(self.lists[tasks])
-        lengths = np.diff(self.indptr)[used]
-        indices = self.indices[join_ranges(self.indptr[used], lengths)]
-        return TaskLists(indptr_of(lengths), indices, lists)
+# So many pairs of rows of one query are compared: each takes a page of a file, or two.
+PAIRS_COMPARED = 100
+COLUMNS_COMPARED = 8
+# Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
+# too.
+_ROUNDING = 0.01
+# The float32 scores of a batch take so much memory, and one batch is in memory at a time.
+BATCH_BYTES = 64 << 20
+# What a task knows of the protocol of its ranks; counting knows the rest.
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain")
 
 
 @public("truerank.tasks")
@@ -107,7 +109,7 @@ class Side:
         arrays: list[Any] = [self.query_ids, self.rows, self.targets, self.units]
         arrays.extend([self.gains, self.without_answers])
         for selection in (self.filter, self.candidates):
-            arrays.extend(selection if isinstance(selection, TaskLists) else [selection])
+            arrays.extend(selection if isinstance(selection, tuple) else [selection])
         for array in arrays:
             if array is not None:
                 array.flags.writeable = False
@@ -118,19 +120,19 @@ class Side:
         return self.query_ids.copy()
 
     @cached_property
-    def _selections(self) -> dict[str, Any]:
+    def selections(self) -> dict[str, Any]:
         """The filter and the candidates as the core takes them, so that nothing reads them again.
 
         Examples
         --------
         >>> one = np.zeros(1, np.int64)
-        >>> lists = TaskLists(np.array([0, 1]), np.array([5]), one)
-        >>> Side("tail", 9, one[:, None], one, one, one, filter=lists)._selections["filter"].indices
+        >>> lists = np.array([0, 1]), np.array([5]), one
+        >>> Side("tail", 9, one[:, None], one, one, one, filter=lists).selections["filter"].indices
         array([5])
         """
         selections: dict[str, Any] = {"filter": self.filter, "candidates": self.candidates}
         for name, selection in selections.items():
-            if isinstance(selection, TaskLists):
+            if isinstance(selection, tuple):
                 selections[name] = Selection(*selection)
         return selections
 
@@ -138,27 +140,13 @@ class Side:
         """The number of tasks."""
         return len(self.targets)
 
-    def some_candidates(self, task: int, number: int) -> IntArray:
-        """Return candidates of a task by even steps, filtered ones and repeats among them.
-
-        Examples
-        --------
-        >>> one = np.zeros(1, np.int64)
-        >>> Side("tail", 9, one[:, None], one, one, one).some_candidates(0, 3)
-        array([0, 4, 8])
-        """
-        pool = _list_of(self.candidates, task)
-        size = self.n_candidates if pool is None else len(pool)
-        places = np.linspace(0, size - 1, number).astype(np.int64)
-        return places if pool is None else pool[places]
-
     def are_candidates(self, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
         """Return whether columns are candidates of a task.
 
         Examples
         --------
         >>> one = np.zeros(1, np.int64)
-        >>> lists = TaskLists(np.array([0, 2]), np.array([0, 5]), one)
+        >>> lists = np.array([0, 2]), np.array([0, 5]), one
         >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
         >>> side.are_candidates(0, np.array([0, 4, 5]))
         array([ True,  True, False])
@@ -171,6 +159,57 @@ class Side:
         if filtered is not None:
             is_one &= ~are_among(columns, filtered) | (columns == self.targets[task])
         return is_one
+
+    def warn_of_unlike_rows(
+        self, argument: str, store: Store, rows: IntArray, tasks: IntArray
+    ) -> None:
+        """Warn if rows of one query have other scores, by more than rounding makes.
+
+        Rows may differ in what their tasks leave out, as where known answers are masked: a few are
+        compared, in a few columns where both are finite, and that are candidates of both tasks.
+
+        Parameters
+        ----------
+        argument : str
+            What the warning calls the scores.
+        store : Store
+        rows : ndarray of int64, shape (n,)
+            The row of each task.
+        tasks : ndarray of int64
+            Tasks that read another row than the first task of their query.
+        """
+        if not len(tasks) or not store.in_place or store.carrier.kind != "f":
+            return
+        tasks = tasks[:PAIRS_COMPARED]
+        firsts = first_equals(self.rows)[tasks]
+        columns = np.stack([self._some_candidates(task) for task in firsts.tolist()])
+        one, other = (
+            store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel())
+            for some in (tasks, firsts)
+        )
+        one = one.reshape(columns.shape)
+        other = other.reshape(columns.shape)
+        is_compared = np.isfinite(one) & np.isfinite(other)
+        is_compared &= (is_compared & (one != other)).any(axis=1)[:, None]
+        for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
+            for task in (tasks[i], firsts[i]):
+                is_compared[i] &= self.are_candidates(int(task), columns[i])
+        with np.errstate(all="ignore"):
+            differences = np.abs(one - other)[is_compared].sum()
+            are_unlike = differences > _ROUNDING * np.abs(one[is_compared]).sum()
+        if are_unlike:
+            number = np.count_nonzero((is_compared & (one != other)).any(axis=1))
+            text = f"in {number:,} of {len(tasks):,} rows that were compared a query has other"
+            text += " scores than in its first row"
+            whose = "row i belongs to test[i], or row_queries= says whose it is"
+            warn_user(f"{argument}: {text}; {whose}")
+
+    def _some_candidates(self, task: int) -> IntArray:
+        """Return candidates of a task by even steps, filtered ones and repeats among them."""
+        pool = _list_of(self.candidates, task)
+        size = self.n_candidates if pool is None else len(pool)
+        places = np.linspace(0, size - 1, COLUMNS_COMPARED).astype(np.int64)
+        return places if pool is None else pool[places]
 
     def part(self, units: IntArray) -> Side:
         """Return the tasks of some units, each given once, unit after unit, and their queries.
@@ -196,8 +235,8 @@ class Side:
             rows=queries.codes,
             targets=self.targets[tasks],
             units=self.units[tasks],
-            filter=selection_of_tasks(self.filter, tasks),
-            candidates=selection_of_tasks(self.candidates, tasks),
+            filter=lists_of_tasks(self.filter, tasks),
+            candidates=lists_of_tasks(self.candidates, tasks),
             gains=_entries(self.gains, tasks),
             labels={name: labels[tasks] for name, labels in self.labels.items()},
             without_answers=_entries(self.without_answers, tasks),
@@ -206,17 +245,30 @@ class Side:
 
 def _list_of(selection: Any, task: int) -> Any:
     """Return the columns that a selection has for a task."""
-    if not isinstance(selection, TaskLists):
+    if not isinstance(selection, tuple):
         return selection
-    i = selection.lists[task]
-    return selection.indices[selection.indptr[i] : selection.indptr[i + 1]]
+    indptr, indices, lists = selection
+    i = lists[task]
+    return indices[indptr[i] : indptr[i + 1]]
 
 
-def selection_of_tasks(selection: Any, tasks: IntArray) -> Any:
-    """Return the selection of some tasks: one list for all tasks, and none, stay as they are."""
-    if isinstance(selection, TaskLists):
-        return selection.of_tasks(tasks)
-    return selection
+def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
+    """Return the lists of some tasks alone: one list for all tasks, and none, stay as they are.
+
+    Without this, every batch of tasks would search the lists of all other tasks too.
+
+    Examples
+    --------
+    >>> lists = np.array([0, 1, 3]), np.array([5, 2, 7]), np.array([0, 1, 1])
+    >>> lists_of_tasks(lists, np.array([2, 1]))
+    (array([0, 2]), array([2, 7]), array([0, 0]))
+    """
+    if not isinstance(selection, tuple):
+        return selection
+    indptr, indices, lists = selection
+    used, new_lists = codes_of(lists[tasks])
+    lengths = np.diff(indptr)[used]
+    return indptr_of(lengths), indices[join_ranges(indptr[used], lengths)], new_lists
 
 
 def _entries(values: Any, tasks: IntArray) -> Any:
@@ -267,8 +319,8 @@ def make_side(
     >>> side = make_side(
     ...     "tail", facts, np.array([1]), query=["head"], answer="tail", n_candidates=4
     ... )
-    >>> side.queries, side.filter.indices
-    (array([[0]]), array([1, 2]))
+    >>> side.queries, side.filter[:2]
+    (array([[0]]), (array([0, 2]), array([1, 2])))
     """
     keys_of: Callable[[Any], IntArray] = RowKeys([facts[role] for role in query]).of
     if len(query) == 1:
@@ -286,7 +338,7 @@ def make_side(
         indptr = np.searchsorted(codes, starts).astype(np.int64)
         first_codes = np.repeat(starts[:-1], np.diff(indptr))
         indices = np.subtract(codes, first_codes, out=first_codes)
-        lists_of_known = TaskLists(indptr, indices, queries.codes)
+        lists_of_known = indptr, indices, queries.codes
     owners = ranked[queries.first()]
     return Side(
         name,
@@ -339,3 +391,146 @@ def codes_of_answers(
             if is_asked is not None:
                 is_asked[block][where] = True
     return codes[:end]
+
+
+# -- ranks of sides --------------------------------------------------------------------------------
+
+
+def join_sides(
+    sides: Iterable[Side],
+    ranks_of_sides: Iterable[Ranks],
+    protocol: Protocol,
+    origin: Origin,
+    **fields: Any,
+) -> Ranks:
+    """Return the ranks of the sides of a task together, with their labels and its protocol.
+
+    `fields` are further ones of the protocol.
+    """
+    for name in _FIELDS:
+        fields[name] = getattr(protocol, name)
+    if protocol.relevance_level is not None:
+        fields["relevance_level"] = protocol.relevance_level
+    parts: list[Ranks] = []
+    counted = None
+    for side, ranks in zip(sides, ranks_of_sides, strict=True):
+        arrays: dict[str, Any] = {}
+        if side.without_answers is not None:
+            arrays["without_answers"] = side.without_answers
+        if side.gains is not None:
+            arrays["gains"] = side.gains
+        if counted is not None and vars(ranks.protocol) == vars(counted):
+            whole = parts[-1].protocol  # It was checked, and is as quick to join as one.
+        else:  # Files of the task come before those of its scores.
+            fields["files"] = protocol.files + ranks.protocol.files
+            if ranks.protocol.lists is None:  # Scores are of all, if nothing else was said.
+                fields["candidates"] = protocol.candidates or ranks.protocol.candidates
+            whole = replace(ranks.protocol, **fields)
+        counted = ranks.protocol
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=whole, origins=(origin,)))
+    return join_ranks(parts)
+
+
+def rank_batches(
+    scorer: Callable[[Any], Any],
+    side: Side,
+    report_progress: Callable[[int], object] = lambda queries: None,
+    **options: Unpack[BatchOptions],
+) -> Ranks:
+    """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
+
+    The callable gets every distinct query once, in order. A batch is counted before the next one is
+    scored. Errors name the batch, as in "scores: queries 64 to 127".
+
+    Parameters
+    ----------
+    scorer : callable
+        Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
+        that `rank` takes. They are not read once the callable is called again, so that it may fill
+        one array for all batches.
+    side : Side
+        The tasks.
+    report_progress : callable
+        Called with the number of queries that are done.
+    **options
+        As in `rank`, but for `progress`. And `batch_size`, the number of queries in a batch: by
+        default as many as have 64 MB of float32 scores; `device`, where queries become tensors of
+        torch.
+
+    Returns
+    -------
+    Ranks
+        In the order of the tasks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank` does, and for scores of another shape.
+
+    Examples
+    --------
+    >>> from truerank.tasks.side import Side
+    >>> queries, rows, targets = np.array([[0], [1]]), np.array([1, 0, 1]), np.array([2, 2, 0])
+    >>> side = Side("tail", 3, queries, rows, targets, np.arange(3))
+    >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
+    array([3, 1, 1])
+    """
+    height, columns = len(side.query_ids), side.n_candidates
+    others = dict(options)
+    size = others.pop("batch_size", None)
+    if size is None:
+        size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    size = integer("batch_size", size, least=1)
+    as_input = _as_input_on(others.pop("device", None))
+    rules: Any = others | {"progress": None}
+    report_progress(0)
+    if not height:
+        rules["dtype"] = None
+        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
+    ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
+    row_of_task = side.rows[ordered]
+    ranks_of_batches: list[Ranks] = []
+    for start in range(0, height, size):
+        stop = min(start + size, height)
+        queries = side.query_ids[start:stop].copy()
+        scores = read_scores(scorer(as_input(queries)), rules.get("dtype"))
+        check_score_shape(shape_of(scores), (stop - start, columns), "query")
+        first, last = np.searchsorted(row_of_task, [start, stop])
+        tasks = ordered[first:last]
+        batch = f"scores: query {start}"
+        if stop - start > 1:
+            batch = f"scores: queries {start} to {stop - 1}"
+        with argument_names(scores=batch):
+            ranks = rank(
+                scores,
+                side.targets[tasks],
+                rows=side.rows[tasks] - start,
+                filter=lists_of_tasks(side.filter, tasks),
+                candidates=lists_of_tasks(side.candidates, tasks),
+                **rules,
+            )
+        del scores  # They need no memory while the next ones are made.
+        ranks_of_batches.append(ranks)
+        report_progress(stop)
+    ranks = join_ranks(ranks_of_batches)
+    return ranks[np.argsort(ordered, kind="stable")]
+
+
+def _as_input_on(device: Any) -> Callable[[IntArray], Any]:
+    """Return what makes of an array what a callable wants: the array, or a tensor on a device."""
+    if device is None:
+        return lambda values: values
+    torch = import_extra("torch", "device=")
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = f"{device!r} ({error})"
+        raise InputValueError("device", expected="a device of torch", got=got) from None
+    return lambda values: copy_to_device(values, device)
+
+
+def check_score_shape(got: object, shape: tuple[int, int], noun: str) -> None:
+    """Check that scores have a row for each query and a column for each candidate."""
+    if got != shape:
+        each = f"a row for each {noun} and a column for each candidate"
+        raise InputValueError("scores", expected=f"scores of shape {shape}, {each}", got=got)

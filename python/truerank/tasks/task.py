@@ -1,35 +1,90 @@
-"""A task is data: its sides, how their lists and rows are read, and the protocol of its ranks.
+"""A task is data, and is evaluated by what a model gives for each of its sides.
 
-A protocol (link prediction, alignment, retrieval) makes it from facts, names an argument for each
-side, and hands over by side what a model gives. How that is ranked is in `evaluation`.
+A protocol (link prediction, alignment, retrieval) makes it from facts, and says what rows of scores
+stand for, what keys name, and what is worth knowing of lists. Its methods hand over by side what a
+model gives: a callable, vectors, scores or lists. How that is ranked is written here.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .. import reporting
-from ..arrays.row_keys import codes_of, look_up
-from ..errors import InputTypeError, InputValueError
-from ..inputs.array_likes import index_array
-from ..inputs.checks import NUMBERED, Axis, check_shape, is_iterable
+from .. import embeddings, reporting, tasks
+from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows
+from ..counting.driver import count_scores
+from ..counting.job import prepare_job
+from ..counting.orders import refuse_permutations
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
+from ..inputs.array_likes import device_of, index_array, on_host
+from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
+from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
+from ..inputs.rules import LISTED
+from ..naming import format_count
 from ..ranks.protocol import Origin, Protocol
-from ..records.columns import read_elements
+from ..records.columns import columns_of_keys, read_elements
+from ..stores import read_scores, shape_of
+from .side import check_score_shape, join_sides, rank_batches
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.lists import CandidateLists
+    from ..embeddings.vectors import Embeddings
+    from ..inputs.rules import Rules
     from ..ranks.container import Ranks
     from ..records.lists import Lists
     from ..records.splits import FindingParts
     from ..records.vocabularies import Vocabulary
     from .side import Side
+
+    BySide = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Whose the rows are that a user hands over for a side.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (tasks,)
+        The row of each task.
+    height : int
+        The number of rows.
+    noun : str
+        What a row is for, in messages.
+    axis : Axis
+        The labels of the rows.
+    unused : int
+        How many rows are of queries without right answers.
+    """
+
+    rows: IntArray
+    height: int
+    noun: str
+    axis: Axis
+    unused: int = 0
+
+    def of_height(self, height: int) -> RowOrder:
+        """Return the order where so many rows came: a part may be given all rows of the whole.
+
+        Examples
+        --------
+        >>> axis = Axis(None, "task.row_labels", np.array([1, 4]), 6)
+        >>> RowOrder(np.array([0, 1]), 2, "query", axis).of_height(6).rows
+        array([1, 4])
+        """
+        whole = self.axis.height
+        if self.axis.some is None or whole is None or height == self.height:
+            return self
+        if height == whole:
+            return replace(self, rows=self.axis.some[self.rows], height=whole)
+        return replace(self, noun=f"{self.noun} (or all {whole:,} of the test)")
 
 
 class Task:
@@ -56,6 +111,10 @@ class Task:
         How many rows the test has, as it was given.
     findings : iterable of (str, int, str)
         What `audit` returns, as the parts of each `Finding`.
+    row_axis : Axis
+        The labels of the rows that a user hands over, one for each row of the test.
+    report_options : mapping of str to object
+        Options of `Report`.
     """
 
     sides: dict[str, Side]
@@ -64,13 +123,13 @@ class Task:
     protocol: Protocol
     test_rows: IntArray
     height: int
-    # The labels of the rows that a user hands over, and what a row is for.
-    _row_axis = NUMBERED
+    # What a row is for that a user hands over.
     _row_noun = "query of the test as given"
-    _report_options: Mapping[str, Any] = MappingProxyType({})
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
     _chooses_sides = False  # Whether it has an argument `sides`.
+    _rows_are_known = True  # Whether queries have an order, in which rows and positions are theirs.
+    _is_part = False
 
     def __init__(
         self,
@@ -84,21 +143,29 @@ class Task:
         test_rows: IntArray,
         height: int,
         findings: Iterable[FindingParts],
+        row_axis: Axis = NUMBERED,
+        report_options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        self.sides = dict(sides)
         self.roles = dict(roles)
         self.names = dict(names)
         self.protocol = protocol
         self.test_rows = test_rows
         self.height = height
-        self._is_part = False
         self._facts = tuple(facts)
         self._known = f"known facts {known}"
         self._findings = tuple(findings)
-        vars(self).update(self.sides)
+        self._row_axis = row_axis
+        self._report_options = dict(report_options)
+        self._take_sides(sides)
+
+    def _take_sides(self, sides: Mapping[str, Side]) -> None:
+        """Take sides over, each of which is an attribute, too."""
+        self.sides = dict(sides)
+        for name, side in self.sides.items():
+            setattr(self, name, side)
 
     @cached_property
-    def _origin(self) -> Origin:
+    def origin(self) -> Origin:
         """What ranks say of this task, by which their units are told from others."""
         queries = 0
         if self._numbers_queries:
@@ -111,31 +178,55 @@ class Task:
         digests = digest_of_names(order.values()), self._known
         return Origin(fingerprint, rows, len(self.test_rows), queries, digests)
 
-    def _vocabulary(self, side: str) -> Vocabulary:
-        """Return what elements name in the columns of a side."""
-        return self.names[self.roles[side][-1]]
+    @property
+    def audit(self) -> reporting.Findings:
+        """What is worth knowing about the facts before numbers are believed, of the whole task."""
+        return reporting.Findings(reporting.Finding(*parts) for parts in self._findings)
+
+    # -- what a protocol may say otherwise ---------------------------------------------------------
+
+    def _order_by_place(self, side: str, argument: str) -> RowOrder:
+        """Return whose the rows of an argument are without keys: each is for a unit."""
+        rows = self.sides[side].units
+        if self._is_part:
+            rows = look_up(self.test_rows, rows)[1]
+        return RowOrder(rows, self.height, self._row_noun, self._row_axis)
 
     def _ids_of_keys(
-        self, side: str, argument: str, columns: Sequence[Any], *, is_text: bool = False
+        self, side: str, argument: str, columns: Iterable[Any], *, is_text: bool = False
     ) -> IntArray:
         """Return the ids of keys of a side, which name nothing where the task has no such label."""
         roles = self.roles[side][:-1]
-        expected = f"labels or ids as keys ({', '.join(roles)})"
-        ids = [
-            self.names[role].find(argument, read_elements(argument, x, expected), is_text=is_text)
-            for role, x in zip(roles, columns, strict=True)
-        ]
+        ids = []
+        for role, column in zip(roles, columns, strict=True):
+            names = self.names[role]
+            elements = read_elements(
+                argument, column, f"labels or ids as keys ({', '.join(roles)})"
+            )
+            ids.append(names.find(argument, elements, is_text=is_text))
+            are_positions = isinstance(elements, np.ndarray) and names.words is not None
+            if are_positions and len(elements) and not self._rows_are_known:
+                label = self._key_of(side, 0)
+                expected = f"labels of {names.of}, as {label!r}, whose order nobody gave"
+                got = f"{elements[0]} at position 0"
+                raise InputTypeError(argument, expected=expected, got=got)
         return np.stack(ids, axis=1)
 
-    def _ids_of_listed(self, side: str, named: Lists, title: str, names: Any) -> IntArray:
+    def _ids_of_listed(self, side: str, named: Lists, argument: str, names: Any) -> IntArray:
         """Return the ids of some of the names that lists of a side have."""
-        return self._vocabulary(side).ids_of(title, names, is_text=bool(named.path))
+        return self._vocabulary(side).ids_of(argument, names, is_text=bool(named.path))
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
     ) -> list[reporting.Finding]:
         """Return what of lists does not count, or is short; `rows` are those of the ranks."""
         return []
+
+    # -- evaluation: what is handed over by side ---------------------------------------------------
+
+    def _vocabulary(self, side: str) -> Vocabulary:
+        """Return what elements name in the columns of a side."""
+        return self.names[self.roles[side][-1]]
 
     def _key_of(self, side: str, query: int) -> Any:
         """Return the key of a query of a side by its labels; one alone is no tuple."""
@@ -144,17 +235,368 @@ class Task:
         key = tuple(self.names[role].label_of(i) for role, i in zip(roles, ids, strict=True))
         return key if len(key) > 1 else key[0]
 
-    def _rows_by_place(self, side: str) -> tuple[IntArray, int, str, Axis]:
-        """Return the row of each task, the number of rows, what a row is for, and their labels."""
-        rows = self.sides[side].units  # A user hands over a row for each unit.
-        if self._is_part:
-            rows = look_up(self.test_rows, rows)[1]
-        return rows, self.height, self._row_noun, self._row_axis
+    def _check_sides(
+        self, values: BySide, what: str, title: str = "", arguments: BySide | None = None
+    ) -> None:
+        """Check what was handed over by side: all sides are required, no others allowed.
 
-    @property
-    def audit(self) -> reporting.Findings:
-        """What is worth knowing about the facts before numbers are believed, of the whole task."""
-        return reporting.Findings(reporting.Finding(*parts) for parts in self._findings)
+        `arguments` says by side under which name it was handed over. Default: that of the side.
+        """
+        if arguments is None:
+            arguments = {name: name for name in self.sides}
+        for name, argument in arguments.items():
+            if values.get(argument) is None:
+                expected = f"{what} for the side {name!r}"
+                others = [side for side, at in arguments.items() if values.get(at) is not None]
+                if others and self._chooses_sides:
+                    expected += f", or a task without it: {OPTION_TEXT.get()('sides', others)}"
+                raise InputTypeError(title or argument, expected=expected, got="None")
+        for argument, value in values.items():
+            if argument not in arguments.values() and value is not None:
+                expected = f"None, as the sides of the task are {', '.join(self.sides)}"
+                raise InputTypeError(argument, expected=expected)
+
+    def _check_keys_of_sides(self, row_queries: Any) -> BySide:
+        """Check that keys of rows are by side of the task; those without have theirs by place."""
+        keys_of_sides = {} if row_queries is None else row_queries
+        if not isinstance(keys_of_sides, Mapping) or not keys_of_sides.keys() <= self.sides.keys():
+            example = next(iter(self.sides))
+            expected = f'{{"{example}": keys}}, by sides of the task ({", ".join(self.sides)})'
+            raise InputTypeError("row_queries", expected=expected, got=f"{row_queries!r:.80}")
+        return keys_of_sides
+
+    def _row_orders(self, row_queries: Any, title: str) -> dict[str, RowOrder]:
+        """Return whose the rows of each side are: those of the units, or of queries by keys."""
+        keys_of_sides = self._check_keys_of_sides(row_queries)
+        orders = {}
+        for name in self.sides:
+            orders[name] = self._row_order(name, keys_of_sides.get(name), title)
+        return orders
+
+    def _row_order(self, name: str, keys: Any, title: str) -> RowOrder:
+        """Return whose the rows of a side are: of its units, or of the queries that keys name.
+
+        Parameters
+        ----------
+        name : str
+            The side.
+        keys : object, or None
+            A key for each row, in any order, as rows of facts are handed over; those of one column
+            as labels, too. Elements are read by the task's vocabularies.
+        title : str
+            What messages call the values. Where these have a name, keys are in one argument.
+
+        Raises
+        ------
+        InputTypeError, InputValueError
+            For another form, and a query without a row or with several.
+        """
+        if keys is None:
+            return self._order_by_place(name, title or name)
+        side = self.sides[name]
+        argument = "row_queries" if title else f"row_queries: {name}"
+        columns = columns_of_keys(argument, keys, self.roles[name][:-1])
+        ids = self._ids_of_keys(name, argument, columns)
+        are_positions = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
+        if are_positions and (ids != keys).any():
+            problem = f"these are positions, as task.{name}.queries has them, where ints are labels"
+            raise InputValueError(argument, f"{problem}; give keys by labels")
+        row_of_query, is_used, repeated = match_rows(side.query_ids, ids)
+        if repeated is not None:
+            got = f"{self._key_of(name, repeated)!r} in several rows"
+            raise InputValueError(argument, expected="each query once", got=got)
+        missing = np.flatnonzero(row_of_query < 0)
+        if len(missing):
+            share = f"{len(missing):,} of {len(row_of_query):,} queries"
+            first = self._key_of(name, int(missing[0]))
+            raise InputValueError(argument, f"{share} of the task have no row, first {first!r}")
+        labels = tuple(columns[0]) if len(columns) == 1 else None
+        axis = Axis(labels, "row_queries")
+        unused = int(np.count_nonzero(~is_used))
+        return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, unused)
+
+    def _findings_of_rows(self, orders: Iterable[RowOrder]) -> list[reporting.Finding]:
+        """Return what is worth knowing of rows; a part may have those of other parts, too."""
+        unused = sum(order.unused for order in orders)
+        if not unused or self._is_part:
+            return []
+        words = f"{format_count(unused, 'row')} of queries without right answers"
+        return [reporting.Finding("unused rows", unused, words)]
+
+    def _report(
+        self,
+        ranks_of_sides: Iterable[Ranks],
+        findings: Iterable[reporting.Finding] = (),
+        **fields: Any,
+    ) -> reporting.Report:
+        """Report the ranks of all sides; `fields` are further ones of their protocol."""
+        report = reporting.Report(
+            join_sides(self.sides.values(), ranks_of_sides, self.protocol, self.origin, **fields),
+            **self._report_options,
+        )
+        report._of_lists = list(findings)
+        return report
+
+    # -- evaluation: the ways ----------------------------------------------------------------------
+
+    def _rank_callables(
+        self, scorers: BySide, rules: Rules, options: Mapping[str, Any], title: str = ""
+    ) -> reporting.Report:
+        """Rank by callables f(queries (b, c)) -> scores (b, columns), with `BatchOptions`."""
+        self._check_sides(scorers, "a callable", title)
+        for name in self.sides:
+            if not callable(scorers[name]):
+                got = type(scorers[name]).__name__
+                raise InputTypeError(title or name, expected="a callable", got=got)
+        sizes = [len(side.query_ids) for side in self.sides.values()]
+        watch = reporter(rules.progress, sum(sizes), "queries")
+        ranks_of_sides = []
+        for i, (name, side) in enumerate(self.sides.items()):
+            with argument_names(scores=title or name):
+                part = watch_of_part(watch, sizes, i)
+                ranks_of_sides.append(rank_batches(scorers[name], side, part, **options))
+        return self._report(ranks_of_sides)
+
+    def _rank_vectors(
+        self,
+        queries: BySide,
+        candidates: BySide,
+        rules: Rules,
+        *,
+        similarity: str,
+        bias: Any,
+        row_queries: Any = None,
+        title: str = "",
+    ) -> reporting.Report:
+        """Rank by vectors of queries, and those of candidates by what they are, as "entities".
+
+        `bias` is one array for all sides, or a mapping of sides to arrays (others have none).
+        """
+        self._check_sides(queries, "vectors", title)
+        kinds = {name: self._vocabulary(name).of for name in self.sides}
+        self._check_sides(candidates, "vectors", arguments=kinds)
+        orders = self._row_orders(row_queries, title)
+        biases = self._bias_by_side(bias)
+        # Sides share their candidates, which are copied once if they are on a device.
+        host_candidates = {kind: on_host(array, kind) for kind, array in candidates.items()}
+        opened = []  # All sides are checked before one is counted.
+        for name in self.sides:
+            kind = kinds[name]
+            opened.append(
+                self._open_vectors(
+                    name,
+                    queries[name],
+                    host_candidates[kind],
+                    orders[name],
+                    rules,
+                    argument=title or name,
+                    similarity=similarity,
+                    bias=biases.get(name),
+                    device=device_of(candidates[kind]),
+                )
+            )
+        sizes = [vectors.nbytes for vectors, _ in opened]
+        ranks_of_sides = []
+        with watching(rules.progress, sum(sizes)) as watch:
+            for i, (name, side) in enumerate(self.sides.items()):
+                vectors, rows = opened[i]
+                first_rows = rows[first_equals(side.rows)]
+                is_unlike = vectors.mismatched_rows(rows, first_rows)
+                side.warn_of_unlike_rows(title or name, vectors, rows, np.flatnonzero(is_unlike))
+                rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
+                with argument_names(scores=title or name):
+                    job = vectors.job(side.targets, rows, **side.selections, rules=rules)
+                    part = watch_of_part(watch, sizes, i)
+                    counts = vectors.counts(job, watch=part).checked(job)
+                if rules.audit:
+                    counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+                ranks = vectors.ranks(job, counts.arrays, counts.place)
+                ranks_of_sides.append(job.mark_masked(ranks, vectors))
+        return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
+
+    def _bias_by_side(self, bias: Any) -> BySide:
+        """Return the bias of each side that has one: the same for all, or one by side."""
+        if not isinstance(bias, Mapping):
+            return dict.fromkeys(self.sides, bias)
+        for name in bias:
+            if name not in self.sides:
+                expected = f"sides of the task ({', '.join(self.sides)})"
+                raise InputValueError("bias", expected=expected, got=repr(name))
+        return bias
+
+    def _open_vectors(
+        self,
+        name: str,
+        queries: Any,
+        candidates: Any,
+        order: RowOrder,
+        rules: Rules,
+        *,
+        argument: str,
+        similarity: str,
+        bias: Any = None,
+        device: str = "",
+    ) -> tuple[Embeddings, IntArray]:
+        """Check vectors of a side; return them and the row of each task."""
+        vocabulary = self._vocabulary(name)
+        with argument_names(queries=argument, entities=vocabulary.of):
+            vectors = embeddings.vectors.Embeddings(
+                queries,
+                candidates,
+                similarity,
+                bias,
+                rules.dtype,
+                query_rows=order.axis,
+                entity_rows=Axis(vocabulary.names, f"task.{vocabulary.of}"),
+                layout=rules.layout,
+                device=device,
+            )
+            order = order.of_height(vectors.shape[0])
+            shape = order.height, self.sides[name].n_candidates
+            vectors.check_shape(shape, (order.noun, "candidate"))
+        return vectors, order.rows
+
+    def _rank_scores(
+        self,
+        scores: BySide,
+        rules: Rules,
+        io: str | None,
+        *,
+        row_queries: Any = None,
+        title: str = "",
+    ) -> reporting.Report:
+        """Rank by score matrices, in memory or in files."""
+        self._check_sides(scores, "scores", title)
+        orders = self._row_orders(row_queries, title)
+        listener = as_listener(rules.progress)
+        opened = []  # All sides are checked before one is counted.
+        for name in self.sides:
+            opened.append(
+                self._open_scores(name, scores[name], orders[name], rules, argument=title or name)
+            )
+        sizes = [store.nbytes for store, _ in opened]
+        watch = reporter(listener, sum(sizes))
+        ranks_of_sides = []
+        for i, (name, side) in enumerate(self.sides.items()):
+            store, rows = opened[i]
+            with argument_names(scores=title or name):
+                job = prepare_job(store.shape, side.targets, rows, **side.selections, rules=rules)
+                part = watch_of_part(watch, sizes, i)
+                counts = count_scores(store, job, io, report_progress=part).checked(job)
+            first_rows = rows[first_equals(side.rows)]
+            side.warn_of_unlike_rows(title or name, store, rows, np.flatnonzero(rows != first_rows))
+            if rules.audit:
+                is_unlike = store.mismatched_rows(rows, first_rows, io)
+                counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+            ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
+            ranks_of_sides.append(job.mark_masked(ranks, store))
+        return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
+
+    def _open_scores(
+        self, name: str, scores: Any, order: RowOrder, rules: Rules, *, argument: str
+    ) -> tuple[Any, IntArray]:
+        """Check scores of a side; return their store and the row of each task."""
+        vocabulary = self._vocabulary(name)
+        columns = Axis(vocabulary.names, f"task.{vocabulary.of}")
+        with argument_names(scores=argument):
+            table = by_position("scores", scores, order.axis, columns)
+            store: Any = read_scores(table, rules.dtype, tiled=True)
+            order = order.of_height(store.shape[0])
+            shape = order.height, self.sides[name].n_candidates
+            check_score_shape(shape_of(store), shape, order.noun)
+            if not rules.is_order_named:
+                refuse_permutations(store)
+        return store, order.rows
+
+    def _rank_lists(
+        self,
+        values: BySide,
+        rules: Rules,
+        reading: Mapping[str, Any],
+        *,
+        row_queries: Any = None,
+        title: str = "",
+        **fields: Any,
+    ) -> reporting.Report:
+        """Rank by lists of the top candidates, by key or in rows, which `read_lists` reads."""
+        self._check_sides(values, "lists", title)
+        keys_of_sides = self._check_keys_of_sides(row_queries)
+        opened = {}
+        orders = {}
+        for name in self.sides:
+            lists = tasks.list_evaluation.open_lists(
+                title or name, values[name], self.roles[name], rules.dtype, reading
+            )
+            opened[name] = lists
+            if not isinstance(lists, Mapping):  # They are in rows.
+                orders[name] = self._row_order(name, keys_of_sides.get(name), title)
+            elif name in keys_of_sides:
+                expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
+                raise InputTypeError("row_queries", expected=expected)
+        findings = self._findings_of_rows(orders.values())
+        ranks_of_sides = []
+        for name, lists in opened.items():
+            side = self.sides[name]
+            argument = title or name
+            files: tuple[str, ...] = ()
+            if isinstance(lists, Mapping):
+                rows = side.rows
+                files = (lists.source,) if lists.source else ()
+                if lists.path:
+                    argument = f"{argument}: {lists.path}"
+                lists, more_findings = self._lists_by_key(name, argument, lists, rules.dtype)
+                findings += more_findings
+            else:
+                order = orders[name]
+                rows = order.rows
+                number = len(lists.indptr) - 1
+                if number != order.height:
+                    expected = f"{order.height} lists, one for each {order.noun}"
+                    raise InputValueError(argument, expected=expected, got=number)
+            with argument_names(ids=argument, scores=argument):
+                ranks = tasks.list_evaluation.rank_lists_of_side(
+                    lists,
+                    rows,
+                    side,
+                    self._vocabulary(name),
+                    rules,
+                    are_listed=self.protocol.candidates == LISTED,
+                    files=files,
+                )
+            findings += self._findings_of_lists(ranks, lists, rows)
+            ranks_of_sides.append(ranks)
+        return self._report(ranks_of_sides, findings, **fields)
+
+    def _lists_by_key(
+        self, name: str, argument: str, named: Lists, dtype: Any
+    ) -> tuple[CandidateLists, list[reporting.Finding]]:
+        """Return the list of each query of a side by its key, empty where it has none.
+
+        Queries without a list are warned of; these, and lists of other queries, are findings.
+        """
+        side = self.sides[name]
+        roles = self.roles[name]
+        columns: Any = [named.queries]
+        if len(roles) > 2:
+            columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
+        keys = self._ids_of_keys(name, argument, columns, is_text=bool(named.path))
+        list_of_query, is_used, _ = match_rows(side.query_ids, keys)
+        missing = np.flatnonzero(list_of_query < 0)
+        # Lists of a part may be those of other parts alone.
+        if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
+            ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
+            theirs = f"of lists {named.queries[0]!r}, ..."
+            reason = "; ids=True says that text has ids" if named.path and len(roles) > 2 else ""
+            raise InputValueError(argument, f"no query in common: {ours}, {theirs}{reason}")
+        queries = tuple(self._key_of(name, query) for query in missing.tolist())
+        others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
+        unused = tuple(named.queries[i] for i in others)
+        list_of_query[missing] = len(named.queries)  # An empty list, behind all others.
+        ids_of = partial(self._ids_of_listed, name, named, argument)
+        lists = tasks.list_evaluation.choose_lists(named, list_of_query, ids_of, dtype)
+        if queries:
+            tasks.list_evaluation.warn_of_missing(argument, len(list_of_query), queries, unused)
+        return lists, tasks.list_evaluation.findings_of_keys(queries, unused)
 
     # -- parts -------------------------------------------------------------------------------------
 
@@ -205,20 +647,20 @@ class Task:
         >>> truerank.concatenate(ranks) == task.evaluate(model).ranks
         True
         """
-        positions = _chosen_positions(len(self), index)
-        origin = self._origin
-        part = copy.copy(self)  # It has no reference to the whole, so that a part is cheap to send.
-        part._facts = ()
-        part._origin = origin
+        return self._part(_chosen_positions(len(self), index))
+
+    def _part(self, positions: IntArray) -> Self:
+        """Return the task of some units, of which a protocol adds what it keeps for each."""
+        part = copy.copy(self)
+        part.origin = self.origin
+        part._facts = ()  # It has no reference to the whole, so that a part is cheap to send.
         part._is_part = True
         part.test_rows = self.test_rows[positions]
-        height = self._row_axis.height or self.height
-        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows, height)
-        part._row_noun = "query of the part"
         part.height = len(positions)
-        part.sides = {name: side.part(part.test_rows) for name, side in self.sides.items()}
-        vars(part).update(part.sides)
-        part._become_part(self, positions)
+        whole_height = self._row_axis.height or self.height
+        part._row_axis = Axis(self._row_axis.whole, "task.row_labels", part.test_rows, whole_height)
+        part._row_noun = "query of the part"
+        part._take_sides({name: side.part(part.test_rows) for name, side in self.sides.items()})
         return part
 
     @property
@@ -235,12 +677,6 @@ class Task:
         (None, (2, 0))
         """
         return self._row_axis.labels
-
-    def _become_part(self, source: Self, positions: IntArray) -> None:
-        """Make what a protocol keeps beside its sides that of some units of the source.
-
-        `self` is a copy of the source, whose sides are those of the part already.
-        """
 
 
 def _chosen_positions(number: int, index: Any) -> IntArray:
