@@ -52,7 +52,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "counters": [
         ("cpp/engine/row_finish.hpp", "!p_.filters_target(task)", "true"),
-        ("counting/partial_counts.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
+        ("counting/driver.py", 'counts["tied"] + 1', 'counts["tied"].clip(1)'),
         ("counting/counter.py", "<< numbers.start", "<< numbers.start >> 1"),
     ],
     "embeddings": [
@@ -78,7 +78,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ),
     ],
     "parsers": [
-        ("counting/partial_counts.py", "table.dtype == np.int64 and table", "table"),
+        ("counting/driver.py", "table.dtype == np.int64 and table", "table"),
         ("arrays/input_files.py", "HEADER_BYTES], len(content)", "HEADER_BYTES], 1 << 999"),
         ("arrays/input_files.py", "sum(info.compress_size for info in entries.values())", "0"),
         ("records/text.py", "except (EOFError, zlib.error,", "except (EOFError,"),
@@ -103,7 +103,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("cpp/engine/file.cpp", "= chunk_filter.within(", "= chunk_filter.within(1 + "),
         ("stores/store.py", ', side="right") - 1', ' - 1, side="right") - 1'),
         ("stores/store.py", "range(0, columns, width)", "range(0, columns - (columns > 5), width)"),
-        ("stores/opening.py", "start + header.start)", "start + header.start + (start > 0))"),
+        ("stores/__init__.py", "start + header.start)", "start + header.start + (start > 0))"),
     ],
 }
 FAULTS = {area: [Fault(*row) for row in rows] for area, rows in ROWS.items()}

@@ -30,8 +30,8 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..counting.counter import RankCounter
+from ..counting.driver import FIELDS, are_nan, native_scores, zero_counts
 from ..counting.job import prepare_job
-from ..counting.partial_counts import FIELDS, are_nan, native_scores, zero_counts
 from ..counting.ranking import rank as rank_scores
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError

@@ -25,17 +25,17 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
 from ..naming import public
 from ..stores import read_scores, shape_of
-from .driver import count_scores
-from .job import NO_COLUMN, prepare_job, sha256_of
-from .partial_counts import (
+from .driver import (
     FIELDS,
     add_counts,
     are_nan,
+    count_scores,
     final_counts,
     read_true_scores,
     saved_counts,
     zero_counts,
 )
+from .job import NO_COLUMN, prepare_job, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,22 +18,22 @@ from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import public
 from ..ranks.container import Ranks
 from ..stores import Store, read_scores, shape_of
-from .driver import count_scores
-from .job import NO_COLUMN, Job, prepare_job
-from .orders import refuse_worst_first
-from .partial_counts import (
+from .driver import (
     are_nan,
+    count_scores,
     final_counts,
     first_forbidden_nan,
     native_scores,
     read_true_scores,
 )
+from .job import NO_COLUMN, Job, prepare_job
+from .orders import refuse_worst_first
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .partial_counts import Flags
+    from .driver import Flags
 
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"

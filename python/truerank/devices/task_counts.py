@@ -54,7 +54,7 @@ def count_parts(
     Returns
     -------
     counts : dict of str to ndarray of int64, shape (tasks,)
-        Partial counts as the core gives them (see `counting.partial_counts`); and where one kernel
+        Partial counts as the core gives them (see `counting.driver`); and where one kernel
         counts the whole matrix "first_nan", the column of the first NaN that is forbidden.
     true_scores : ndarray, shape (tasks,)
         In the form that the core takes them.

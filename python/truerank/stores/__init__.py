@@ -1,8 +1,432 @@
-"""Stores: score matrices in files and shards, which are read a tile at a time."""
+"""Stores: score matrices in files and shards, read a tile at a time; and the door of scores.
 
-from .opening import in_one_array as in_one_array
-from .opening import open_scores as open_scores
-from .opening import read_scores as read_scores
-from .opening import shape_of as shape_of
+What users hand over as scores is opened and checked once. It becomes `Scores` in memory or a
+`Store`. The door takes both of these as they are, so that nothing is opened or checked twice.
+Nothing is imported to recognize an array in memory: an import in the course of a usual call could
+hang a child that another thread forks meanwhile.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from .._core import Scores
+from ..arrays.input_files import (
+    MAX_HEADER_BYTES,
+    NpyHeader,
+    npz_entries,
+    open_input,
+    parse_npy_header,
+    report_damage,
+)
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
+from ..inputs.checks import choice, integer, is_integer
+from ..inputs.rules import IO, IoMode
+from ..naming import public
+from .store import ArrayStore, BinaryFile, FileStore, ShardStore
 from .store import Store as Store
 from .store import Tile as Tile
+
+BLOCKS = "count blocks of columns, RankCounter.update(z[:, a:b], start=a)"
+PATHS = (str, bytes, os.PathLike)
+_WILDCARDS = "*?["
+
+
+@public("truerank")
+def open_scores(
+    source: Any,
+    *,
+    axis: int = 0,
+    dtype: Any = None,
+    member: str | None = None,
+    io: IoMode = "map",
+) -> Store:
+    """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
+
+    Only headers and directories are read. Every fault of the files that can be found without
+    reading the scores raises an error here, which names the file. A wrong checksum is none: see
+    Notes.
+
+    Parameters
+    ----------
+    source : path, glob pattern, list of paths, or array
+        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`).
+          Of raw binary files give a `numpy.memmap`; blocks of what is in zarr or HDF5 are counted
+          by a `RankCounter`.
+        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, whose names differ
+          in one number. It is their order, and goes by ones or is the first row (column) of each;
+          as many must be there as "-of-4" says.
+        - A list or tuple: its members, of any kind, are shards in the given order.
+        - A numpy.memmap, whose file is opened by its path where the system tells that it still is
+          the file of the map; else it is an array. A torch tensor on a device; the work that
+          computes it may still be under way. Any other array.
+        - A `Store`, which is returned as it is.
+    axis : {0, 1}
+        Whether shards follow each other by rows (0) or by columns, the candidates (1).
+    dtype : str or dtype, optional
+        As in `rank`: what raw 16-bit scores are, or the dtype that is expected.
+    member : str, optional
+        The array in an `.npz`. Default: the only one, or "scores".
+    io : {"map", "read"}
+        How `rank` reads blocks of files: "map" maps them into memory; "read" reads them into small
+        buffers, so that a file that shrinks meanwhile does no harm, and no page of it counts as
+        resident memory of the process.
+
+    Returns
+    -------
+    Store
+        It may be the context of a ``with`` statement. A file is open, and mapped, only while a tile
+        of it is read.
+
+    Raises
+    ------
+    TypeError
+        For scores of another dtype, and for shards of different dtypes.
+    ValueError
+        For a broken header, a file that is shorter than its header says, a file of another format,
+        a compressed or missing member, shards whose shapes do not fit together, and a pattern whose
+        files have names that differ in more than a number.
+    OSError
+        As the system raises it: for a missing file or shard, a folder, no permission.
+
+    Notes
+    -----
+    The checksum of a member of an `.npz` is not tested, neither here nor by `rank`, whereas
+    `numpy.load` tests it: a CRC-32 takes three to five times as long as a count, which reads at the
+    speed of memory. ``zipfile.ZipFile(path).testzip()`` returns the first damaged member, or None.
+    A `.npy` has no checksum.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for part in range(2):
+    ...     np.save(f"{folder.name}/part-{part}.npy", np.zeros((3, 5), np.float32))
+    >>> with open_scores(f"{folder.name}/part-*.npy") as store:
+    ...     store.shape, store.dtype
+    ((6, 5), 'float32')
+    >>> with open_scores(f"{folder.name}/part-*.npy", axis=1) as store:
+    ...     store.shape
+    (3, 10)
+    >>> folder.cleanup()
+    """
+    choice("io", io, IO)
+    integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
+    if isinstance(source, Store):
+        return source
+    store = _open(source, dtype, axis=axis, member=member)
+    store.io = io
+    return store
+
+
+def read_scores(
+    value: Any,
+    dtype: Any = None,
+    dtypes: tuple[str, ...] = DTYPES,
+    *,
+    tiled: bool = False,
+) -> Scores | Store:
+    """View scores in memory; make the store of all others that `rank` takes.
+
+    Parameters
+    ----------
+    value : object
+        The scores. A `Store` and `Scores` stay as they are.
+    dtype : str or dtype, optional
+        As in `rank`.
+    dtypes : tuple of str
+        The dtypes that are allowed, where the array is not scores.
+    tiled : bool
+        Whether scores in memory become a store as well, so that they are counted tile by tile.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As in `open_scores`.
+
+    Examples
+    --------
+    >>> read_scores([[0.1, 0.9]]).dtype
+    'float64'
+    """
+    # This is the usual case, and costs as little as possible.
+    if type(value) is np.ndarray and value.base is None and not tiled:
+        return as_scores(value, dtype, dtypes)
+    if isinstance(value, Store):
+        if dtype is not None:
+            dtype_name(value.carrier, dtype, dtypes)
+        return value
+    if isinstance(value, (list, tuple)) and len(value) > 0:
+        is_opened = all(isinstance(item, PATHS) for item in value)
+        if isinstance(value, list):  # Matrices are shards, too.
+            is_opened |= all(getattr(item, "ndim", 0) == 2 for item in value)
+    else:
+        is_opened = isinstance(value, PATHS)
+    if is_opened:
+        return _open(value, dtype, dtypes)
+    scores = _read_one(value, dtype, dtypes)
+    if tiled and isinstance(scores, Scores):
+        return ArrayStore(scores)
+    return scores
+
+
+def shape_of(scores: Scores | Store) -> tuple[int, ...]:
+    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
+
+    Examples
+    --------
+    >>> shape_of(read_scores([0.1, 0.9]))
+    (2,)
+    """
+    if not isinstance(scores, Store):
+        return scores.array.shape
+    if scores.single_row:
+        return scores.shape[1:]
+    return scores.shape
+
+
+def in_one_array(scores: Scores | Store) -> Scores:
+    """View all scores in one array: a file is mapped as long as it lasts, others are copied."""
+    if not isinstance(scores, Store):
+        return scores
+    array: Any = np.empty(0, scores.carrier)
+    if scores.nbytes:  # Without scores there is nothing to map.
+        with scores.block(Tile(0, 0, *scores.shape), "map") as array:
+            pass
+    return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
+
+
+def _open(
+    source: Any,
+    dtype: Any,
+    dtypes: tuple[str, ...] = DTYPES,
+    *,
+    axis: int = 0,
+    member: str | None = None,
+) -> Store:
+    """Make the store of any source."""
+    pattern = ""
+    parts = source
+    if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
+        pattern = os.fsdecode(source)
+        numbers = matching_files(pattern)
+        parts = source = list(numbers)
+    if not isinstance(source, (list, tuple)):
+        parts = [source]
+    elif not source:
+        raise InputValueError("scores", expected="at least one shard", got="an empty list")
+    stores = []
+    for part in parts:
+        scores = _read_one(part, dtype, dtypes, member)
+        stores.append(ArrayStore(scores) if isinstance(scores, Scores) else scores)
+    if parts is not source:
+        return stores[0]
+    store = ShardStore(stores, axis)
+    if pattern:
+        _check_numbers(pattern, numbers, store)
+    return store
+
+
+def _read_one(
+    source: Any, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
+) -> Scores | Store:
+    """View an array in memory; make the store of any other source but shards."""
+    if isinstance(source, Store):
+        return source
+    if isinstance(source, PATHS):
+        return open_file(os.fsdecode(source), dtype, dtypes, member)
+    # TRUERANK_DEVICE may have tensors in the host's memory counted as those on a device.
+    if is_tensor(source) and (not source.is_cpu or os.environ.get("TRUERANK_DEVICE")):
+        from .on_device import device_store
+
+        on_device = device_store(source, dtype, dtypes)
+        if on_device is not None:
+            return on_device
+    if isinstance(source, np.memmap):
+        store = open_map(source, dtype, dtypes)
+        if store is not None:
+            return store
+    # Numpy would read an array of zarr or HDF5 as a whole.
+    chunks = getattr(source, "chunks", None)
+    if isinstance(chunks, tuple) and all(is_integer(length) for length in chunks):
+        expected = "an array in memory or a memory map"
+        got = f"{type(source).__name__} in chunks; {BLOCKS}"
+        raise InputTypeError("scores", expected=expected, got=got)
+    return as_scores(source, dtype, dtypes)
+
+
+def open_file(
+    path: str, dtype: Any, dtypes: tuple[str, ...], member: str | None = None
+) -> FileStore:
+    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
+
+    Raises
+    ------
+    ValueError
+        For a file of another format, and for a broken header; it names the file and the member.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in (".npy", ".npz") and os.path.exists(path):
+        expected = (
+            "a .npy or .npz file; of raw numbers give np.memmap(path, dtype, 'r', offset, shape); "
+            f"of zarr and HDF5, {BLOCKS}"
+        )
+        raise InputValueError("scores", expected=expected, place=path)
+    with open_input("scores", path) as file:
+        if suffix == ".npz":
+            place, start, size = _stored_member(file, path, member)
+        else:
+            place = path
+            start = 0
+            size = os.fstat(file.fileno()).st_size
+        with report_damage("scores", place):
+            file.seek(start)
+            header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
+        check_dimensions(header.shape, place)
+        name = dtype_name(header.dtype, dtype, dtypes, place)
+        return FileStore(file, place, header._replace(start=start + header.start), name)
+
+
+def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str, int, int]:
+    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
+
+    Raises
+    ------
+    ValueError
+        For a damaged archive, and for a member that does not exist, is compressed or encrypted.
+    """
+    import zipfile
+
+    with report_damage("scores", path, "the archive is damaged: "):
+        archive = zipfile.ZipFile(file)
+        entries = npz_entries(archive)
+    name = "scores"
+    if member:
+        name = member.removesuffix(".npy")
+    elif len(entries) == 1:
+        name = next(iter(entries))
+    if name not in entries:
+        expected = f"the array {name!r}"
+        if not member:
+            expected += ", or open_scores(path, member=...), which says the one that is meant"
+        raise InputValueError("scores", expected=expected, got=list(entries), place=path)
+    info = entries[name]
+    place = f"{path}: {info.filename}"
+    with report_damage("scores", place, "cannot be read in place: "):
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed; numpy.savez stores arrays as they are")
+        archive.open(info)  # This reads and checks its local header.
+        return place, file.tell(), info.file_size
+
+
+def open_map(array: Any, dtype: Any, dtypes: tuple[str, ...]) -> FileStore | None:
+    """Open the file of a map; None where the array may show anything but what the file has.
+
+    So a part of a map is an array, and so is a map that is copied on writing, or whose file another
+    one has replaced. So is one by columns, whose tiles in memory have whole rows.
+    """
+    import mmap
+
+    path = array.filename or ""
+    is_whole = isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+    if not is_whole or array.mode == "c" or not os.path.isfile(path):
+        return None
+    check_dimensions(array.shape)
+    name = dtype_name(array.dtype, dtype, dtypes)
+    layout = NpyHeader(array.shape, False, array.dtype, array.offset)
+    with suppress(OSError), open_input("scores", path) as file:
+        if _is_mapped_at(file, array.__array_interface__["data"][0]):
+            return FileStore(file, file.name, layout, name)
+    return None
+
+
+def _is_mapped_at(file: BinaryFile, address: int) -> bool:
+    """Whether an address of memory is that of a map of a file, as far as the system tells it."""
+    status = os.fstat(file.fileno())
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            span, _, _, device, inode, *_ = line.split(maxsplit=5)
+            first, end = (int(number, 16) for number in span.split("-"))
+            if first <= address < end:
+                numbers = [int(number, 16) for number in device.split(":")]
+                return (os.makedev(*numbers), int(inode)) == (status.st_dev, status.st_ino)
+    return False
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name is a pattern and not the name of an existing file."""
+    return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
+
+
+def matching_files(pattern: str) -> dict[str, int]:
+    """Return the number of each file that matches a pattern, in their order.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no file matches, or fewer than the names say, as "-of-4".
+    ValueError
+        If the names differ in anything but one number, or two have one number.
+    """
+    import glob
+
+    forms = {name: _text_and_numbers(name) for name in sorted(glob.glob(pattern, recursive=True))}
+    if not forms:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    name, form = next(iter(forms.items()))
+    columns = list(zip(*(each[1::2] for each in forms.values()), strict=False))
+    varying = [i for i, column in enumerate(columns) if len(set(column)) > 1]
+    column = columns[varying[0]] if varying else (0,) * len(forms)
+    numbers = dict(sorted(zip(forms, column, strict=True), key=itemgetter(1)))
+    odd = [other for other in forms if forms[other][::2] != form[::2]]
+    odd += [after for before, after in pairwise(numbers) if numbers[before] == numbers[after]]
+    if odd or len(varying) > 1:
+        expected = "files whose names differ in one number, which each has once, or a list of paths"
+        got = f"{(odd or list(forms)[1:])[0]} beside {name}"
+        raise InputValueError("scores", expected=expected, got=got, place=pattern)
+    between = [text.strip("-_.") for text in form[2:-1:2]]
+    in_folder = len(_text_and_numbers(os.path.dirname(name))) // 2
+    for i in varying or range(in_folder, len(between)):
+        if between[i : i + 1] == ["of"]:
+            total = columns[i + 1][0]
+            first = min(columns[i])
+            if first > 1 or max(columns[i]) - first >= total or len(forms) != total:
+                problem = f"expected {total} shards, as the names say (else list them)"
+                raise FileNotFoundError(errno.ENOENT, problem, pattern)
+    return numbers
+
+
+def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> None:
+    """Refuse shards whose numbers go neither by ones nor by their first rows or columns."""
+    names = list(numbers)
+    steps = [after - before for before, after in pairwise(numbers.values())]
+    if max(steps, default=1) > 1 and list(numbers.values()) != store.starts:
+        i = steps.index(max(steps))
+        firsts = f"first {('rows', 'columns')[store.axis]}, {store.starts[i : i + 2]}"
+        problem = f"a shard is missing between {names[i]} and {names[i + 1]}, whose numbers go "
+        problem += f"neither by ones nor by their {firsts} (else list them)"
+        raise FileNotFoundError(errno.ENOENT, problem, pattern)
+
+
+def _text_and_numbers(name: str) -> list[Any]:
+    """Split a name at its runs of digits, which are numbers: every second part.
+
+    Examples
+    --------
+    >>> _text_and_numbers("part-10.npy")
+    ['part-', 10, '.npy']
+    """
+    import re
+
+    parts: list[Any] = re.split("([0-9]+)", name)
+    parts[1::2] = map(int, parts[1::2])
+    return parts
