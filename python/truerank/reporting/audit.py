@@ -1,4 +1,4 @@
-"""What a report says of itself: numbers of tasks and ties, what makes its values suspect, JSON."""
+"""What a report says of itself: how many tasks and ties it has, what makes its values suspect."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..inputs.checks import unique_keys
 from ..metrics.averages import DEFAULT_KIND
-from ..metrics.keys import UNPOOLED_SIDE
+from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDE
 from ..naming import format_count, percent, printable, public
 from ..ranks.container import ties_of
 from ..ranks.protocol import PROVENANCE
-from ..tables import AsTable, Column, Table, forms
+from ..tables import AsTable, Column, Table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..tables.as_table import Names
     from .reports import Report
 
 # Queries are checked by these.
@@ -35,6 +33,9 @@ STANDARD_ERRORS = 6.0
 # score.
 SATURATED = 0.01
 ONE_RANK = "One rank of each task is known, not what ties with it."
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
+# In these words the line above a table says what becomes of right answers that their lists miss.
+MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
 # The last score that there can be, by the order in which scores were compared.
@@ -44,9 +45,6 @@ OTHER_ORDERS = {
     "descending": "are lower scores better? the order is ascending then",
     "ascending": "are higher scores better? the order is descending then",
 }
-
-JSON_FORMAT = 1
-JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 
 # Each check has a message on the value that it measures; "{}" is that value in words.
 MESSAGES = {
@@ -162,6 +160,99 @@ def share_missed(report: Report) -> float | None:
     if report.ranks.listed is None or not is_right.any():
         return None
     return float(1 - report.ranks.listed[is_right].mean())
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def lines_above(report: Report) -> list[str]:
+    """Say what was counted, among how many candidates: the lines above a table."""
+    if report.unit == "query":
+        return _lines_of_queries(report)
+    summary = report.summary
+    protocol = report.protocol
+    tasks = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
+    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
+    if sides:
+        tasks += f" ({', '.join(sides)})"
+    words = [tasks]
+    if summary.tasks:
+        noun = "sampled candidate" if protocol.sampled else "candidate"
+        words.append(describe_candidates(summary, noun))
+    if protocol.filter:
+        words.append(f"filtered by {' + '.join(protocol.filter)}")
+    else:
+        words.append("unfiltered")
+    if protocol.ties:
+        words.append(f"ties {protocol.ties}")
+    elif summary.tied_tasks == 1:
+        words.append("1 task is tied")
+    elif summary.tied_tasks:
+        words.append(f"{summary.tied_tasks:,} tasks are tied")
+    elif summary.tasks:
+        words.append("no ties")
+    if report.weighting:
+        words.append(report.weighting)
+    return [f"{', '.join(words)}."]
+
+
+def _lines_of_queries(report: Report) -> list[str]:
+    summary = report.summary
+    protocol = report.protocol
+    sizes = _sizes_of_queries(report)
+    if not summary.tasks:
+        return [sizes]
+    tied = f"{summary.tied_tasks:,} of them tied"
+    if protocol.ties:
+        tied = f"ties {protocol.ties}"
+    lines = [f"{sizes}, {tied}, among {describe_candidates(summary)}"]
+    missed = share_missed(report)
+    if missed is not None:
+        share = f"{percent(missed)} of the right answers"
+        line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
+        if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
+            longest = int(report.ranks.lengths.max())
+            line += f"; the longest has {format_count(longest, 'candidate')}"
+        lines.append(line)
+    if report.without_answers:
+        number = format_count(report.without_answers, "query")
+        counted = "left out" if protocol.answerless is None else "counted as 0"
+        lines.append(f"{number} without a right answer {counted}")
+    if protocol.relevance_level:
+        lines.append(f"answers are right from a gain of {protocol.relevance_level:g} on")
+    return lines
+
+
+def _sizes_of_queries(report: Report) -> str:
+    answers = format_count(report.summary.tasks, "right answer")
+    return f"{format_count(report.tasks(), 'query')} with {answers}"
+
+
+def describe_candidates(summary: Summary, noun: str = "candidate") -> str:
+    """Write the range of the number of candidates."""
+    low = summary.candidates_min
+    high = summary.candidates_max
+    if low == high:
+        return format_count(high, noun)
+    return f"{low:,} to {high:,} {noun}s"
+
+
+def words_of_repr(report: Report) -> list[str]:
+    """List what the repr of a report says: its sizes, and a few of its values."""
+    if report.unit == "query":
+        words = [_sizes_of_queries(report)]
+        keys = list(report.grammar.few)
+    else:
+        summary = report.summary
+        words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
+        if report.protocol.ties:
+            words[1] = f"ties {report.protocol.ties}"
+        if report.by is not None:
+            words.append(format_count(len(report._labels), "group"))
+        keys = [
+            report.grammar.compose(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS
+        ]
+    return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -459,64 +550,3 @@ def _ties(report: Report) -> tuple[float, str]:
             most = moved
             words = f"{keys[grammar.default_kind]} by {size}{over}: {kinds}"
     return most, words
-
-
-# -- JSON ------------------------------------------------------------------------------------------
-
-
-def write_json(report: Report, metrics: Names, indent: int | None) -> str:
-    """Write a report as JSON, with some keys or those that it lists."""
-    keys = list(report) if metrics is None else unique_keys(metrics)
-    columns = keys
-    if metrics is None:  # One kind of rank is enough for many groups.
-        default = report.grammar.default_kind
-        columns = [key for key in keys if report.read_key(key).kind == default]
-    return forms.write_json(json_content(report, keys, columns), indent)
-
-
-def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
-    """Return the JSON object with some keys, of which groups have some columns."""
-    protocol = report.protocol
-    content: dict[str, Any] = {
-        "kind": JSON_KINDS[report.unit],
-        "format": JSON_FORMAT,
-        "metrics": report.to_dict(keys),
-        "summary": report.summary,
-        "protocol": protocol,
-        "seed": report.seed,
-        "weighting": report.weighting,
-        "sides": report.model.sides.counts,
-        "findings": report.audit(),
-        "groups": None,
-    }
-    if report.by is not None:
-        values = {}
-        for key in columns:
-            parsed = report.read_key(key)
-            if not parsed.macro:
-                values[key] = report._value_by_group(parsed).tolist()
-        content["groups"] = {
-            "by": report.by,
-            "labels": list(report._labels),
-            "tasks": {
-                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
-            },
-            "metrics": values,
-        }
-    if report.unit == "query":
-        missed = share_missed(report)
-        longest = None
-        if missed is not None and report.ranks.lengths is not None:
-            longest = int(report.ranks.lengths.max())
-        content |= {
-            "queries": report.tasks(),
-            "without_answers": report.without_answers,
-            "misses": protocol.misses or "zero",
-            "answers": report.summary.tasks,
-            "missed": missed,
-            "longest": longest,
-            "relevance_level": protocol.relevance_level or 0.0,
-            "answerless": protocol.answerless or "omit",
-        }
-    content["fingerprint"] = protocol.fingerprint
-    return content

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
@@ -21,7 +19,7 @@ from ..inference.pairing import pair_ranks, read_models
 from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
-from ..metrics.keys import MACRO, increasing, why_no_value
+from ..metrics.keys import MACRO, increasing
 from ..naming import format_count, public
 from ..tables import Column, Table
 from ..tables.as_table import Names
@@ -32,15 +30,16 @@ from .report_table import (
     DOUBTS,
     GROUP,
     MICRO,
+    Lines,
     add_intervals,
     choose_kinds,
     choose_metrics,
-    group_sizes,
     is_auto,
-    label_column,
+    keys_of_line,
     label_text,
-    metric_columns,
-    rows_that_differ,
+    largest_groups,
+    lay_out,
+    make_lines,
     sentence,
 )
 from .reports import Report
@@ -49,14 +48,7 @@ if TYPE_CHECKING:
     from ..metrics.keys import Key
     from ..ranks.labels import LabelsLike
 
-# The runs of each model, and a key by the name of its column; None where there is no value.
-Models = Mapping[str, list[Report]]
-Keys = Mapping[str, "Key | None"]
-# The cells of lines by the name of their column. A line is a model, in one part of the table (all
-# tasks, macro averages or a group), by one kind of rank ("" for those that keys have); lines of one
-# part and kind are comparable. It has its reports, and its keys by the names of their columns.
-Lines = dict[str, list[Any]]
-
+Models = Mapping[str, list[Report]]  # The runs of each model.
 BEST = "best"
 
 
@@ -155,10 +147,9 @@ def table(
         expected = "the name of a label, where groups have rows"
         raise InputTypeError("unit", expected=expected, got=type(unit).__name__)
     macro = has_groups or any(key.macro for key in keys.values())
-    lines = _read_lines(models, keys, has_groups, kinds)
-    reasons = _reasons_unlike(models, macro, allow_unlike)
     is_repeated = any(len(runs) > 1 for runs in models.values())
-    _add_values(lines, keys, is_repeated)
+    lines = _read_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
+    reasons = _reasons_unlike(models, macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
     notes_below += _doubts(models)
     differing: set[tuple[int, str]] = set()
@@ -167,28 +158,29 @@ def table(
         differing, notes_of_tests = _differences(lines, keys, against, options)
         notes_below += notes_of_tests
     if flag("interval", interval):
-        models_of_lines = ((runs, unit) for runs in lines["reports"])
-        notes_below += add_intervals(lines, keys, models_of_lines, confidence(level))
-    columns = metric_columns(keys, lines, percent=percent, is_ranked=not reasons)
+        notes_below += add_intervals(lines, unit, confidence(level))
     first = next(iter(models.values()))[0]
-    rows: Sequence[int] = range(len(lines["model"]))
-    labels = [Column("model")]
+    labels: dict[Column, str | None] = {Column("model"): None}
     if has_groups:
-        labels.insert(0, Column("group", first.by or ""))
-    if kinds is not None and is_auto(kinds):
-        rows = rows_that_differ(lines, columns, first.grammar.default_kind, digits, len(rows))
-        labels.append(label_column("kind", [lines["kind"][i] for i in rows]))
-    elif kinds is not None:
-        labels.append(Column("kind"))
-    if is_repeated:
-        columns.insert(0, Column("runs", hidden=True))
-    columns[:0] = labels
-    notes_below = list(dict.fromkeys(notes_below))
-    models_table = Table({c: lines[c.name] for c in columns}, notes=notes_below, digits=digits)
-    models_table.names = len(labels)
-    models_table.shown_rows = rows
+        labels = {Column("group", first.by or ""): None, **labels}
+    plain_kind = None
+    if kinds is not None:
+        if is_auto(kinds):
+            plain_kind = first.grammar.default_kind
+        labels[Column("kind")] = plain_kind
+    models_table = lay_out(
+        lines,
+        keys,
+        labels,
+        [Column("runs", hidden=True)] if is_repeated else [],
+        notes=dict.fromkeys(notes_below),
+        percent=percent,
+        digits=digits,
+        plain_kind=plain_kind,
+        is_ranked=not reasons,
+    )
     models_table.differing = differing
-    models_table.parts = list(zip(lines["part"], lines["kind"], strict=True))
+    models_table.parts = list(map(_part, lines))
     return models_table.table(notes=notes)
 
 
@@ -265,52 +257,46 @@ def _shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) ->
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _read_lines(models: Models, keys: Mapping[str, Key], has_groups: bool, kinds: Names) -> Lines:
-    """Return the lines of all models: of all tasks, of macro averages, of groups."""
-    reports = [report for runs in models.values() for report in runs]
-    grammar = reports[0].grammar
-    kinds_of_rows = _read_kinds(reports, keys, kinds)
-    parts: list[tuple[str, str, Models, Keys]] = [(MICRO, MICRO, models, keys)]
+def _read_lines(
+    models: Models,
+    keys: Mapping[str, Key],
+    kinds: Sequence[str],
+    has_groups: bool,
+    has_deviations: bool,
+) -> list[Lines]:
+    """Make the line of each model, by all kinds: of all tasks, of macro averages, of each group."""
+    parts = [(MICRO, MICRO, models)]
     if has_groups:
-        parts.append((MACRO, MACRO, models, _macro_keys(keys)))
+        for key in keys.values():
+            if key.macro:
+                got = f"{key} with them"
+                raise InputValueError("metrics", expected="keys of groups, too", got=got)
+        parts.append((MACRO, MACRO, models))
         for label, of_group in _groups_of_models(models).items():
-            parts.append((GROUP, label_text(label), of_group, keys))
-    lines: Lines = defaultdict(list)
-    for part, (average, group, of_part, keys_of_part) in enumerate(parts):
-        for (name, runs), kind in itertools.product(of_part.items(), kinds_of_rows):
-            keys_of_line = dict(keys_of_part)
-            for column, each in keys_of_part.items():
-                if kind and each is not None:
-                    key = grammar.key_of_row(each, each.side, kind)
-                    keys_of_line[column] = None if why_no_value(key) else key
-            cells = {"part": part, "average": average, "group": group, "kind": kind, "model": name}
-            cells |= {"reports": runs, "runs": len(runs), "keys": keys_of_line}
-            for column, cell in cells.items():
-                lines[column].append(cell)
+            parts.append((GROUP, label_text(label), of_group))
+    keys_of_kinds = {kind: keys_of_line(keys, kind=kind) for kind in kinds}
+    macro_keys_of_kinds = {kind: keys_of_line(keys, kind=kind, macro=True) for kind in kinds}
+    lines = []
+    for part, (average, group, of_part) in enumerate(parts):
+        for (name, runs), kind in itertools.product(of_part.items(), kinds):
+            labels = {"part": part, "average": average, "group": group, "kind": kind}
+            labels |= {"model": name, "runs": len(runs)}
+            keys_of_part = macro_keys_of_kinds if average == MACRO else keys_of_kinds
+            of_model = make_lines(runs, keys_of_part[kind], labels, has_deviations=has_deviations)
+            lines.append(of_model)
     return lines
 
 
-def _read_kinds(reports: Sequence[Report], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+def _read_kinds(models: Models, keys: Mapping[str, Key], kinds: Names) -> list[str]:
     """List the kinds of a table: "" for those that the keys have."""
     if kinds is None:
         return [""]
-    grammar = reports[0].grammar
     for name, key in keys.items():
-        if key != grammar.key_of_row(key, key.side, grammar.default_kind):
+        if key.kind != key.grammar.default_kind:
             raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
+    reports = [report for runs in models.values() for report in runs]
     kinds_of_reports = {kind for report in reports for kind in choose_kinds(report, kinds)}
-    return [kind for kind in grammar.words["kind"] if kind in kinds_of_reports]
-
-
-def _macro_keys(keys: Mapping[str, Key]) -> Keys:
-    """Return the keys of macro averages, where there are any."""
-    macro_keys: dict[str, Key | None] = {}
-    for column, key in keys.items():
-        if key.macro:
-            raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
-        of_groups = replace(key, macro=True)
-        macro_keys[column] = None if why_no_value(of_groups) else of_groups
-    return macro_keys
+    return [kind for kind in reports[0].grammar.words["kind"] if kind in kinds_of_reports]
 
 
 def _groups_of_models(models: Models) -> dict[Hashable, Models]:
@@ -320,11 +306,8 @@ def _groups_of_models(models: Models) -> dict[Hashable, Models]:
             got = f"none in {name!r}"
             raise InputValueError("groups", expected="reports with groups", got=got)
     reports = [report for runs in models.values() for report in runs]
-    first = reports[0]
-    labels = list(first.groups)
     groups: dict[Hashable, Models] = {}
-    for place in group_sizes(first, first.sides[0]):
-        label = labels[place]
+    for label in largest_groups(reports[0], reports[0].sides[0]):
         if all(label in report.groups for report in reports):
             groups[label] = {
                 name: [report.groups[label] for report in runs] for name, runs in models.items()
@@ -332,29 +315,11 @@ def _groups_of_models(models: Models) -> dict[Hashable, Models]:
     return groups
 
 
-def _add_values(lines: Lines, columns: Iterable[str], is_repeated: bool) -> None:
-    """Add the means over runs to the lines, and where there are several their deviations."""
-    for name in columns:
-        for runs, keys in zip(lines["reports"], lines["keys"], strict=True):
-            key = keys[name]
-            mean = deviation = None
-            if key is not None:
-                values = [report[str(key)] for report in runs]
-                mean = math.fsum(values) / len(values)
-                deviation = math.nan
-                if len(values) > 1:
-                    squares = math.fsum((value - mean) ** 2 for value in values)
-                    deviation = math.sqrt(squares / (len(values) - 1))
-            lines[name].append(mean)
-            if is_repeated:
-                lines[f"{name} std"].append(deviation)
-
-
 # -- differences -----------------------------------------------------------------------------------
 
 
 def _differences(
-    lines: Lines, keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
+    lines: Sequence[Lines], keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
 ) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
@@ -362,10 +327,10 @@ def _differences(
     is the best; for a given model it is over the pairs with this one. It is over all parts of
     comparable lines, too.
     """
-    parts: dict[tuple[int, str], list[int]] = {}
-    for i, part in enumerate(zip(lines["part"], lines["kind"], strict=True)):
-        parts.setdefault(part, []).append(i)
-    models = list(dict.fromkeys(lines["model"]))
+    parts: dict[Hashable, dict[str, int]] = {}  # The rows that are comparable, by their models.
+    for row, line in enumerate(lines):
+        parts.setdefault(_part(line), {})[line.cells["model"][0]] = row
+    models = list(dict.fromkeys(name for rows in parts.values() for name in rows))
     reference = choice("against", against, (*models, BEST))
     if len(models) < 2:
         raise InputValueError("against", expected="at least two models", got=len(models))
@@ -373,10 +338,11 @@ def _differences(
     cells_of_tests: list[set[tuple[int, str]]] = []
     are_of_groups = []
     for rows in parts.values():
-        for comparison, cells in _compare_lines(lines, rows, keys, reference, options):
+        lines_of_part = {name: lines[row] for name, row in rows.items()}
+        for comparison, marks in _compare_lines(lines_of_part, reference, options):
             comparisons.append(comparison)
-            cells_of_tests.append(cells)
-            are_of_groups.append(lines["average"][rows[0]] == GROUP)
+            cells_of_tests.append({(rows[name], column) for name, column in marks})
+            are_of_groups.append(_is_of_group(lines[rows[models[0]]]))
     if not comparisons:
         return set(), ["No column has values that can be tested."]
     comparisons = corrected(comparisons)
@@ -417,42 +383,39 @@ def _notes_on_tests(
 
 
 def _compare_lines(
-    lines: Lines, rows: Sequence[int], columns: Iterable[str], reference: str, options: Any
-) -> Iterator[tuple[Comparison, set[tuple[int, str]]]]:
-    """Compare all pairs of models of comparable lines, or those with a given one.
+    lines: Mapping[str, Lines], reference: str, options: Any
+) -> Iterator[tuple[Comparison, set[tuple[str, str]]]]:
+    """Compare all pairs of models by their comparable lines, or those with a given one.
 
-    Each comparison has the cells that are marked if its models differ.
+    Each comparison has the models and columns that are marked if its models differ.
     """
-    keys: Keys = lines["keys"][rows[0]]
-    references = _references(lines, rows, columns, reference)
+    references = _references(lines, reference)
+    keys = next(iter(lines.values())).keys
     # Tables print the title of a key, and compare equal keys once.
     tested_keys = {key.title: key for name in references if (key := keys[name]) is not None}
-    places = {lines["model"][i]: i for i in rows}
-    models = read_models({model: lines["reports"][i] for model, i in places.items()})
+    models = read_models({model: line.reports for model, line in lines.items()})
     for pair in itertools.combinations(models, 2):
         if not tested_keys or reference not in (BEST, *pair):
             continue
         for comparison in compare_pair(models, pair, tested_keys, **options, has_bounds=False):
-            cells = set()
+            marks = set()
             for name, model in references.items():
                 others = {comparison.name_a, comparison.name_b} - {model}
                 if keys[name] == tested_keys[comparison.metric] and len(others) == 1:
-                    cells.add((places[others.pop()], name))
-            yield comparison, cells
+                    marks.add((others.pop(), name))
+            yield comparison, marks
 
 
-def _references(
-    lines: Lines, rows: Sequence[int], columns: Iterable[str], reference: str
-) -> dict[str, str]:
+def _references(lines: Mapping[str, Lines], reference: str) -> dict[str, str]:
     """Return for each column that can be tested the model that the others are compared with."""
+    first = next(iter(lines.values()))
     references = {}
-    for name in columns:
-        key = lines["keys"][rows[0]][name]
+    for name, key in first.keys.items():
         if key is None or why_incomparable(key):
             continue
-        values = {lines["model"][i]: lines[name][i] for i in rows}
+        values = {model: line.cells[name][0] for model, line in lines.items()}
         known = {model: value for model, value in values.items() if value == value}
-        if lines["average"][rows[0]] == GROUP and len(known) < len(values):
+        if _is_of_group(first) and len(known) < len(values):
             continue  # A group without tasks of a side has no value there.
         upward = increasing(key)
         if reference != BEST:
@@ -461,6 +424,15 @@ def _references(
             choose: Any = max if upward else min
             references[name] = choose(known, key=known.__getitem__)
     return references
+
+
+def _part(line: Lines) -> tuple[Any, ...]:
+    """Return what comparable lines have alike."""
+    return line.cells["part"][0], line.cells["kind"][0]
+
+
+def _is_of_group(line: Lines) -> bool:
+    return bool(line.cells["average"][0] == GROUP)
 
 
 # -- notes -----------------------------------------------------------------------------------------

@@ -1,19 +1,20 @@
-"""What a report is printed as: one table of its sides, kinds, means and groups, and a line."""
+"""What reports are printed as: lines of sides, kinds, means and groups, and their one layout."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import inference
 from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import confidence, flag, unique_keys
 from ..inputs.rules import suggest
-from ..metrics.averages import DEFAULT_KIND
 from ..metrics.contributions import UNIT
 from ..metrics.keys import (
     ALL_SIDES,
@@ -26,30 +27,29 @@ from ..metrics.keys import (
     table_name,
     why_no_value,
 )
-from ..naming import format_count, percent
+from ..naming import format_count
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.as_table import Names
 from ..tables.table import DIGITS, check_digits
-from .audit import graded_findings, kinds_differ, share_missed
+from .audit import graded_findings, kinds_differ, lines_above, share_missed
 
 if TYPE_CHECKING:
     from ..inference import Interval
     from ..ranks.labels import LabelsLike
-    from ..ranks.protocol import Protocol
-    from .audit import Summary
     from .reports import Report
+
+JSON_FORMAT = 1
+JSON_KINDS = {"task": "truerank.report", "query": "truerank.retrieval"}
 
 ALL_METRICS = "all"
 
 AUTO = "auto"  # Kinds have rows where they move a value by more than its last printed digit.
 ALL_KINDS = "all"  # It means all kinds but the random one.
 
-# What a line of a table is of, but for the kind of rank. "average" tells the groups from all tasks,
-# and lines of several models have the number of their "part", in which they are comparable.
+# What a line of a table is of, but for the kind of rank. Lines of several models have the number of
+# their "part", in which they are comparable.
 LABELS = ("average", "group", "side", "part", "model")
-
-Lines = Mapping[str, list[Any]]  # The cells of the lines of a table by the name of their column.
 # What a report counts, as the heading of its column.
 COUNTED = {"task": "tasks", "query": "queries"}
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
@@ -65,12 +65,35 @@ GROUP = "group"
 
 ALL_ROWS = "all"  # It labels all groups, or all queries, together.
 NO_VALUE = "-"  # People read it where a metric has no value of a row.
+BOUNDS = ("low", "high")  # Those of "mrr" are "mrr low" and "mrr high".
+DEVIATION = "std"
 
-SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
-# In these words the line above a table says what becomes of right answers that their lists miss.
-MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
-Pairs = Sequence[tuple[str, str]]  # Each is a side and a kind of rank.
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a table that are alike in all but their group.
+
+    Attributes
+    ----------
+    cells : dict of str to list
+        Their labels and numbers by the names of columns; a number is None where there is none. The
+        label "average" tells lines of groups from those of all tasks ("micro") and of means over
+        groups ("macro").
+    keys : mapping of str to Key or None
+        The key of each metric by the name of its column; None where it has no value.
+    reports : sequence of Report
+        The runs of the model.
+    groups : sequence of labels, or None
+        The groups of these reports that have a line; None where there is one line of all tasks.
+    """
+
+    cells: dict[str, list[Any]]
+    keys: Mapping[str, Key | None]
+    reports: Sequence[Report]
+    groups: Sequence[Hashable] | None = None
+
+
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def table_of_report(
@@ -100,39 +123,42 @@ def table_of_report(
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
     notes = [sentence(finding.message) for _, finding in graded_findings(report, DOUBTS)]
-    lines: dict[str, list[Any]] = defaultdict(list)
-    _add_means(lines, report, keys, of_all, MICRO)
-    most_rows = len(lines["kind"])
+    parts = {MICRO: of_all}
     if report.by is not None:
-        _add_means(lines, report, keys, of_groups, MACRO)
-        most_rows = len(lines["kind"]) + GROUPS_SHOWN
-        for side, kind in of_groups:
-            keys_of_row = _keys_of_row(report, keys, side, kind)
-            sizes = {place: n for place, n in group_sizes(report, side).items() if n}
-            _add_groups(lines, report, sizes, keys_of_row, {"side": side, "kind": kind})
-        notes += _macro_lines(lines, report, keys, of_groups)
+        parts |= {MACRO: of_groups, GROUP: of_groups}
+    lines = []
+    for average, pairs in parts.items():
+        for side, kind in pairs:
+            labels = {"average": average, "group": average, "side": side, "kind": kind}
+            keys_here = keys_of_line(keys, side, kind, macro=average == MACRO)
+            groups = None
+            if average == MACRO and (side, kind) == pairs[0]:
+                notes += _notes_on_macro(report, keys_here, report.grammar.compose(side, kind, ""))
+            if average == GROUP:
+                groups = [label for label, n in largest_groups(report, side).items() if n]
+            lines.append(make_lines([report], keys_here, labels, groups))
+    most = len(of_all) + len(of_groups) + GROUPS_SHOWN
     if flag("interval", interval):
-        models = _models_of_lines(lines, report, unit)
-        models = itertools.islice(models, None if all_intervals else most_rows)
-        notes += add_intervals(lines, keys, models, confidence(level))
-    columns = metric_columns(keys, lines, percent=percent)
-    rows: Sequence[int] = range(len(lines["kind"]))[:most_rows]
-    if is_auto(kinds):
-        rows = rows_that_differ(lines, columns, default_kind, digits, most_rows)
-    labels = []
+        of_first = None if all_intervals else most
+        notes += add_intervals(lines, unit, confidence(level), of_first)
+    columns: dict[Column, str | None] = {}
     if report.by is not None:
-        labels.append(Column("average", hidden=True))
-        labels.append(label_column("group", lines["group"], report.by))
-    for name, plain in {"side": None, "kind": default_kind}.items():
-        if name in report.grammar.rows:
-            labels.append(label_column(name, [lines[name][i] for i in rows], plain=plain))
-    columns = [*labels, Column(COUNTED[report.unit]), *columns]
-    table = Table({c: lines[c.name] for c in columns}, notes=notes, digits=digits)
-    table.names = len(labels)
-    table.before = tuple(lines_above(report))
-    table.shown_rows = rows
-    table.more = max(0, len(table) - most_rows)
-    return table
+        columns = {Column("average", hidden=True): None, Column("group", report.by): MICRO}
+    if "side" in report.grammar.rows:
+        columns[Column("side")] = of_all[0][0] if of_all else None
+    columns[Column("kind")] = default_kind
+    return lay_out(
+        lines,
+        keys,
+        columns,
+        [Column(COUNTED[report.unit])],
+        notes=notes,
+        before=lines_above(report),
+        percent=percent,
+        digits=digits,
+        most=most,
+        plain_kind=default_kind if is_auto(kinds) else None,
+    )
 
 
 def table_of_keys(
@@ -150,46 +176,86 @@ def table_of_keys(
     a      1      value             -              1.0
     b      1      value             -              4.0
     """
-    keys_of_row = {key: report.read_key(key) for key in keys}
-    tasks = COUNTED[report.unit]
+    read_keys = {key: report.read_key(key) for key in keys}
     side = report.sides[0]  # Relations alone are not pooled.
-    labels = [Column("number")]
-    sizes: dict[int, int] = {}
-    number = report.tasks(side)
+    labels = {"average": MICRO, "group": ALL_ROWS, "side": side, "kind": "", "number": "value"}
+    lines = [make_lines([report], read_keys, labels)]
+    columns: dict[Column, str | None] = {}
     if report.by is not None:
-        labels = [Column("group", report.by), Column(tasks), Column("number")]
-        sizes = group_sizes(report, side)
-        number = sum(sizes.values())
-    lines: dict[str, list[Any]] = defaultdict(list)
-    cells: dict[str, Any] = {
-        "number": "value",
-        "average": MICRO,
-        "group": ALL_ROWS,
-        tasks: number,
-        "place": None,
-    }
-    cells |= {"keys": keys_of_row, **report.to_dict(keys_of_row)}
-    for name, cell in cells.items():
-        lines[name].append(cell)
-    if report.by is not None:
-        _add_groups(lines, report, sizes, keys_of_row, {"number": "value"})
+        columns = {Column("group", report.by): None, Column(COUNTED[report.unit]): None}
+        of_groups = {name: None if key.macro else key for name, key in read_keys.items()}
+        labels["average"] = GROUP
+        groups = list(largest_groups(report, side))
+        lines.append(make_lines([report], of_groups, labels, groups))
     notes: list[str] = []
     if flag("interval", interval):
-        models = _models_of_lines(lines, report, UNIT)
-        notes = add_intervals(lines, keys_of_row, models, 0.95)
-    columns = [*labels, *metric_columns(keys_of_row, lines, percent=percent)]
-    table = Table({c: lines[c.name] for c in columns}, notes=notes)
-    table.names = len(labels)
-    table.before = tuple(lines_above(report))
-    table.shown_rows = range(1 + min(len(sizes), GROUPS_SHOWN))
-    table.more = max(0, len(sizes) - GROUPS_SHOWN)
-    return table
+        notes = add_intervals(lines, UNIT, 0.95)
+    columns[Column("number")] = None
+    return lay_out(
+        lines,
+        read_keys,
+        columns,
+        notes=notes,
+        before=lines_above(report),
+        percent=percent,
+        most=1 + GROUPS_SHOWN,
+    )
+
+
+def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
+    """Return what JSON has of a report: the values of keys, of groups those of some columns."""
+    protocol = report.protocol
+    content: dict[str, Any] = {
+        "kind": JSON_KINDS[report.unit],
+        "format": JSON_FORMAT,
+        "metrics": report.to_dict(keys),
+        "summary": report.summary,
+        "protocol": protocol,
+        "seed": report.seed,
+        "weighting": report.weighting,
+        "sides": report.model.sides.counts,
+        "findings": report.audit(),
+        "groups": None,
+    }
+    if report.by is not None:
+        values = {}
+        for key in columns:
+            parsed = report.read_key(key)
+            if not parsed.macro:
+                values[key] = report._value_by_group(parsed).tolist()
+        content["groups"] = {
+            "by": report.by,
+            "labels": list(report._labels),
+            "tasks": {
+                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
+            },
+            "metrics": values,
+        }
+    if report.unit == "query":
+        missed = share_missed(report)
+        longest = None
+        if missed is not None and report.ranks.lengths is not None:
+            longest = int(report.ranks.lengths.max())
+        content |= {
+            "queries": report.tasks(),
+            "without_answers": report.without_answers,
+            "misses": protocol.misses or "zero",
+            "answers": report.summary.tasks,
+            "missed": missed,
+            "longest": longest,
+            "relevance_level": protocol.relevance_level or 0.0,
+            "answerless": protocol.answerless or "omit",
+        }
+    content["fingerprint"] = protocol.fingerprint
+    return content
 
 
 # -- what is asked for -----------------------------------------------------------------------------
 
 
-def _choose_rows(report: Report, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
+def _choose_rows(
+    report: Report, sides: Names, kinds: Names
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
     default_kind = report.grammar.default_kind
     if sides is None:
@@ -266,103 +332,189 @@ def is_auto(kinds: Names) -> bool:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def group_sizes(report: Report, side: str) -> dict[int, int]:
-    """Return the number of tasks of each group by its place, the largest group first."""
-    tasks = report._size_by_group(side).tolist()
-    largest = sorted(range(len(tasks)), key=tasks.__getitem__, reverse=True)
-    return {place: tasks[place] for place in largest}
+def keys_of_line(
+    keys: Mapping[str, Key], side: str = "", kind: str = "", *, macro: bool = False
+) -> dict[str, Key | None]:
+    """Return the keys of a line by the names of their columns; None where they have no value.
 
-
-def _keys_of_row(report: Report, keys: Mapping[str, Key], side: str, kind: str) -> dict[str, Key]:
-    """Return the keys of the values in a row, by the names of their columns."""
-    grammar = report.grammar
-    return {name: grammar.key_of_row(key, side, kind) for name, key in keys.items()}
-
-
-def _add_means(
-    lines: dict[str, list[Any]],
-    report: Report,
-    keys: Mapping[str, Key],
-    pairs: Pairs,
-    average: str,
-) -> None:
-    """Add a line for each side and kind, of an average by its name."""
-    for side, kind in pairs:
-        keys_of_row = _keys_of_row(report, keys, side, kind)
-        if average == MACRO:
-            keys_of_row = {
-                name: dataclasses.replace(key, macro=True) for name, key in keys_of_row.items()
-            }
-        cells: dict[str, Any] = {"average": average, "group": average, "side": side, "kind": kind}
-        cells |= {COUNTED[report.unit]: report.tasks(side), "place": None, "keys": keys_of_row}
-        for name, key in keys_of_row.items():
-            cells[name] = None if why_no_value(key) else report._value(key)
-        for name, cell in cells.items():
-            lines[name].append(cell)
-
-
-def _add_groups(
-    lines: dict[str, list[Any]],
-    report: Report,
-    sizes: Mapping[int, int],
-    keys: Mapping[str, Key],
-    labels: Mapping[str, str],
-) -> None:
-    """Add a line for each group, by its place and number of tasks."""
-    lines["group"] += [label_text(report._labels[place]) for place in sizes]
-    lines[COUNTED[report.unit]] += sizes.values()
-    lines["place"] += sizes
+    The line is of a side and of a kind of rank, unless keys are to keep theirs, or of macro
+    averages.
+    """
+    keys_here: dict[str, Key | None] = {}
     for name, key in keys.items():
-        if key.macro or why_no_value(key):  # A macro average is of all groups.
-            lines[name] += [None] * len(sizes)
-        else:
-            values = report._value_by_group(key).tolist()
-            lines[name] += [values[place] for place in sizes]
-    for name, label in {"average": GROUP, "keys": keys, **labels}.items():
-        lines[name] += [label] * len(sizes)
+        key_here = replace(
+            key, side=side or key.side, kind=kind or key.kind, macro=macro or key.macro
+        )
+        keys_here[name] = None if why_no_value(key_here) else key_here
+    return keys_here
 
 
-def _macro_lines(
-    lines: Mapping[str, list[Any]], report: Report, keys: Mapping[str, Key], pairs: Pairs
-) -> Iterator[str]:
+def make_lines(
+    reports: Sequence[Report],
+    keys: Mapping[str, Key | None],
+    labels: Mapping[str, Any],
+    groups: Sequence[Hashable] | None = None,
+    *,
+    has_deviations: bool = False,
+) -> Lines:
+    """Make the line of all tasks of a model, or those of some groups, with means over its runs.
+
+    Parameters
+    ----------
+    reports : sequence of Report
+        The runs.
+    keys : mapping of str to Key or None
+        That of each metric by the name of its column; None where it has no value.
+    labels : mapping of str to label
+        What the lines are of, by the names of columns; "average", "group" and "kind" among them.
+    groups : sequence of labels, optional
+        Those that have a line.
+    has_deviations : bool
+        Whether lines have the deviations over the runs, too.
+    """
+    side = labels.get("side", reports[0].sides[0])
+    sizes = [reports[0].tasks(side)]
+    if groups is not None:
+        tasks = reports[0].group_tasks(side)
+        sizes = [tasks[group] for group in groups]
+    cells: dict[str, list[Any]] = {name: [label] * len(sizes) for name, label in labels.items()}
+    if groups is not None:
+        cells["group"] = list(map(label_text, groups))
+    cells[COUNTED[reports[0].unit]] = sizes
+    for name, key in keys.items():
+        values_of_runs = [_values(report, key, groups) for report in reports]
+        cells[name] = values_of_runs[0]
+        if has_deviations:
+            means, deviations = _means_and_deviations(values_of_runs)
+            cells |= {name: means, f"{name} {DEVIATION}": deviations}
+    return Lines(cells, keys, reports, groups)
+
+
+def _values(report: Report, key: Key | None, groups: Sequence[Hashable] | None) -> list[Any]:
+    """Return the value of a key over all tasks, or within each of some groups."""
+    if key is None:
+        return [None] * (1 if groups is None else len(groups))
+    if groups is None:
+        return [report._value(key)]
+    values = dict(zip(report._labels, report._value_by_group(key).tolist(), strict=True))
+    return [values[label] for label in groups]
+
+
+def _means_and_deviations(values_of_runs: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:
+    """Return means over runs, and sample standard deviations; of one run these are nan."""
+    means = []
+    deviations = []
+    for values in zip(*values_of_runs, strict=True):
+        mean = deviation = None
+        if None not in values:
+            mean = math.fsum(values) / len(values)
+            deviation = math.nan
+        if len(values) > 1 and mean is not None:
+            squares = math.fsum((value - mean) ** 2 for value in values)
+            deviation = math.sqrt(squares / (len(values) - 1))
+        means.append(mean)
+        deviations.append(deviation)
+    return means, deviations
+
+
+def largest_groups(report: Report, side: str) -> dict[Hashable, int]:
+    """Return the number of tasks of each group, the largest group first."""
+    tasks = report.group_tasks(side)
+    return {label: tasks[label] for label in sorted(tasks, key=tasks.__getitem__, reverse=True)}
+
+
+def _notes_on_macro(report: Report, keys: Mapping[str, Key | None], prefix: str) -> Iterator[str]:
     """Say which values macro averages leave out: those of groups without tasks, and nan."""
-    for side, kind in pairs[:1]:
-        labels = zip(lines["average"], lines["side"], lines["kind"], strict=True)
-        rows = [i for i, label in enumerate(labels) if label == (GROUP, side, kind)]
-        for name, key in keys.items():
-            values = lines[name]
-            left_out = len(report._labels) - sum(values[i] == values[i] for i in rows)
-            macro_key = dataclasses.replace(key, macro=True, kind=kind)
-            if left_out and not why_no_value(macro_key):
-                of_key = f"{MACRO}.{report.grammar.compose(side, kind, name)}"
-                yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
+    for name, key in keys.items():
+        left_out = 0
+        if key is not None:
+            left_out = int(np.isnan(report._value_by_group(key)).sum())
+        if left_out:
+            groups = format_count(left_out, "group")
+            yield f"{MACRO}.{prefix}{name} leaves out {groups} without a value."
 
 
-# -- columns ---------------------------------------------------------------------------------------
+# -- layout ----------------------------------------------------------------------------------------
 
 
-def metric_columns(
-    keys: Mapping[str, Key], lines: Lines, *, percent: bool, is_ranked: bool = False
+def lay_out(
+    lines: Sequence[Lines],
+    keys: Mapping[str, Key],
+    labels: Mapping[Column, str | None],
+    counts: Sequence[Column] = (),
+    *,
+    notes: Iterable[str] = (),
+    before: Iterable[str] = (),
+    percent: bool = False,
+    digits: int = DIGITS,
+    most: int | None = None,
+    plain_kind: str | None = None,
+    is_ranked: bool = False,
+) -> Table:
+    """Lay out the lines of reports as a table.
+
+    Parameters
+    ----------
+    lines : sequence of Lines
+    keys : mapping of str to Key
+        The metrics by the names of their columns.
+    labels : mapping of Column to str or None
+        The columns of labels, each with the label that goes without saying: people do not read a
+        column that has no other.
+    counts : sequence of Column
+        The columns of whole numbers.
+    notes, before : iterable of str
+        The lines below the table, and above it.
+    percent, digits
+        As of `Report.table`.
+    most : int, optional
+        People read so many lines at most.
+    plain_kind : str, optional
+        People read lines of another kind of rank only where they move a printed value.
+    is_ranked : bool
+        Whether the best numbers are marked.
+    """
+    flag("percent", percent)
+    cells: dict[str, list[Any]] = defaultdict(list)
+    for each in lines:
+        for name, column_cells in each.cells.items():
+            cells[name] += column_cells
+    metrics = []
+    for name, key in keys.items():
+        metrics += _columns_of_metric(cells, name, key, percent=percent, is_ranked=is_ranked)
+    rows: Sequence[int] = range(len(cells["average"]))[:most]
+    if plain_kind is not None:
+        rows = _rows_that_differ(cells, rows, metrics, plain_kind, digits)
+    columns = []
+    for column, plain in labels.items():
+        is_plain = {cells[column.name][i] for i in rows} <= {plain}
+        columns.append(replace(column, hidden=column.hidden or is_plain))
+    columns += [*counts, *metrics]
+    table = Table({column: cells[column.name] for column in columns}, notes=notes, digits=digits)
+    table.names = len(labels)
+    table.before = tuple(before)
+    table.shown_rows = rows
+    if most is not None:
+        table.more = max(0, len(table) - most)
+    return table
+
+
+def _columns_of_metric(
+    cells: Mapping[str, list[Any]], name: str, key: Key, *, percent: bool, is_ranked: bool
 ) -> list[Column]:
-    """Return the column of each key, and those of its bounds and deviation, if there are any.
+    """Return the column of a key, and those of its bounds and deviation, if there are any.
 
     People read the bounds behind the values or, where there are none, the deviations.
     """
-    flag("percent", percent)
-    columns = []
-    for name, key in keys.items():
-        column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
-        parts = [f"{name} {part}" for part in ("low", "high", "std") if f"{name} {part}" in lines]
-        if None in lines[name]:
-            shown = [NO_VALUE if cell is None else cell for cell in lines[name]]
-            column = dataclasses.replace(column, shown=shown)
-        if parts:
-            ends = parts[:2] if len(parts) > 1 else parts
-            behind = list(zip(*(lines[end] for end in ends), strict=True))
-            column = dataclasses.replace(column, behind=behind)
-        columns.append(column)
-        columns += [Column(part, hidden=True) for part in parts]
-    return columns
+    column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
+    if None in cells[name]:
+        shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
+        column = replace(column, shown=shown)
+    parts = [f"{name} {part}" for part in (*BOUNDS, DEVIATION) if f"{name} {part}" in cells]
+    if parts:
+        behind = list(zip(*(cells[part] for part in parts[:2]), strict=True))
+        column = replace(column, behind=behind)
+    return [column, *(Column(part, hidden=True) for part in parts)]
 
 
 def metric_column(
@@ -388,41 +540,32 @@ def metric_column(
     column = Column(name, table_name(key), key.decimals, better=better)
     is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
     if percent and is_share:
-        return dataclasses.replace(column, decimals=1, unit="%")
+        return replace(column, decimals=1, unit="%")
     return column
 
 
-def label_column(
-    name: str, labels: Iterable[str], heading: str = "", plain: str | None = None
-) -> Column:
-    """Return a column of labels, for programs alone where people have nothing to tell apart.
-
-    These are labels that are alike, or all `plain`, where a label goes without saying.
-    """
-    different = set(labels)
-    is_hidden = len(different) < 2 if plain is None else different <= {plain}
-    return Column(name, heading, hidden=is_hidden)
-
-
-def rows_that_differ(
-    lines: Lines, columns: Iterable[Column], plain_kind: str, digits: int, most: int
+def _rows_that_differ(
+    cells: Mapping[str, list[Any]],
+    rows: Iterable[int],
+    columns: Iterable[Column],
+    plain_kind: str,
+    digits: int,
 ) -> list[int]:
-    """List those of the first lines that people read: of the plain kind, or far enough from it.
+    """List those of some rows that people read: of the plain kind, or far enough from it.
 
-    A line of another kind is left out if none of its values differs from that of the plain kind
-    with the same labels by more than one in the last digit that is printed.
+    A row of another kind is left out if none of its values differs from that of the plain kind with
+    the same labels by more than one in the last digit that is printed.
     """
-    names = [name for name in LABELS if name in lines]
-    labels = list(zip(*(lines[name][:most] for name in names), strict=True))
-    kinds = lines["kind"][:most]
-    plain_lines = {labels[i]: i for i, kind in enumerate(kinds) if kind == plain_kind}
+    names = [name for name in LABELS if name in cells]
+    labels = {i: tuple(cells[name][i] for name in names) for i in rows}
+    plain_rows = {label: i for i, label in labels.items() if cells["kind"][i] == plain_kind}
     shown = [column for column in columns if not column.hidden]
-    rows = []
-    for i, label in enumerate(labels):
-        j = plain_lines.get(label, i)
-        if i == j or any(_moves(column, lines[column.name], (i, j), digits) for column in shown):
-            rows.append(i)
-    return rows
+    rows_that_differ = []
+    for i, label in labels.items():
+        j = plain_rows.get(label, i)
+        if i == j or any(_moves(column, cells[column.name], (i, j), digits) for column in shown):
+            rows_that_differ.append(i)
+    return rows_that_differ
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
@@ -440,41 +583,19 @@ def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: 
 # -- intervals -------------------------------------------------------------------------------------
 
 
-def _models_of_lines(
-    lines: Mapping[str, list[Any]], report: Report, unit: LabelsLike | None
-) -> Iterator[tuple[Report, LabelsLike | None]]:
-    """Yield for each line the report of its tasks and the units of these."""
-    units: Any = unit
-    is_of_tasks = unit is not None and not isinstance(unit, str)
-    if is_of_tasks:  # The units have a label for every task.
-        units = group_codes(report.ranks, units, "unit")[0]
-    for place in lines["place"]:
-        if place is None:
-            yield report, unit
-        else:
-            of_group = units[report.group_labels == place] if is_of_tasks else unit
-            yield report.groups[report._labels[place]], of_group
-
-
 def add_intervals(
-    lines: dict[str, list[Any]],
-    columns: Iterable[str],
-    models: Iterable[tuple[Any, LabelsLike | None]],
-    level: float,
+    lines: Sequence[Lines], unit: LabelsLike | None, level: float, most: int | None = None
 ) -> list[str]:
-    """Add the intervals of the values of the first lines; say what they are of.
-
-    A line has its keys by the names of their columns, whose bounds are columns of their own. Where
-    there is no value, or no interval of it, there are no bounds.
+    """Add the bounds of the intervals of the values of the first lines; say what they are of.
 
     Parameters
     ----------
-    lines : dict of str to list
-    columns : iterable of str
-        The columns of values.
-    models : iterable of (report or list of reports, units)
-        What the first lines are of.
+    lines : sequence of Lines
+    unit : str, labels or None
+        What was drawn. Labels are of all tasks.
     level : float
+    most : int, optional
+        How many lines have intervals. Default: all.
 
     Returns
     -------
@@ -482,27 +603,41 @@ def add_intervals(
         Notes: what stands in brackets, and what limits the trust in it, each once; of groups, in
         which of them.
     """
+    for each in lines:
+        for name, bound in itertools.product(each.keys, BOUNDS):
+            each.cells[f"{name} {bound}"] = [None] * len(each.cells["group"])
     intervals: list[tuple[str, Interval]] = []  # Each with the name of its group, or "".
-    ends: dict[str, list[float | None]] = defaultdict(list)
-    for i, (model, unit) in enumerate(models):
-        runs = len(model) if isinstance(model, list) else 1
-        group = lines["group"][i] if lines["average"][i] == GROUP else ""
-        for name in columns:
-            key = lines["keys"][i][name]
-            value = lines[name][i]
-            low = high = None
-            has_value = key is not None and value is not None and not math.isnan(value)
-            if has_value and not inference.intervals.why_no_interval(key, runs=runs):
+    for each, place, reports, units in itertools.islice(_single_lines(lines, unit), most):
+        group = each.cells["group"][place] if each.cells["average"][place] == GROUP else ""
+        for name, key in each.keys.items():
+            if key is None or math.isnan(each.cells[name][place]):
+                continue
+            if not inference.intervals.why_no_interval(key, runs=len(reports)):
                 # Tables print the title of a key, which is a key, too.
-                interval = inference.interval(model, key.title, unit=unit, level=level)
-                low = interval.low
-                high = interval.high
+                interval = inference.interval(reports, key.title, unit=units, level=level)
+                for bound in BOUNDS:
+                    each.cells[f"{name} {bound}"][place] = getattr(interval, bound)
                 intervals.append((group, interval))
-            ends[f"{name} low"].append(low)
-            ends[f"{name} high"].append(high)
-    for name, bounds in ends.items():
-        lines[name] = bounds + [None] * (len(lines["keys"]) - len(bounds))
     return _notes_on_intervals(intervals, level)
+
+
+def _single_lines(
+    lines: Iterable[Lines], unit: LabelsLike | None
+) -> Iterator[tuple[Lines, int, Sequence[Report], LabelsLike | None]]:
+    """Yield each line by its place among those alike, with the reports and units of its tasks."""
+    for each in lines:
+        if each.groups is None:
+            yield each, 0, each.reports, unit
+            continue
+        (whole,) = each.reports
+        units: Any = unit
+        are_of_tasks = unit is not None and not isinstance(unit, str)
+        if are_of_tasks:
+            codes = group_codes(whole.ranks, units, "unit")[0]
+        for place, label in enumerate(each.groups):
+            if are_of_tasks:
+                units = codes[whole.group_labels == whole._labels.index(label)]
+            yield each, place, [whole.groups[label]], units
 
 
 def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float) -> list[str]:
@@ -559,95 +694,3 @@ def label_text(label: Hashable) -> str:
     if isinstance(label, tuple):
         return " ".join(map(str, label))
     return str(label)
-
-
-def lines_above(report: Report) -> list[str]:
-    """Say what was counted, among how many candidates: the lines above a table."""
-    if report.unit == "query":
-        return _lines_of_queries(report)
-    summary = report.summary
-    protocol = report.protocol
-    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
-    number = format_count(summary.tasks, f"{protocol.split or ''} task".strip())
-    if sides:
-        number += f" ({', '.join(sides)})"
-    words = [number]
-    if summary.tasks:
-        noun = "candidate" if summary.candidates_max == 1 else "candidates"
-        if protocol.sampled:
-            noun = f"sampled {noun}"
-        words.append(f"{_range_of_candidates(summary)} {noun}")
-    if protocol.filter:
-        words.append(f"filtered by {' + '.join(protocol.filter)}")
-    else:
-        words.append("unfiltered")
-    if summary.tasks or protocol.ties:
-        words.append(_ties_in_words(summary, protocol))
-    if report.weighting:
-        words.append(report.weighting)
-    return [f"{', '.join(words)}."]
-
-
-def _ties_in_words(summary: Summary, protocol: Protocol) -> str:
-    if protocol.ties:
-        return f"ties {protocol.ties}"
-    if summary.tied_tasks == 1:
-        return "1 task is tied"
-    return f"{summary.tied_tasks:,} tasks are tied" if summary.tied_tasks else "no ties"
-
-
-def _lines_of_queries(report: Report) -> list[str]:
-    summary = report.summary
-    protocol = report.protocol
-    sizes = _sizes_of_queries(report)
-    if not summary.tasks:
-        return [sizes]
-    tied = f"{summary.tied_tasks:,} of them tied"
-    if protocol.ties:
-        tied = f"ties {protocol.ties}"
-    lines = [f"{sizes}, {tied}, among {_range_of_candidates(summary)} candidates"]
-    missed = share_missed(report)
-    if missed is not None:
-        share = f"{percent(missed)} of the right answers"
-        line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
-        if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
-            longest = int(report.ranks.lengths.max())
-            line += f"; the longest has {format_count(longest, 'candidate')}"
-        lines.append(line)
-    if report.without_answers:
-        number = format_count(report.without_answers, "query")
-        counted = "left out" if protocol.answerless is None else "counted as 0"
-        lines.append(f"{number} without a right answer {counted}")
-    if protocol.relevance_level:
-        lines.append(f"answers are right from a gain of {protocol.relevance_level:g} on")
-    return lines
-
-
-def _sizes_of_queries(report: Report) -> str:
-    queries = format_count(report.tasks(), "query")
-    answers = format_count(report.summary.tasks, "right answer")
-    return f"{queries} with {answers}"
-
-
-def _range_of_candidates(summary: Summary) -> str:
-    low = summary.candidates_min
-    high = summary.candidates_max
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def words_of_repr(report: Report) -> list[str]:
-    """List what the repr of a report says: its sizes, and a few of its values."""
-    if report.unit == "query":
-        words = [_sizes_of_queries(report)]
-        keys = list(report.grammar.few)
-    else:
-        summary = report.summary
-        words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
-        if report.protocol.ties:
-            words[1] = f"ties {report.protocol.ties}"
-        if report.by is not None:
-            words.append(format_count(len(report._labels), "group"))
-        keys = [
-            report.grammar.compose(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS
-        ]
-    return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]

@@ -292,8 +292,8 @@ class Report(Mapping[str, float], AsTable):
             return NotImplemented
         keys = list(other)
         try:
-            content = reporting.audit.json_content(self, keys, ())
-            of_other = reporting.audit.json_content(other, keys, ())
+            content = reporting.report_table.json_content(self, keys, ())
+            of_other = reporting.report_table.json_content(other, keys, ())
         except UnknownKeyError:
             return False
         # As JSON values, nan equals nan.
@@ -730,7 +730,13 @@ class Report(Mapping[str, float], AsTable):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        return reporting.audit.write_json(self, metrics, indent)
+        keys = list(self) if metrics is None else unique_keys(metrics)
+        columns = keys
+        if metrics is None:  # One kind of rank is enough for many groups.
+            default = self.grammar.default_kind
+            columns = [key for key in keys if self.read_key(key).kind == default]
+        content = reporting.report_table.json_content(self, keys, columns)
+        return tables.forms.write_json(content, indent)
 
     def table(
         self,
@@ -808,7 +814,7 @@ class Report(Mapping[str, float], AsTable):
         return table.table(notes=notes)
 
     def __repr__(self) -> str:
-        return printable(f"Report({', '.join(reporting.report_table.words_of_repr(self))})")
+        return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
 
 
 class Groups(Mapping[Hashable, Report]):
