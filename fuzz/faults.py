@@ -61,7 +61,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("embeddings/vectors.py", "and length % 2)", "and length % 2 and length > 1)"),
     ],
     "inference": [
-        ("inference/statistics.py", "return 2 * (1 - smaller", "return (1 - smaller"),
+        ("inference/intervals.py", "return 2 * (1 - smaller", "return (1 - smaller"),
     ],
     "link_prediction": [
         ("tasks/side.py", "distinct_in_place(codes)", "distinct_in_place(codes[:-1])"),

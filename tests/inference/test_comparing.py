@@ -21,13 +21,12 @@ from support.examples import examples
 from support.refusals import refusal, refused
 from truerank.inference import Comparisons, compare, interval
 from truerank.inference.comparing import corrected
-from truerank.inference.statistics import (
+from truerank.inference.intervals import (
     differences,
     flip_probability,
     note_on,
     paired_test,
     signed_sums,
-    standard_error,
 )
 from truerank.metrics.contributions import mean_and_influences
 
@@ -368,7 +367,6 @@ def test_what_is_rounding_is_no_influence() -> None:
     assert not mean_and_influences(np.full(7, 0.1), np.ones(7))[1].any()
     weights = np.array([0.1, 0.2, 0.7])
     assert not mean_and_influences(0.3 * weights, weights)[1].any()
-    assert math.isnan(standard_error(np.zeros(1)))
 
 
 @pytest.mark.parametrize(("carriers", "notes"), [(29, 1), (30, 0)])

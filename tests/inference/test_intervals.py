@@ -195,6 +195,9 @@ def test_units_that_are_alike_or_alone_have_no_interval() -> None:
         for ranks, notes in ((of_ranks([3]), ("no interval: 1 task",)), (of_ranks([3])[:0], ())):
             alone = interval(ranks, key)
             assert (alone.method, math.isnan(alone.low), alone.notes) == ("none", True, notes)
+    alone = interval([of_ranks([3]), of_ranks([4])], "mr")  # Runs vary, but units may, too.
+    assert math.isnan(alone.low)
+    assert alone.notes == ("no interval: 1 task",)
 
 
 def test_a_result_has_one_note_at_most_with_the_key_that_was_asked() -> None:

@@ -22,15 +22,21 @@ from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
 from .intervals import (
+    FEW,
+    FLIPS,
     OF_FOLDS,
     add_up_runs,
+    check_bases,
     decimals_within,
+    differences,
     method_of_runs,
+    note_on,
+    paired_test,
+    t_test,
     units_of_runs,
     why_no_interval,
 )
 from .pairing import Model, Models, pair_runs, read_models
-from .statistics import FEW, FLIPS, check_bases, differences, note_on, paired_test, t_test
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -21,7 +21,7 @@ from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
 
 if TYPE_CHECKING:
-    from ..arrays.types import IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.labels import Labels
 
 # A Report is a mapping of keys to numbers; a list holds several runs of one model.
@@ -280,15 +280,16 @@ def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
     return found
 
 
-def _weigh_alike(a: Ranks, b: Ranks) -> bool:
-    """Whether the weights of tasks have the same ratios."""
-    if a.weights is None and b.weights is None:
-        return True
-    relative = []
-    for ranks in (a, b):
-        weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
-        relative.append(weights / (weights.max(initial=0.0) or 1.0))
-    return np.allclose(relative[0], relative[1], rtol=1e-12, atol=0)
+def weigh_alike(one: FloatArray, two: FloatArray) -> bool:
+    """Whether two arrays of weights have the same ratios.
+
+    Examples
+    --------
+    >>> weigh_alike(np.array([1.0, 2.0]), np.array([3.0, 6.0]))
+    True
+    """
+    shares = [weights / (np.abs(weights).max(initial=0.0) or 1.0) for weights in (one, two)]
+    return len(one) == len(two) and np.allclose(shares[0], shares[1], rtol=1e-9, atol=0)
 
 
 def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
@@ -373,7 +374,10 @@ def pair_ranks(
     unlike += differences
     if second is None:
         raise InputValueError(names[1], refused + "; ".join(unlike))
-    if not _weigh_alike(first, second):
+    weights = [
+        np.ones(len(first)) if ranks.weights is None else ranks.weights for ranks in (first, second)
+    ]
+    if not weigh_alike(*weights):
         problem = "weights: they differ; give both the same with ranks.with_weights(...)"
         raise InputValueError(names[1], refused + "; ".join([problem, *unlike]))
     # Both get the sides that either has, and the weights of the first.

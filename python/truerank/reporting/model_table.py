@@ -15,8 +15,8 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
+from ..inference.intervals import error_rate
 from ..inference.pairing import pair_ranks, read_models
-from ..inference.statistics import error_rate
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
 from ..metrics.keys import MACRO, increasing
