@@ -505,17 +505,17 @@ def compare_pair(
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
         comparison = _compare_sums(metric, a, b, method, level, unit_name, has_bounds=has_bounds)
-        comparison = replace(comparison, units=number, pairing=pairing)
-        comparisons.append(
-            replace(
-                comparison,
-                notes=notes + comparison.notes,
-                name_a=names[0],
-                name_b=names[1],
-                runs_a=len(runs_a),
-                runs_b=len(runs_b),
-            )
+        comparison = replace(
+            comparison,
+            units=number,
+            pairing=pairing,
+            notes=notes + comparison.notes,
+            name_a=names[0],
+            name_b=names[1],
+            runs_a=len(runs_a),
+            runs_b=len(runs_b),
         )
+        comparisons.append(comparison)
     return comparisons
 
 

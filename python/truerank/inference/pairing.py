@@ -374,19 +374,18 @@ def pair_ranks(
     unlike += differences
     if second is None:
         raise InputValueError(names[1], refused + "; ".join(unlike))
-    weights = [
-        np.ones(len(first)) if ranks.weights is None else ranks.weights for ranks in (first, second)
-    ]
-    if not weigh_alike(*weights):
-        problem = "weights: they differ; give both the same with ranks.with_weights(...)"
-        raise InputValueError(names[1], refused + "; ".join([problem, *unlike]))
-    # Both get the sides that either has, and the weights of the first.
+    # Both get the weights of the first, and the sides that either has.
+    if first.weights is not second.weights:
+        ones = np.ones(len(first))
+        weights = [ones if ranks.weights is None else ranks.weights for ranks in (first, second)]
+        if not weigh_alike(weights[0], weights[1]):
+            problem = "weights: they differ; give both the same with ranks.with_weights(...)"
+            raise InputValueError(names[1], refused + "; ".join([problem, *unlike]))
+        second = second.with_weights(first.weights)
     if first.side is None and second.side is not None:
         one = one.with_ranks(first.with_labels(side=second.side))
     elif first.side is not None and (second.side is None or not second.side.same_as(first.side)):
         second = second.with_labels(side=first.side)
-    if first.weights is not second.weights:
-        second = second.with_weights(first.weights)
     if second is not two.ranks:
         two = two.with_ranks(second)
     # Rules are compared task by task, so both models must be in one order by now.
