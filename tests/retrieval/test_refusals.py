@@ -54,7 +54,7 @@ TASKS: list[tuple[Call, type[Exception], str]] = [
     (make(U, entities=3, candidates=["a"]), ValueError, "candidates"),
     # known splits, and groups
     (make({0: [0]}, known=(np.array([-1]), np.array([0]))), ValueError, "known"),
-    (make(U, known={0: [1]}), ValueError, "known"),
+    (make(U, known={0: [1]}), TypeError, "known"),
     (make(U, known={"u": [3]}, entities=9), TypeError, "known"),
     (make(U, known=MATRIX[:1], entities=2, queries=["u"]), TypeError, "known"),
     (make(U, known={"self": {"u": ["b"]}}, exclude="self"), ValueError, "known"),
@@ -213,8 +213,8 @@ def test_messages_name_the_ways_out(call: Call, error: type[Exception], words: s
 @pytest.mark.parametrize(
     ("line", "task", "words"),
     [
-        ("w Q0 b 1 1 t", UV, "'w' at position 0 is none of the 2 queries"),
-        ("u Q0 z 1 1 t", UV, "'z' .* is none of the 5 entities, as 'a'"),
+        ("w Q0 b 1 1 t", UV, "labels of queries, as 'u', .* got 'w' at position 0"),
+        ("u Q0 z 1 1 t", UV, "labels of entities, as 'a', .* got 'z' at"),
         ("7 Q0 2 1 1 t", INTS, r"no names in text .* or entities=range\(3\)"),
     ],
 )

@@ -27,7 +27,7 @@ from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
-from ..records.columns import FACTS
+from ..records.columns import FACTS, Column
 from ..records.id_tables import IdTable
 from ..records.splits import name_known_splits
 from ..reporting import Report
@@ -497,8 +497,9 @@ def as_positions(triples: Any) -> Any:
             return list(map(as_positions, splits))
         return splits
     if isinstance(ids, np.ndarray) and ids.shape[1:] == (3,) and ids.dtype.kind in "iu":
-        columns = dict(zip(FACTS.needed_roles, ids.T, strict=True))
-        return IdTable(columns, title="triples", kind="positions")
+        positions = range(1 + int(ids.max(initial=-1)))
+        columns = [Column(column, positions) for column in ids.T]
+        return IdTable(dict(zip(FACTS.needed_roles, columns, strict=True)), title="triples")
     return ids
 
 

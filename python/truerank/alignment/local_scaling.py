@@ -15,7 +15,7 @@ from ..inputs.checks import positive_integer
 from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
-from ..records.vocabularies import Vocabulary
+from ..records.vocabularies import Vocabulary, align_set
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -116,7 +116,7 @@ def csls_means(
     for i, size in enumerate(pairs.shape):
         ids = np.arange(size)
         if candidates[i] is not None:
-            ids = Vocabulary(size, None).set_of(f"candidates[{i}]", candidates[i])
+            ids = align_set(f"candidates[{i}]", candidates[i], Vocabulary(size, None))
         among.append(ids)
     with watching(rules.progress, pairs.nbytes) as watch:
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, watch)

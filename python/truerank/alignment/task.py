@@ -40,6 +40,7 @@ from ..records.splits import (
     read_tables,
     warn_of_unused,
 )
+from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
 from ..tasks.candidates import CandidateSet, name_of_sets
@@ -541,7 +542,7 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
         raise InputValueError("candidates", expected=expected, got=got)
     # Ranked from right to left are left entities, and the other way round.
     for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
-        ids = graph.set_of(f"candidates: {side}", value[side])
+        ids = align_set(f"candidates: {side}", value[side], graph)
         missing = without(tested[j], ids)
         if len(missing):
             share = f"{len(missing):,} of {len(tested[j]):,}"

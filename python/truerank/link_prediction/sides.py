@@ -22,7 +22,7 @@ from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import audit_split, count_in_words, warn_of_unused
-from ..records.vocabularies import Vocabulary
+from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
     ALL,
     TYPED,
@@ -305,7 +305,7 @@ def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTable
     if len(value) != 2:
         got = f"a tuple of {len(value)}"
         raise InputValueError("candidates", expected="(indptr, indices)", got=got)
-    ids = splits.vocabularies[sides[0]].ids_of("candidates", value[1])
+    ids = align("candidates", value[1], splits.vocabularies[sides[0]])
     indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
     rows = np.arange(splits.tested)
     list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])

@@ -10,7 +10,7 @@ integer names nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ from ..inputs.checks import (
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import IntArray
 
     Elements = IntArray | Sequence[str]
@@ -101,7 +103,7 @@ class Door:
             return f"at least {columns}"
         return columns
 
-    @property
+    @cached_property
     def is_of_lists(self) -> bool:
         """Whether rows belong to lists, which have an order."""
         return "rank" in self.roles
@@ -474,14 +476,14 @@ def read_columns(
     return table, names
 
 
-def columns_of_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
-    """Return the columns of keys, one for each role, as rows of facts have them.
+def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
+    """Return the elements of keys in the order of the roles, as rows of facts have them.
 
     Examples
     --------
-    >>> columns_of_keys("row_queries", [("a", "r"), ("b", "r")], ["head", "relation"])
+    >>> read_keys("row_queries", [("a", "r"), ("b", "r")], ["head", "relation"])
     [('a', 'b'), ('r', 'r')]
-    >>> columns_of_keys("row_queries", ["q1", "q2"], ["query"])
+    >>> read_keys("row_queries", ["q1", "q2"], ["query"])
     [['q1', 'q2']]
     """
     names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
@@ -496,7 +498,7 @@ def columns_of_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]
     if not len(parts[0]):  # Of no keys nothing says how many columns they have.
         return [parts[0]] * len(roles)
     form = find_columns(argument, names_of_columns, len(parts), door)
-    return [parts[place] for place in form.places.values()]
+    return [parts[form.places[role]] for role in roles]
 
 
 def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
@@ -595,6 +597,77 @@ def _plain_column(column: Any) -> Any:
 
 
 # -- elements --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Elements of a column as integers, and what these stand for.
+
+    Attributes
+    ----------
+    ids : ndarray of int, shape (n,)
+    labels : Names of the core, which columns may share; sequence of str; range; or None
+        What the ids number. A range: they are positions, whatever the labels are. None: they are
+        integers as they came.
+    is_text : bool
+        Whether the labels are fields of text, which have no type.
+    """
+
+    ids: npt.NDArray[Any]
+    labels: _core.Names | Sequence[Any] | range | None = None
+    is_text: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the ids number labels, and are no integers or positions."""
+        return self.labels is not None and not isinstance(self.labels, range)
+
+    @property
+    def listed(self) -> tuple[Any, ...]:
+        """The labels in their order; none where there are none."""
+        if isinstance(self.labels, _core.Names):
+            return self.labels.listed()
+        return tuple(self.labels or ()) if self.has_labels else ()
+
+    def select(self, rows: Any) -> Column:
+        """Return some of the elements."""
+        return replace(self, ids=self.ids[rows])
+
+    def entries(self) -> tuple[Any, ...]:
+        """Return all elements as they came."""
+        ids = self.ids.tolist()
+        labels = self.listed
+        return tuple(map(labels.__getitem__, ids)) if labels else tuple(ids)
+
+    def entry(self, row: int) -> Any:
+        """Return an element as it came: a label, or an integer.
+
+        Examples
+        --------
+        >>> Column(np.array([1, 0, 1]), ("a", "b")).entry(0), Column(np.array([7])).entry(0)
+        ('b', 7)
+        """
+        number = int(self.ids[row])
+        labels = self.listed
+        return labels[number] if labels else number
+
+
+def read_column(
+    name: str,
+    values: Any,
+    expected: str,
+    where: Callable[[int], str] = at_position,
+    *,
+    is_text: bool = False,
+) -> Column:
+    """Read elements as a column, each of which is a label of its own: as `read_elements` does."""
+    elements = read_elements(name, values, expected, where)
+    if isinstance(elements, np.ndarray):
+        return Column(elements, is_text=is_text)
+    return Column(np.arange(len(elements)), elements, is_text)
 
 
 def read_elements(

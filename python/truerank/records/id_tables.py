@@ -1,18 +1,18 @@
-"""Tables of ids: facts, pairs, judgements and lists in any form, and what their entries name.
+"""Tables of facts, pairs, judgements and lists in any form, and what their entries name.
 
-A table is read once, with numbers for its names. A vocabulary, which is given or made of all names,
-then says what they stand for.
+A table is read once, as a `Column` for each role. A vocabulary, which is given or made of all
+labels, then says what they stand for.
 """
 
 from __future__ import annotations
 
 import os
 import reprlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, count
-from typing import TYPE_CHECKING, Any, Literal, Self
+from functools import partial
+from itertools import chain, product
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..naming import format_count
 from .columns import (
     NO_FORM,
     NUMBERS,
+    Column,
     Door,
     Form,
     checked_names,
@@ -33,61 +34,42 @@ from .columns import (
     read_elements,
 )
 from .text import find_form, is_id, is_integer_text, is_path, line_of, read_rows
-from .vocabularies import MAX_IDS, Vocabulary
+from .vocabularies import MAX_IDS, Vocabulary, align
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Listener
-    from .columns import Elements, Names
-
-    Ids = npt.NDArray[Any]
-    Mask = npt.NDArray[np.bool_]
-
-_ARGUMENTS_WITH_IDS = ("entities", "relations")  # Files of these may hold ids.
-_NO_NUMBER = int(np.iinfo(np.int64).min)  # It stands for a label that no number was given.
 
 
 @dataclass(frozen=True, eq=False)
 class IdTable:
-    """Columns of ids by role, and of numbers; all of one length.
+    """Columns of elements by role, and columns of numbers; all of one length.
 
     Attributes
     ----------
-    ids : dict of str to ndarray of int, shapes (n,)
+    columns : dict of str to Column
         By role, as "head" or "query"; further columns have their numbers as roles.
     values : dict of str to ndarray, shapes (n,)
         Numbers by role: "relevance", "score", "rank".
     title : str
         What messages call it: the argument, and its file.
-    names : dict of str to Names
-        What the ids of a role number. Those of other roles are integers as they came.
-    labels : dict of str to tuple
-        What they number in lists of Python, of which integers are numbered, too.
-    kind : {"python", "text", "positions"}
-        What names and integers are: elements of Python; fields of text, which have no type; or
-        positions, whatever the labels are.
     path : str
         The file of text that has it; "": there is none.
     form : Form
         Where its columns are, and which were left out.
-    asked : IdTable, or None
-        The queries, also those without a row, where they are known apart from the rows.
+    asked : Column, or None
+        The queries, also those without a row, where these are known.
     """
 
-    ids: dict[str, Ids]
+    columns: dict[str, Column]
     values: dict[str, Any] = field(default_factory=dict)
     title: str = ""
-    names: dict[str, _core.Names] = field(default_factory=dict)
-    labels: dict[str, Names] = field(default_factory=dict)
-    kind: Literal["python", "text", "positions"] = "python"
     path: str = ""
     form: Form = NO_FORM
-    asked: IdTable | None = None
+    asked: Column | None = None
 
     def __len__(self) -> int:
-        return len(next(iter(self.ids.values()), ()))
+        return len(next(iter(self.columns.values()), ()))
 
     @property
     def source(self) -> str:
@@ -104,18 +86,18 @@ class IdTable:
 
     def where(self, role: str, row: int) -> str:
         """Return the place of an entry, for messages."""
-        column = f"column {list(self.ids).index(role)}"
-        if self.path and not self.form.has_comments:
-            return f"{column} of line {line_of(self.path, row + (self.form.header > 0))}"
-        if self.kind == "text":  # Rows are not lines: comments and repeats went.
+        column = f"in column {list(self.columns).index(role)}"
+        if not self.path:
+            return f"{column} of row {row}"
+        if self.form.has_comments:  # Rows are not lines: comments and repeats went.
             return column
-        return f"{column} of row {row}"
+        return f"{column} of line {line_of(self.path, row + (self.form.header > 0))}"
 
     def select(self, rows: Any) -> Self:
         """Return some of the rows."""
-        ids = {role: column[rows] for role, column in self.ids.items()}
-        values = {role: column[rows] for role, column in self.values.items()}
-        return replace(self, ids=ids, values=values)
+        columns = {role: column.select(rows) for role, column in self.columns.items()}
+        values = {role: numbers[rows] for role, numbers in self.values.items()}
+        return replace(self, columns=columns, values=values)
 
     def select_once(self, rows: IntArray) -> Self:
         """Return the rows that repeat no other; of a file, how many did is left out of its form."""
@@ -124,13 +106,6 @@ class IdTable:
             return table
         repeats = format_count(len(self) - len(rows), "repeated line")
         return replace(table, form=replace(self.form, left_out=(*self.form.left_out, repeats)))
-
-    def entry(self, role: str, row: int) -> str | int:
-        """Return a label or an integer, for messages."""
-        number = int(self.ids[role][row])
-        if role not in self.names:
-            return number
-        return self.names[role].listed()[number]
 
 
 def read_table(
@@ -176,7 +151,7 @@ def read_table(
     --------
     >>> from truerank.records.columns import PAIRS
     >>> table = read_table("test", [("a", 7), ("b", 3)], PAIRS)
-    >>> table.ids["left"], table.names["left"].listed(), table.ids["right"]
+    >>> table.columns["left"].ids, table.columns["left"].listed, table.columns["right"].ids
     (array([0, 1], dtype=int32), ('a', 'b'), array([7, 3]))
     """
     names = {} if names is None else names
@@ -205,7 +180,7 @@ def read_table(
         if role in NUMBERS:
             table.values[role] = parts[place]
         else:
-            add_column(table, role, parts[place], door, names)
+            table.columns[role] = _column_of_role(title, role, parts[place], door, names)
     return table
 
 
@@ -223,14 +198,11 @@ def _read_text(
     ids, numbers, comments = read_rows(argument, path, door, form, names_of_roles, progress)
     if comments:
         form = replace(form, left_out=(*form.left_out, format_count(comments, "comment")))
-    table = IdTable(
-        dict(zip(roles, ids, strict=True)),
-        title=f"{argument}: {path}",
-        names=names_of_roles,
-        kind="text",
-        path=path,
-        form=form,
-    )
+    columns = {
+        role: Column(numbers_of_labels, names_of_roles[role], is_text=True)
+        for role, numbers_of_labels in zip(roles, ids, strict=True)
+    }
+    table = IdTable(columns, title=f"{argument}: {path}", path=path, form=form)
     if form.number_role:
         table.values[form.number_role] = numbers
     return table
@@ -247,14 +219,15 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         if len(are_scored) > 1 or is_odd:
             got = f"{query!r}: {reprlib.repr(each)}"
             raise InputTypeError(argument, expected=f"{door.mappings} for all queries", got=got)
-    asked = IdTable({}, title=argument)
     if door.needed > 2:
         for key in value:
             if not isinstance(key, tuple) or len(key) != door.needed - 1:
                 raise InputTypeError(argument, expected=door.mappings, got=f"the key {key!r}")
-        asked.ids["query"], asked.labels["query"] = code_names(tuple(value))
+    if door.is_of_lists:
+        keys = tuple(value) if door.needed > 2 else checked_names(argument, list(value))
+        asked = Column(np.arange(len(keys)), keys)
     else:
-        add_column(asked, "query", list(value), door, {})
+        asked = _column_of_role(argument, "query", list(value), door, {})
     values: dict[str, Any] = {}
     if True in are_scored:
         counts = np.array(list(map(len, lists)), np.int64)
@@ -263,62 +236,36 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         )
         documents: Any = list(chain.from_iterable(lists))
     elif door.is_of_lists:
-        queries = list(value)
         counts, documents = joined_rows(
-            argument, lists, "a list of ids, or {id: score}", lambda i: f"for {queries[i]!r}"
+            argument, lists, "a list of ids, or {id: score}", lambda i: f"for {keys[i]!r}"
         )
     else:
         counts, documents = joined_rows(argument, lists, "documents of each query")
-    table = IdTable(
-        {"query": np.repeat(asked.ids["query"], counts)},
-        values,
-        argument,
-        dict(asked.names),
-        dict(asked.labels),
-        asked=asked,
-    )
-    add_column(table, "document", documents, door, {})
-    return table
+    columns = {
+        "query": asked.select(np.repeat(np.arange(len(asked)), counts)),
+        "document": _column_of_role(argument, "document", documents, door, {}),
+    }
+    return IdTable(columns, values, argument, asked=asked)
 
 
-def add_column(
-    table: IdTable, role: str, values: Any, door: Door, names: dict[str, _core.Names]
-) -> None:
-    """Add a column of labels or integers to a table."""
-    if door.is_of_lists:
-        table.ids[role], table.labels[role] = code_names(checked_names(table.title, values))
-        return
+def _column_of_role(
+    title: str, role: str, values: Any, door: Door, names: dict[str, _core.Names]
+) -> Column:
+    """Return a column of labels, which are numbered, or of integers as they came."""
     roles = door.needed_roles
     expected = f"integers or labels in column {role}"
     if role in roles:
         expected = f"integers or labels in column {roles.index(role)} ({role})"
     else:  # It may hold weights.
         expected += f", or columns= with {', '.join(roles)} alone"
-    elements = read_elements(table.title, values, expected, "in row {}".format)
+    elements = read_elements(title, values, expected, "in row {}".format)
     if isinstance(elements, np.ndarray):
-        table.ids[role] = elements
-        return
-    table.names[role] = names_of_role(door, role, names)
-    table.ids[role] = table.names[role].add(elements)
-    if role in roles and "" in elements:
+        return Column(elements)
+    if role in roles and not door.is_of_lists and "" in elements:
         row = list(elements).index("")
-        raise InputValueError(table.title, expected=expected, got=f"'' in row {row}")
-
-
-def code_names(names: Names) -> tuple[Ids, Names]:
-    """Return the number of each name, in the order in which they first occur, and all names once.
-
-    Examples
-    --------
-    >>> code_names(("d7", "d3", "d7"))
-    (array([0, 1, 0]), ('d7', 'd3'))
-    """
-    if names and isinstance(names[0], str):
-        return _core.code_names(names)
-    # The first look-up of a name numbers it.
-    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
-    return codes, tuple(numbers)
+        raise InputValueError(title, expected=expected, got=f"'' in row {row}")
+    labels = names_of_role(door, role, names)
+    return Column(labels.add(elements), labels)
 
 
 def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core.Names:
@@ -329,151 +276,83 @@ def names_of_role(door: Door, role: str, names: dict[str, _core.Names]) -> _core
 # -- what entries name -----------------------------------------------------------------------------
 
 
-def encode_columns(
-    argument: str, order: object, columns: Sequence[tuple[IdTable, str]], *, has_ids: bool = False
-) -> tuple[Vocabulary, list[IntArray]]:
-    """Turn columns into ids by the given vocabulary, or by one made of their labels.
+def make_vocabulary(
+    argument: str,
+    tables: Sequence[IdTable],
+    roles: Sequence[str],
+    *,
+    text_has_ids: bool,
+    is_further: bool = False,
+) -> Vocabulary:
+    """Make the vocabulary that nobody gave: the labels in ascending order, or ids.
 
     Parameters
     ----------
     argument : str
-        The argument, "entities" or "relations".
-    order : object
-        As `Vocabulary.read` takes it; None: the labels in ascending order, or ids from 0 to the
-        largest. It is refused if all labels are numbers: in ascending order, "10" would come before
-        "2".
-    columns : sequence of (IdTable, str)
-        All columns with these labels or ids: tables, and the role in each.
-    has_ids : bool
-        Whether text has ids, too.
-
-    Returns
-    -------
-    Vocabulary
-    list of ndarray of int64
-        The ids of each column.
+        The argument that would give it, or the number of a further column.
+    tables : sequence of IdTable
+    roles : sequence of str
+        Those of the columns that it is for, in each table.
+    text_has_ids : bool
+        Whether integers in text are ids; in a further column only if all of its text is integers.
+    is_further : bool
+        Whether it is for a further column, whose integers are what they are.
 
     Raises
     ------
-    TypeError, ValueError
-        For a vocabulary of another type, ids out of range, and what names nothing, as
-        `Vocabulary.find` says.
+    InputValueError
+        For ids beside labels, and for labels that are all numbers: in ascending order, "10" would
+        come before "2".
 
     Examples
     --------
-    >>> index = _core.Names()
-    >>> table = IdTable({"head": index.add(["b", "a", "b"])}, names={"head": index})
-    >>> encode_columns("entities", None, [(table, "head")])
-    (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
+    >>> names = _core.Names()
+    >>> table = IdTable({"head": Column(names.add(["b", "a", "b"]), names)})
+    >>> make_vocabulary("entities", [table], ["head"], text_has_ids=False)
+    Vocabulary(size=2, names=('a', 'b'), of='entities')
     """
-    labels = distinct_labels(columns)
-    is_of_facts = order is None
-    if order is None and labels:
-        refuse_ids(columns)
-        order = sorted(labels)
-        if all(map(is_id, order)):
-            remedy = f"give {argument}=<int>, how many ids there are, or the labels in their order"
-            problem = f"all labels of {argument} are numbers, as {order[0]!r}; {remedy}"
-            raise InputValueError(argument, problem)
-    has_ids_alone = order is None
-    vocabulary = Vocabulary.read(argument, MAX_IDS if has_ids_alone else order)
-    vocabulary = replace(vocabulary, has_ids=has_ids, is_of_facts=is_of_facts)
-    ids = _ids_of_columns(vocabulary, columns)
-    for (table, role), values in zip(columns, ids, strict=True):
-        row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
-        if row >= 0:
-            entry = table.entry(role, row)
-            expected = vocabulary.expected
-            is_text = table.kind == "text" and vocabulary.words and not has_ids
-            if is_text and is_id(str(entry)) and argument in _ARGUMENTS_WITH_IDS:
-                expected += "; ids=True says that text has ids"
-            got = f"{entry!r} in {table.where(role, row)}"
-            raise InputValueError(table.title, expected=expected, got=got)
-    if has_ids_alone:
-        largest = max((int(values.max(initial=-1)) for values in ids), default=-1)
-        vocabulary = Vocabulary(largest + 1, None, argument)
-    return vocabulary, ids
-
-
-def _ids_of_columns(
-    vocabulary: Vocabulary, columns: Sequence[tuple[IdTable, str]]
-) -> list[IntArray]:
-    """Return the position of each entry of some columns, -1 where it names nothing."""
-    # Columns may share names: each is looked up once.
-    positions_of_names: dict[tuple[_core.Names, str], IntArray] = {}
-    ids_of_columns = []
-    for table, role in columns:
-        index = table.names.get(role)
-        ids = table.ids[role]
-        if len(ids) and table.kind != "positions":
-            if index is None:
-                ids = find_elements(vocabulary, table, role, ids)
-            else:
-                key = index, table.kind
-                if key not in positions_of_names:
-                    labels = index.listed()
-                    if vocabulary.words is None and table.kind != "text":
-                        labels = (labels[ids[0]],)  # One label is enough, for the first is refused.
-                    positions_of_names[key] = find_elements(vocabulary, table, role, labels)
-                ids = positions_of_names[key][ids]
-        ids_of_columns.append(ids)
-    return ids_of_columns
-
-
-def find_elements(
-    vocabulary: Vocabulary, table: IdTable, role: str, elements: Elements
-) -> IntArray:
-    """Return what elements of a column name, with messages about the column."""
-
-    def where(row: int) -> str:
-        return f"in {table.where(role, row)}"
-
-    is_text = table.kind == "text"
-    return vocabulary.find(table.title, elements, is_text=is_text, where=where)
-
-
-def distinct_labels(columns: Iterable[tuple[IdTable, str]]) -> set[str]:
-    """Return the labels of some columns, most of which share theirs."""
-    indexes = {table.names[role] for table, role in columns if role in table.names}
-    return set().union(*(index.listed() for index in indexes))
-
-
-def refuse_ids(columns: Sequence[tuple[IdTable, str]]) -> None:
-    """Refuse columns of ids beside those of labels."""
-    for table, role in columns:
-        if len(table) and role not in table.names:
-            got = f"ids in column {list(table.ids).index(role)}"
+    columns = [table.columns[role] for table in tables for role in roles]
+    # Columns share labels.
+    listed = {id(column.labels): column.listed for column in columns if column.has_labels}
+    labels = tuple(sorted(set().union(*listed.values())))
+    if is_further:
+        are_text = all(column.is_text for column in columns if column.has_labels)
+        text_has_ids = text_has_ids and are_text and all(map(is_integer_text, labels))
+    has_text = any(column.is_text and len(column) for column in columns)
+    if not labels or (text_has_ids and (has_text or is_further)):
+        ids_as_they_came = Vocabulary(0, None, argument)
+        if is_further or not any(map(len, columns)):
+            return ids_as_they_came
+        ids = chain.from_iterable(align_columns(tables, roles, ids_as_they_came).values())
+        largest = max(int(column.max(initial=0)) for column in ids)
+        return Vocabulary(min(1 + largest, MAX_IDS), None, argument)
+    for table, role in product(tables, roles):
+        if len(table) and not table.columns[role].has_labels:
+            got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
+    if not is_further and all(map(is_id, labels)):
+        remedy = f"give {argument}=<int>, how many ids there are, or the labels in their order"
+        problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
+        raise InputValueError(argument, problem)
+    return replace(Vocabulary.read(argument, labels), is_of_facts=not is_further)
 
 
-def parse_integers(columns: Sequence[tuple[IdTable, str]]) -> list[IntArray]:
-    """Read the labels of columns, where they have any, as integers; ids stay as they are.
+def align_columns(
+    tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
+) -> dict[str, list[IntArray]]:
+    """Return by role the ids of each table, as `align` does; labels are looked up once.
 
     Examples
     --------
-    >>> index = _core.Names()
-    >>> table = IdTable({"time": index.add(["7", "-5", "7"])}, names={"time": index})
-    >>> parse_integers([(table, "time")])
-    [array([ 7, -5,  7])]
+    >>> names = _core.Names()
+    >>> table = IdTable({"time": Column(names.add(["7", "-5", "7"]), names, is_text=True)})
+    >>> align_columns([table], ["time"], Vocabulary(0, None))
+    {'time': [array([ 7, -5,  7])]}
     """
-    numbers_of_names: dict[_core.Names, IntArray] = {}
-    numbers = []
-    for table, role in columns:
-        index = table.names.get(role)
-        values = table.ids[role]
-        if index is not None:
-            if index not in numbers_of_names:
-                labels = index.listed()
-                are_integers = list(map(is_integer_text, labels))
-                of_names = np.full(len(labels), _NO_NUMBER)
-                of_names[are_integers] = list(map(int, compress(labels, are_integers)))
-                numbers_of_names[index] = of_names
-            values = numbers_of_names[index][values]
-            is_missing = values == _NO_NUMBER  # Only labels that a row has need a number.
-            if is_missing.any():
-                row = int(is_missing.argmax())
-                got = f"{table.entry(role, row)!r} in {table.where(role, row)}"
-                expected = "integers, as no labels are given"
-                raise InputValueError(table.title, expected=expected, got=got)
-        numbers.append(values)
-    return numbers
+    known: dict[tuple[int, bool], IntArray] = {}
+    ids: dict[str, list[IntArray]] = {}
+    for table, role in product(tables, roles):
+        where = partial(table.where, role)
+        aligned = align(table.title, table.columns[role], vocabulary, where, known=known)
+        ids.setdefault(role, []).append(aligned)
+    return ids

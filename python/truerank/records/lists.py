@@ -26,7 +26,7 @@ from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounde
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.selection import indptr_of
 from ..naming import public
-from .columns import JUDGEMENTS, LISTS, check_columns, checked_names, door_of_lists
+from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
 from .id_tables import IdTable, read_table
 from .text import fields_of, is_path, text_lines
 
@@ -57,42 +57,28 @@ _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 class Judgements(IdTable):
     """The grades of documents for queries: a table with "query", "document" and "relevance".
 
-    Without grades, all documents are right answers; those of grades above 0 are otherwise. `asked`
-    has the queries that occur; None: rows do not name those without a document.
-
-    Attributes
-    ----------
-    shape : (int, int), or None
-        That of a matrix, whose rows are queries and whose columns are documents, as positions.
+    Without grades, all documents are right answers; those of grades above 0 are otherwise. The rows
+    and columns of a matrix are positions, so that ranges say what they number.
     """
 
-    shape: tuple[int, int] | None = None
-
     def __repr__(self) -> str:
-        queries = len(distinct(self.ids["query"]))
+        queries = len(distinct(self.columns["query"].ids))
         return f"{len(self):,} judgements of {queries:,} queries, from {self.source}"
 
     @property
     def queries(self) -> Names:
         """The query of each judgement."""
-        return self._names_of("query")
+        return self.columns["query"].entries()
 
     @property
     def documents(self) -> Names:
         """The document of each judgement."""
-        return self._names_of("document")
+        return self.columns["document"].entries()
 
     @property
     def relevance(self) -> npt.NDArray[Any] | None:
         """The grade of each judgement; None: they have none."""
         return self.values.get("relevance")
-
-    def _names_of(self, role: str) -> Names:
-        """Return the names of a column, or its integers."""
-        ids = self.ids[role].tolist()
-        if role not in self.names:
-            return tuple(ids)
-        return tuple(map(self.names[role].listed().__getitem__, ids))
 
 
 @public("truerank")
@@ -181,12 +167,14 @@ or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mappin
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        rows = np.arange(csr.shape[0])
-        documents = index_array(argument, csr.indices)
-        ids = {"query": np.repeat(rows, np.diff(csr.indptr)), "document": documents}
+        height, width = map(range, csr.shape)
+        rows = Column(np.arange(len(height)), height)
+        columns_of_matrix = {
+            "query": rows.select(np.repeat(rows.ids, np.diff(csr.indptr))),
+            "document": Column(index_array(argument, csr.indices), width),
+        }
         grades = {"relevance": read_grades(argument, csr.data)}
-        asked = IdTable({"query": rows}, title=argument, kind="positions")
-        return Judgements(ids, grades, argument, kind="positions", asked=asked, shape=csr.shape)
+        return Judgements(columns_of_matrix, grades, argument, asked=rows)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if is_path(value):
         return _judgements_of_file(argument, table)
@@ -197,22 +185,21 @@ or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mappin
 
 def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
-    names = dict(table.names)
-    ids = dict(table.ids)
+    columns = dict(table.columns)
     relevance = table.values.get("relevance", np.ones(len(table)))
-    if "iteration" in ids:  # The file has four columns without names: are they those of TREC?
-        iterations = names.pop("iteration").listed()
-        del ids["iteration"]
+    if "iteration" in columns:  # The file has four columns without names: are they those of TREC?
+        iterations = columns.pop("iteration").listed
         if len(iterations) <= 1:
             is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
         else:
-            are_few = len(iterations) < np.count_nonzero(np.bincount(ids["document"]))
+            are_few = len(iterations) < len(columns["document"].listed)
             is_of_trec = bool(are_few and relevance.max() < _LEAST_TIME)
         if not is_of_trec:
             raise InputValueError(argument, NOT_OF_TREC, place=table.path)
     grades = read_grades(table.title, relevance)
-    table = replace(table, ids=ids, names=names, values={"relevance": grades})
-    keys = ids["query"] * np.int64(len(names["document"])) + ids["document"]
+    table = replace(table, columns=columns, values={"relevance": grades})
+    queries, documents = columns["query"], columns["document"]
+    keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
     if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
         rows, unlike = first_of_equal(keys, grades)
         if unlike is not None:
@@ -220,12 +207,11 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             # The file is read again for the message alone.
             lines = text_lines(table.path, table.path, has_comments=True)
             number, _ = next(islice(lines, second + (table.form.header > 0), None))
-            two = f"{table.entry('query', second)!r}, as {grades[first]} and as {grades[second]}"
-            problem = f"{table.entry('document', second)!r} is judged twice for {two}"
+            two = f"{queries.entry(second)!r}, as {grades[first]} and as {grades[second]}"
+            problem = f"{documents.entry(second)!r} is judged twice for {two}"
             raise InputValueError(argument, f"line {number}: {problem}", place=table.path)
         table = table.select_once(rows)
-    asked = IdTable({"query": table.ids["query"]}, title=table.title, names=names, kind="text")
-    return Judgements(**{**vars(table), "asked": asked})
+    return Judgements(**{**vars(table), "asked": table.columns["query"]})
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
@@ -504,7 +490,9 @@ def read_lists(
     if isinstance(value, Lists) and len(roles) == 2:
         return value
     table = read_table(argument, value, door, columns=columns, progress=progress)
-    table = _with_keys(table, roles)
+    # A mapping has its keys as one column.
+    *of_key, listed = ("query", "document") if "query" in table.columns else roles
+    queries, keys = _number_keys(table, of_key)
     values = table.values
     contradiction = ""
     if isinstance(value, Mapping) and values:
@@ -512,45 +500,47 @@ def read_lists(
     elif table.path and "rank" in values:
         values["rank"] = read_grades(argument, values["rank"])
     elif table.path:
-        if _lines_have_ranks(table):
+        if _lines_have_ranks(table, queries):
             lines = np.arange(len(table))
-            contradiction = rising_ranks(table.ids["query"], values["score"], lines)
+            contradiction = rising_ranks(queries, values["score"], lines)
     elif "score" in values:
         values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
         if "rank" in values:
             ranks = _array_of_column(argument, values.pop("rank"), "ranks")
-            contradiction = rising_ranks(table.ids["query"], values["score"], ranks)
+            contradiction = rising_ranks(queries, values["score"], ranks)
     elif "rank" in values:
         ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
         values["rank"] = ranks.astype(np.int64)
+    documents, names = _number_names(table, listed)
+    columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
+    table = replace(table, columns=columns_of_lists)
     return group_by_query(argument, table, contradiction, duplicates)
 
 
-def _with_keys(table: IdTable, roles: Sequence[str]) -> IdTable:
-    """Return a table of several columns as one of queries, whose names are keys, and documents."""
-    if "query" in table.ids:
-        return table
-    if not table.ids:  # The file has no lines.
-        none = np.zeros(0, np.int64)
-        return replace(
-            table, ids={"query": none, "document": none}, labels={"query": (), "document": ()}
-        )
-    labels = {
-        role: table.labels[role] if role in table.labels else table.names[role].listed()
-        for role in roles
-    }
-    *of_key, listed = roles
-    codes = codes_of(*[table.ids[role].astype(np.int64) for role in of_key])
+def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
+    """Return a column as the numbers of its names, which are str or int, and each name once."""
+    column = table.columns.get(role)
+    if column is None:  # The file has no lines.
+        return np.zeros(0, np.int64), ()
+    if column.labels is not None:
+        return column.ids, tuple(column.listed)
+    codes = codes_of(column.ids)
     first = codes.first()
-    words = [[labels[role][i] for i in table.ids[role][first].tolist()] for role in of_key]
-    return replace(
-        table,
-        ids={"query": codes.codes, "document": table.ids[listed]},
-        labels={
-            "query": tuple(zip(*words, strict=True)) if len(words) > 1 else tuple(words[0]),
-            "document": labels[listed],
-        },
-    )
+    order = np.argsort(first)  # They are in the order in which they come.
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[codes.codes], tuple(column.ids[first[order]].tolist())
+
+
+def _number_keys(table: IdTable, roles: Sequence[str]) -> tuple[IntArray, Names]:
+    """Return the key of each row as a number, and each once: of several columns they are tuples."""
+    numbered = [_number_names(table, role) for role in roles]
+    if len(numbered) == 1:
+        return numbered[0]
+    codes = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
+    first = codes.first()
+    parts = [[names[i] for i in numbers[first].tolist()] for numbers, names in numbered]
+    return codes.codes, tuple(zip(*parts, strict=True))
 
 
 def _scores_of_mapping(
@@ -592,32 +582,31 @@ def group_by_query(
 
     Examples
     --------
-    >>> table = IdTable({"query": np.array([0, 0, 0]), "document": np.array([1, 0, 1])})
-    >>> table.labels.update(query=("q1",), document=("d3", "d7"))
+    >>> queries = Column(np.array([0, 0, 0]), ("q1",))
+    >>> documents = Column(np.array([1, 0, 1]), ("d3", "d7"))
+    >>> table = IdTable({"query": queries, "document": documents})
     >>> table.values["score"] = np.array([0.5, 0.25, 0.5])
     >>> dict(group_by_query("ids", table))
     {'q1': {'d7': 0.5, 'd3': 0.25}}
     """
-    queries, names = (
-        table.labels[role] if role in table.labels else table.names[role].listed()
-        for role in ("query", "document")
-    )
+    queries, names = (table.columns[role].listed for role in ("query", "document"))
+    of_query = table.columns["query"].ids
     entries = table
     ranks = table.values.get("rank")
     if ranks is not None:
-        entries = table.select(np.lexsort((ranks, table.ids["query"])))
-    elif (np.diff(table.ids["query"]) < 0).any():
-        entries = table.select(np.argsort(table.ids["query"], kind="stable"))
-    indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
-    documents = entries.ids["document"]
+        entries = table.select(np.lexsort((ranks, of_query)))
+    elif (np.diff(of_query) < 0).any():
+        entries = table.select(np.argsort(of_query, kind="stable"))
+    of_query = entries.columns["query"].ids
+    documents = entries.columns["document"].ids
+    indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
     if _first_repeated(indptr, documents, len(names)) is not None:
         # Without values every repeat is refused, as no two rows are equal.
         values = next(iter(entries.values.values()), np.arange(len(documents)))
-        keys = entries.ids["query"] * np.int64(len(names)) + documents
-        rows, unlike = first_of_equal(keys, values)
+        rows, unlike = first_of_equal(of_query * np.int64(len(names)) + documents, values)
         if unlike is not None and duplicates != "first":
             first, second = unlike
-            query = queries[entries.ids["query"][first]]
+            query = queries[of_query[first]]
             problem = f"the list of {query!r} has {names[documents[first]]!r} twice"
             if entries.values:
                 problem += f", with {values[first]} and {values[second]}"
@@ -625,28 +614,22 @@ def group_by_query(
                 problem += '; duplicates="first" counts each where it stands first'
             raise InputValueError(argument, problem, place=table.path)
         entries = entries.select_once(rows)
-        indptr = indptr_of(np.bincount(entries.ids["query"], minlength=len(queries)))
+        of_query, documents = of_query[rows], documents[rows]
+        indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
     if ranks is not None:  # They are all that says the order.
-        of_query = entries.ids["query"]
         ranks = entries.values["rank"]
         is_equal = (of_query[1:] == of_query[:-1]) & (ranks[1:] == ranks[:-1])
         if is_equal.any():
             i = int(is_equal.argmax())
             problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
             raise InputValueError(argument, problem, place=table.path)
+    scores = entries.values.get("score")
     return Lists(
-        queries,
-        names,
-        indptr,
-        entries.ids["document"],
-        entries.values.get("score"),
-        table.path,
-        entries.source,
-        contradiction,
+        queries, names, indptr, documents, scores, table.path, entries.source, contradiction
     )
 
 
-def _lines_have_ranks(table: IdTable) -> bool:
+def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:
     """Whether ranks beside scores rise with the lines of each query, if the first ones do.
 
     The lines stand for the ranks then: to read all of these would take long.
@@ -660,7 +643,7 @@ def _lines_have_ranks(table: IdTable) -> bool:
     words = [fields_of(line, form.between)[rank] for _, line in first_lines]
     if not all(word.isdecimal() and len(word) <= _LONGEST_RANK for word in words):
         return False
-    queries = table.ids["query"][: len(words)]
+    queries = queries[: len(words)]
     steps = np.diff(np.array(list(map(int, words)), np.int64))[queries[1:] == queries[:-1]]
     return bool(len(steps) and (steps > 0).all())
 

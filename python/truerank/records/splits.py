@@ -10,31 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from .. import _core
 from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
-from .columns import Door, check_columns, is_label
-from .id_tables import (
-    IdTable,
-    distinct_labels,
-    encode_columns,
-    parse_integers,
-    read_table,
-    refuse_ids,
-)
+from .columns import Column, Door, check_columns, is_label
+from .id_tables import IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path
 from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .. import _core
     from ..arrays.types import IntArray
 
     Mask = npt.NDArray[np.bool_]
@@ -64,17 +57,34 @@ class SplitTables:
         The number of rows of each split; the evaluated one comes first.
     vocabularies : dict of str to Vocabulary
         By role; further columns have their numbers as roles.
-    notes : tuple of str
-        What the user should know of the files.
-    left_out : tuple of str
-        The columns of each split that are not read.
+    findings : tuple of (str, int, str)
+        What the user should know of how they were read.
+    sources : tuple of str
+        The files, and their forms.
     """
 
     rows: IntArray
     sizes: dict[str, int]
     vocabularies: dict[str, Vocabulary]
-    notes: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[str, ...] = ()
+    findings: tuple[FindingParts, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @classmethod
+    def join(
+        cls,
+        names: Iterable[str],
+        ids: Mapping[str, Sequence[IntArray]],
+        vocabularies: Mapping[str, Vocabulary],
+        findings: Iterable[FindingParts] = (),
+        sources: Iterable[str] = (),
+    ) -> Self:
+        """Join the ids that each role has in each of the splits."""
+        sizes = dict(zip(names, map(len, next(iter(ids.values()))), strict=True))
+        # Column by column in memory.
+        rows = np.empty((sum(sizes.values()), len(ids)), dtype=np.int64, order="F")
+        for column, ids_of_splits in zip(rows.T, ids.values(), strict=True):
+            np.concatenate(ids_of_splits, out=column)
+        return cls(rows, sizes, dict(vocabularies), tuple(findings), tuple(sources))
 
     @cached_property
     def known(self) -> list[str]:
@@ -147,7 +157,7 @@ def read_tables(
     Raises
     ------
     TypeError, ValueError, OSError
-        For anything else, splits of different widths, and as `encode_columns` does.
+        For anything else, splits of different widths, and as `align` does.
 
     Examples
     --------
@@ -166,24 +176,13 @@ def read_tables(
     for table in tables:
         if table.path and header is None and not table.form.header:
             _refuse_unsaid_header(table, tables)
-    roles = list(tables[0].ids)
-    notes = []
-    left_out = []
-    for table in tables:
-        if table.form.description:
-            notes.append((table.title, table.form.description))
-        if table.form.left_out:
-            left_out.append(f"{table.title}: {', '.join(table.form.left_out)}")
+    roles = list(tables[0].columns)
+    findings = _findings_of_files(tables)
     if refuses_further:
-        left_out.extend(_leave_out(tables, role) for role in roles[door.needed :])
+        findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
         roles = roles[: door.needed]
-    vocabularies, ids = _encode_roles(door, roles, orders, tables, has_ids)
-    # Column by column in memory.
-    rows = np.empty((sum(map(len, tables)), len(roles)), dtype=np.int64, order="F")
-    for column, role in zip(rows.T, roles, strict=True):
-        np.concatenate(ids[role], out=column)
-    sizes = dict(zip(splits, map(len, tables), strict=True))
-    return SplitTables(rows, sizes, vocabularies, tuple(notes), tuple(left_out))
+    vocabularies, ids = _align_tables(door, tables, roles, orders, has_ids)
+    return SplitTables.join(splits, ids, vocabularies, findings)
 
 
 def _read_each(
@@ -198,7 +197,7 @@ def _read_each(
     tables: list[IdTable] = []
     further: list[str] = []
     for title, split in splits.values():
-        if isinstance(split, IdTable) and list(split.ids) == door.needed_roles:
+        if isinstance(split, IdTable) and list(split.columns) == door.needed_roles:
             tables.append(replace(split, title=title))
             continue
         table = read_table(
@@ -221,16 +220,16 @@ def _read_each(
 
 def _of_one_width(tables: Sequence[IdTable], splits: Splits, door: Door) -> list[IdTable]:
     """Return tables that have the same columns; one without rows takes them from others."""
-    width = max(door.needed, *(len(table.ids) for table in tables))
+    width = max(door.needed, *(len(table.columns) for table in tables))
     roles = [*door.needed_roles, *map(str, range(door.needed, width))]
     filled = []
     for table, (title, _) in zip(tables, splits.values(), strict=True):
-        if not table.ids:
-            none = np.zeros(0, np.int64)
+        if not table.columns:
+            none = Column(np.zeros(0, np.int64))
             table = IdTable(dict.fromkeys(roles, none), title=title)
-        if len(table.ids) != width:
+        if len(table.columns) != width:
             expected = f"{width} columns, as in another split"
-            raise InputValueError(title, expected=expected, got=len(table.ids))
+            raise InputValueError(title, expected=expected, got=len(table.columns))
         filled.append(table)
     return filled
 
@@ -243,21 +242,20 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
     """
     if len(table) < _LEAST_LINES:
         return
-    relations = list(table.ids.values())[1]
+    relations = list(table.columns.values())[1].ids
     if (relations[1:] == relations[0]).any():  # Most files end the search here.
         return
     numbers = occurrences_of(relations)[1]
     if 2 * numbers[numbers > 1].sum() <= len(relations):
         return
-    fields = [str(table.entry(role, 0)) for role in table.ids]
-    for field_of_line, role in zip(fields, table.ids, strict=True):
-        index = table.names[role]
+    fields = [column.entry(0) for column in table.columns.values()]
+    for field_of_line, column in zip(fields, table.columns.values(), strict=True):
         for other in others:
-            for other_role, ids in other.ids.items():
-                if other.names.get(other_role) is index:
-                    is_it = ids == table.ids[role][0]
-                elif other_role not in other.names and is_integer_text(field_of_line):
-                    is_it = ids == int(field_of_line)
+            for other_column in other.columns.values():
+                if other_column.labels is column.labels:
+                    is_it = other_column.ids == column.ids[0]
+                elif other_column.labels is None and is_integer_text(field_of_line):
+                    is_it = other_column.ids == int(field_of_line)
                 else:
                     continue
                 # All files may begin with the same header, so the first line proves nothing.
@@ -268,70 +266,76 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
     raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
 
 
-def _leave_out(tables: Sequence[IdTable], role: str) -> str:
+def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
+    """Say what was left out of the files of splits, and which lines are headers."""
+    findings = [
+        (f"left out of {table.title}", 1, ", ".join(table.form.left_out))
+        for table in tables
+        if table.form.left_out
+    ]
+    titles: dict[str, list[str]] = {}
+    for table in tables:
+        if table.form.description:
+            titles.setdefault(table.form.description, []).append(table.title)
+    for description, alike in titles.items():
+        findings.append(("header", len(alike), f"{', '.join(alike)}: {description}"))
+    return findings
+
+
+def _leave_out(tables: Sequence[IdTable], role: str) -> FindingParts:
     """Leave a further column out that has one value; another belongs to no query unsaid."""
     filled = [table for table in tables if len(table)]
     name = f"column {role}"
     for table in filled:
         if table.form.names is not None:
             name = repr(table.form.names[table.form.places[role]])
-    entries = {table.entry(role, 0) for table in filled}
-    has_one_value = all((table.ids[role] == table.ids[role][0]).all() for table in filled)
-    if len(entries) > 1 or not has_one_value:
+    columns = [table.columns[role] for table in filled]
+    has_one_value = all((column.ids == column.ids[0]).all() for column in columns)
+    if len({column.entry(0) for column in columns}) > 1 or not has_one_value:
         expected = (
             "3 columns (head, relation, tail); keys= says what others "
             'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
         )
-        got = f"{name}, as {filled[0].entry(role, 0)!r} and others"
+        got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got)
-    return f"all splits: {name}, which has one value"
+    return "left out of all splits", 1, f"{name}, which has one value"
 
 
-def _encode_roles(
+def _align_tables(
     door: Door,
+    tables: Sequence[IdTable],
     roles: Sequence[str],
     orders: Mapping[str, Any],
-    tables: Sequence[IdTable],
     has_ids: bool,
 ) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
     """Return the vocabulary of each role, and the ids of each table by role.
 
-    Labels of a further column are numbered in ascending order, and integers stay; so do integers in
-    text where others hold ids.
+    Vocabularies that nobody gave are made of the tables. For these, integers in text are ids where
+    `has_ids` says so, and where entities, or for further columns also relations, are given as ids.
     """
-    vocabularies: dict[str, Vocabulary] = {}
-    ids: dict[str, list[IntArray]] = {}
-    holds_ids = has_ids  # Whether labels of one kind are integers, and so is the text of others.
-    for argument, order in orders.items():
-        shared = [role for role in door.needed_roles if door.vocabularies[role] == argument]
-        columns = [(table, role) for table in tables for role in shared]
-        has_text = any(table.kind == "text" and len(table) for table in tables)
-        if order is None and holds_ids and has_text:
-            numbers = parse_integers(columns)
-            order = 1 + max(int(part.max(initial=0)) for part in numbers)
-        vocabulary, ids_of_columns = encode_columns(argument, order, columns, has_ids=has_ids)
-        holds_ids = holds_ids or (order is not None and vocabulary.words is None)
-        for i, role in enumerate(shared):
-            vocabularies[role] = vocabulary
-            ids[role] = ids_of_columns[i :: len(shared)]
-    vocabularies = {role: vocabularies[role] for role in door.needed_roles}
-    for role in roles[door.needed :]:
-        columns = [(table, role) for table in tables]
-        labels = sorted(distinct_labels(columns))
-        are_text = all(table.kind == "text" for table in tables if role in table.names)
-        if not labels or (holds_ids and are_text and all(map(is_integer_text, labels))):
-            ids[role] = parse_integers(columns)
-            vocabularies[role] = Vocabulary(0, None, role)
-            continue
-        refuse_ids(columns)
-        vocabularies[role] = Vocabulary(len(labels), tuple(labels), role)
-        ids[role] = []
-        for table in tables:
-            column = table.ids[role]
-            if role in table.names:
-                column = _core.codes_among(table.names[role].listed(), labels)[column]
-            ids[role].append(column)
-    return vocabularies, ids
+    given = {
+        argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
+        for argument, order in orders.items()
+        if order is not None
+    }
+    arguments_with_ids = [argument for argument, each in given.items() if each.words is None]
+    vocabularies = {}
+    ids = {}
+    for argument in (*orders, *roles[door.needed :]):
+        shared = [role for role in roles if door.vocabularies.get(role, role) == argument]
+        vocabulary = given.get(argument)
+        if vocabulary is None:
+            is_further = argument not in orders
+            text_has_ids = has_ids or "entities" in arguments_with_ids
+            if is_further:
+                text_has_ids = has_ids or len(arguments_with_ids) > 0
+            vocabulary = make_vocabulary(
+                argument, tables, shared, text_has_ids=text_has_ids, is_further=is_further
+            )
+            vocabulary = replace(vocabulary, has_ids=has_ids)
+        vocabularies.update(dict.fromkeys(shared, vocabulary))
+        ids.update(align_columns(tables, shared, vocabulary))
+    return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
 
 
 # -- names of splits -------------------------------------------------------------------------------
@@ -490,7 +494,7 @@ def audit_split(
     """
     split = next(iter(splits.sizes))
     tested = splits.tested
-    first, leaks = _find_leaks(splits, columns)
+    first, leaks = find_leaks(splits, columns)
 
     def in_words(mask: Mask) -> str:
         rows = np.flatnonzero(mask)
@@ -543,22 +547,14 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
         Which rows of all splits share a query.
     """
     split = next(iter(splits.sizes))
-    findings = []
+    findings: list[FindingParts] = []
     for name in splits.known:
         size = splits.sizes[name]
         count = int(np.count_nonzero(is_asked[splits.bounds[name]]))
         if count < size:
             words = f"{count:,} of {size:,} {noun} share a query with {split}"
             findings.append((name, count, words))
-    for column in splits.left_out:
-        place, _, what = column.partition(": ")
-        findings.append((f"left out of {place}", 1, what))
-    titles_of_note: dict[str, list[str]] = {}
-    for title, note in splits.notes:
-        titles_of_note.setdefault(note, []).append(title)
-    for note, titles in titles_of_note.items():
-        findings.append(("header", len(titles), f"{', '.join(titles)}: {note}"))
-    return findings
+    return [*findings, *splits.findings]
 
 
 def warn_of_unused(splits: SplitTables, is_filtering: Mask, used: Sequence[str] = ()) -> None:
@@ -575,7 +571,7 @@ def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
         warn_user(f"{problem}; leave it out of known= if that is right")
 
 
-def _find_leaks(
+def find_leaks(
     splits: SplitTables, columns: Sequence[IntArray]
 ) -> tuple[IntArray, dict[str, Mask]]:
     """Return the first row that equals each row of the evaluated split, and which rows leak."""

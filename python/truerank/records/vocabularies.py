@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -25,7 +25,7 @@ from ..inputs.checks import (
 )
 from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .columns import at_position, read_elements
+from .columns import Column, at_position, read_column, read_elements
 from .text import (
     fields_of,
     first_like_an_integer,
@@ -39,13 +39,14 @@ from .text import (
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from .columns import Elements
 
     # Labels are in the order of their positions.
     Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
 
 # More ids would leave no room for keys of two entities and a relation.
 MAX_IDS = 1 << 36
+NO_NUMBER = int(np.iinfo(np.int64).min)  # It stands for text that is no integer.
+_WITH_IDS = ("entities", "relations")  # Files of these may hold ids.
 
 _ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
 _LINES = "a label in each line, or a label and its id with a tab (in .csv a comma) between them"
@@ -77,6 +78,8 @@ class Vocabulary:
         The labels, in the order of their positions; None: there are none.
     of : str
         Whose they are, which is the argument that gives them.
+    has_order : bool
+        Whether somebody gave the order, so that an int is a position.
     has_ids : bool
         Whether an int is a position, and so is one in text, whatever the labels are.
     is_of_facts : bool
@@ -86,6 +89,7 @@ class Vocabulary:
     size: int
     names: Names
     of: str = "entities"
+    has_order: bool = field(default=True, repr=False)
     has_ids: bool = field(default=False, repr=False)
     is_of_facts: bool = field(default=False, repr=False, compare=False)
 
@@ -161,19 +165,12 @@ class Vocabulary:
         """Whether ints are the positions 0, 1, 2, ..., and nothing is a label."""
         return self.names is None and self.size > 0
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...] | None:
         """The labels if they are str; otherwise None."""
         if self.holds_ints:
             return None
         return cast("tuple[str, ...] | None", self.names)
-
-    @cached_property
-    def _like_an_integer(self) -> str | None:
-        """The first label that an int could be confused with."""
-        if self.words is None:
-            return None
-        return first_like_an_integer(self.words)
 
     @cached_property
     def _bare_words(self) -> tuple[str, ...]:
@@ -200,20 +197,54 @@ class Vocabulary:
         ("labels of entities, as '8'", 'labels of entities, as 8')
         """
         if not self.size:
-            return f"labels of {self.of}"
+            return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
         if self.has_ids:
             return f"ids of {self.of} {ids}, as ids=True says"
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
-        # An int is a label then, and no position.
-        if self.holds_ints or self._like_an_integer is not None:
+        if self.is_of_facts:
+            labels += f", of the test and the known facts ({self.of}=..., --labels {self.of}=FILE "
+            labels += "name all)"
+        # An int is a label then, or nothing, and no position.
+        if self.holds_ints or self.why_no_ints:
             return labels
         return f"{labels}, or ids {ids}"
 
+    @cached_property
+    def why_no_ints(self) -> str:
+        """What messages expect where an int is refused; "": it is taken."""
+        if not self.words or self.has_ids:
+            return ""
+        if not self.has_order:
+            words = "whose order nobody gave (str(...) makes a label of an int)"
+            return f"labels of {self.of}, as {self.words[0]!r}, {words}"
+        label = first_like_an_integer(self.words)
+        if label is None:
+            return ""
+        reason = "an int could be a position, or the label that is written like it"
+        remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
+        return f"labels of {self.of}, as {label!r} ({reason}: {remedies})"
+
+    def why_no_label(self, label: str) -> str:
+        """What messages expect where a label of Python is refused."""
+        expected = self.expected
+        if self.size and not self.holds_ints:
+            expected += f", each an int, as {self.of}={self.size} gives no labels"
+        if is_integer_text(label):
+            expected += "; int(...) makes one of digits, as of keys of JSON"
+        return expected
+
+    def first_stranger(self, ids: IntArray) -> int:
+        """Return the place of the first that is no position; -1: there is none."""
+        if self.size:
+            return _core.first_outside(np.ascontiguousarray(ids), self.size)
+        places = np.flatnonzero(ids == NO_NUMBER)
+        return int(places[0]) if len(places) else -1
+
     @property
-    def _elements(self) -> str:
+    def kind_of_elements(self) -> str:
         """What messages expect of the type of elements."""
         if self.names is None:
             return f"integers, the ids of {self.of}"
@@ -223,7 +254,7 @@ class Vocabulary:
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
-        if self.names is None:
+        if self.names is None or code >= len(self.names):
             return code
         return self.names[code]
 
@@ -242,83 +273,11 @@ class Vocabulary:
             return labels_of_codes(np.array(self.names, dtype=np.int64)[codes])
         return labels_of_codes(codes, self.words)
 
-    def find(
-        self,
-        name: str,
-        elements: Elements,
-        *,
-        is_text: bool = False,
-        where: Callable[[int], str] = at_position,
-    ) -> IntArray:
-        """Return the position of what each element names, -1 where it names nothing: the rule.
-
-        Every door that reads names goes through this function, and no other one decides what an
-        element of Python or a field of text names.
-
-        Parameters
-        ----------
-        name : str
-            The argument.
-        elements : ndarray of int64, or sequence of str
-            As `read_elements` returns them.
-        is_text : bool
-            Whether they are fields of text, which have no type.
-        where : callable, optional
-            The place of an element, for messages.
-
-        Raises
-        ------
-        InputTypeError
-            For elements of a type that names nothing here.
-
-        Examples
-        --------
-        >>> Vocabulary(2, ("a", "b")).find("candidates", ["b", "c"])
-        array([ 1, -1])
-        >>> Vocabulary(2, (8, 9)).find("candidates", np.array([9, 0]))
-        array([ 1, -1])
-        >>> Vocabulary(2, (8, 9)).find("test", ["9", "09"], is_text=True)
-        array([ 1, -1])
-        >>> Vocabulary(2, ("1", "2"), has_ids=True).find("test", ["1", "2"], is_text=True)
-        array([ 1, -1])
-        >>> Vocabulary(2, ("1", "2")).find("ids", np.array([1]))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        truerank.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
-        """
-        if self.has_ids and (is_text or isinstance(elements, np.ndarray)):
-            return replace(self, names=None, has_ids=False).find(name, elements, is_text=is_text)
-        if isinstance(elements, np.ndarray):
-            if len(elements) and self._like_an_integer is not None:
-                reason = "an int could be a position, or the label that is written like it"
-                remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
-                label = repr(self._like_an_integer)
-                expected = f"labels of {self.of}, as {label} ({reason}: {remedies})"
-                raise InputTypeError(name, expected=expected, got=f"{elements[0]} {where(0)}")
-            return self._find_ints(elements)
-        if self.words is not None:
-            if is_text:
-                return _core.codes_among(elements, self._bare_words)
-            return _core.codes_among(elements, self.words)
-        if is_text:
-            is_int = np.fromiter(map(is_integer_text, elements), bool, len(elements))
-            ints = list(map(int, compress(elements, is_int)))
-            positions = np.full(len(elements), -1 if self.size else np.iinfo(np.int64).min)
-            positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
-            return positions
-        if not len(elements):
-            return np.zeros(0, dtype=np.int64)
-        expected = f"{self.expected}, each an int"
-        if self.size and not self.holds_ints:
-            expected += f", as {self.of}={self.size} gives no labels"
-        if is_integer_text(elements[0]):
-            expected += "; int(...) makes one of digits, as of keys of JSON"
-        raise InputTypeError(name, expected=expected, got=f"{elements[0]!r} {where(0)}")
-
-    def _find_ints(self, ints: IntArray) -> IntArray:
+    def find_ints(self, ints: IntArray) -> IntArray:
         """Return the positions of integers, which are labels or are positions themselves."""
         if not self.size:  # Integers of a further column, and keys, are what they are.
             return ints
-        if not self.holds_ints:
+        if not self.holds_ints or self.has_ids:
             if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
                 return ints
             return np.where((ints >= 0) & (ints < self.size), ints, -1)
@@ -328,73 +287,133 @@ class Vocabulary:
         ids[where] = positions[places]
         return ids
 
-    def ids_of(
-        self,
-        name: str,
-        values: Any,
-        where: Callable[[int], str] = at_position,
-        *,
-        is_text: bool = False,
-    ) -> IntArray:
-        """Return the ids of labels or ids, as `find` does, and refuse those that name nothing.
+    def find_labels(self, labels: Sequence[str], is_text: bool) -> IntArray:
+        """Return the positions of labels of Python, or of fields of text, which have no type."""
+        if self.words is not None and not is_text:
+            return _core.codes_among(labels, self.words)
+        if self.words is not None and not self.has_ids:
+            return _core.codes_among(labels, self._bare_words)
+        is_int = np.fromiter(map(is_integer_text, labels), bool, len(labels))
+        ints = list(map(int, compress(labels, is_int)))
+        positions = np.full(len(labels), -1 if self.size else NO_NUMBER)
+        positions[is_int] = self.find_ints(np.array(ints, dtype=np.int64))
+        return positions
 
-        Parameters
-        ----------
-        name : str
-            The argument.
-        values : object, shape (n,)
-            As `read_elements` takes them.
-        where : callable, optional
-            The place of an entry, for messages.
-        is_text : bool
-            Whether they are fields of text.
 
-        Raises
-        ------
-        TypeError, ValueError
-            For anything else, ids out of range, and unknown labels.
+def align(
+    argument: str,
+    values: Any,
+    vocabulary: Vocabulary,
+    where: Callable[[int], str] = at_position,
+    *,
+    is_text: bool = False,
+    needs_all: bool = True,
+    known: dict[tuple[Any, bool], IntArray] | None = None,
+) -> IntArray:
+    """Return the position of what each element of a column names, by the one rule.
 
-        Examples
-        --------
-        >>> Vocabulary(3, ("a", "b", "c")).ids_of("candidates", ["b", "a", "b"])
-        array([1, 0, 1])
-        """
-        elements = read_elements(name, values, self._elements, where)
-        ids = self.find(name, elements, is_text=is_text, where=where)
-        row = _core.first_outside(ids, self.size)
-        if row >= 0 and self.size:
-            element = elements[row]
-            name_of_element = repr(element) if isinstance(element, str) else str(element)
-            is_label = isinstance(element, str) or self.holds_ints
-            if self.names and is_label and not self.has_ids:
-                which = f"the {self.size:,} {self.of}, as {self.names[0]!r:.80}"
-                if self.is_of_facts:
-                    which += "; these occur in the test and the known facts, and all are named by "
-                    which += f"{self.of}=..., --labels {self.of}=FILE"
-                raise InputValueError(name, f"{name_of_element} {where(row)} is none of {which}")
-            raise InputValueError(
-                name, expected=self.expected, got=f"{name_of_element} {where(row)}"
-            )
-        return ids
+    The vocabulary decides what an element of Python, or a field of text, names, as its table says.
+    Every door goes through this function.
 
-    def set_of(self, name: str, values: Any, others: str = "") -> IntArray:
-        """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    values : Column, or elements as `read_elements` takes them
+    vocabulary : Vocabulary
+        Where it has no size, integers are what they are.
+    where : callable, optional
+        The place of an element, for messages.
+    is_text : bool
+        Whether elements that are no Column are fields of text.
+    needs_all : bool
+        Whether an element that names nothing is refused. Otherwise it gets -1, or without a size
+        `NO_NUMBER`.
+    known : dict, optional
+        The positions of labels that columns share, which are looked up once.
 
-        What messages expect ends with other forms that the door takes.
+    Raises
+    ------
+    InputTypeError
+        For elements of a type that names nothing here.
+    InputValueError
+        For the first that names nothing.
 
-        Examples
-        --------
-        >>> Vocabulary(3, ("a", "b", "c")).set_of("candidates", ["b", "a", "b"])
-        array([0, 1])
-        """
-        expected = self._elements + others
-        if getattr(values, "ndim", 1) > 1:
-            raise InputValueError(name, expected=expected, got=f"shape {tuple(values.shape)}")
-        elements = read_elements(name, values, expected)
-        ids = self.ids_of(name, elements)
-        if isinstance(elements, np.ndarray):
-            refuse_mask_of_integers(name, elements, self.size)
-        return distinct(ids)
+    Examples
+    --------
+    >>> align("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")))
+    array([1, 0, 1])
+    >>> align("candidates", ["b", "d"], Vocabulary(3, ("a", "b", "c")), needs_all=False)
+    array([ 1, -1])
+    >>> align("candidates", [9, 8], Vocabulary(2, (8, 9)))
+    array([1, 0])
+    >>> text = Column(np.arange(2), ("9", "09"), is_text=True)
+    >>> align("test", text, Vocabulary(2, (8, 9)), needs_all=False)
+    array([ 1, -1])
+    >>> align("ids", [1], Vocabulary(2, ("1", "2")))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truerank.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
+    """
+    column: Column = values
+    if not isinstance(values, Column):
+        column = read_column(argument, values, vocabulary.kind_of_elements, where, is_text=is_text)
+    ids = column.ids
+    if not len(ids):
+        return np.zeros(0, dtype=np.int64)
+    labels = column.labels
+    are_positions = isinstance(labels, range)
+    refusal = ""
+    if labels is None or (are_positions and not vocabulary.has_order):
+        refusal = vocabulary.why_no_ints
+    elif vocabulary.words is None and not are_positions and not column.is_text:
+        refusal = vocabulary.why_no_label(column.entry(0))
+    if refusal:
+        raise InputTypeError(argument, expected=refusal, got=f"{column.entry(0)!r} {where(0)}")
+    if labels is None:
+        ids = vocabulary.find_ints(ids)
+    elif not are_positions:
+        known = {} if known is None else known
+        key = id(labels), column.is_text
+        if key not in known:
+            known[key] = vocabulary.find_labels(column.listed, column.is_text)
+        ids = known[key][ids]
+    row = vocabulary.first_stranger(ids) if needs_all else -1
+    if row >= 0:
+        raise _error_of_stranger(
+            argument, column.entry(row), column.is_text, vocabulary, where(row)
+        )
+    return ids
+
+
+def _error_of_stranger(
+    argument: str, entry: str | int, is_text: bool, vocabulary: Vocabulary, place: str
+) -> InputValueError:
+    """Return the error for an element that names nothing."""
+    expected = vocabulary.expected
+    may_be_id = is_text and vocabulary.words and not vocabulary.has_ids
+    if may_be_id and is_id(str(entry)) and vocabulary.of in _WITH_IDS:
+        expected += "; ids=True says that text has ids"
+    return InputValueError(argument, expected=expected, got=f"{entry!r} {place}")
+
+
+def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:
+    """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
+
+    What messages expect ends with other forms that the door takes.
+
+    Examples
+    --------
+    >>> align_set("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")))
+    array([0, 1])
+    """
+    expected = vocabulary.kind_of_elements + others
+    if getattr(values, "ndim", 1) > 1:
+        raise InputValueError(argument, expected=expected, got=f"shape {tuple(values.shape)}")
+    column = read_column(argument, values, expected)
+    ids = align(argument, column, vocabulary)
+    if column.labels is None:
+        refuse_mask_of_integers(argument, column.ids, vocabulary.size)
+    return distinct(ids)
 
 
 def _labels_in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:

@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from ..arrays.row_keys import are_among, distinct, look_up, row_keys, sorted_with_order
+from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
-from ..inputs.checks import is_integer, is_number, is_sparse
+from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
-from ..records.columns import is_column, read_elements
-from ..records.id_tables import IdTable, encode_columns, find_elements
+from ..records.columns import Column, is_column
+from ..records.id_tables import align_columns
 from ..records.lists import Judgements, read_judgements
-from ..records.splits import name_splits, warn_of_strangers
-from ..records.vocabularies import Vocabulary
-from ..tasks.side import codes_of_answers
+from ..records.splits import SplitTables, find_leaks, name_splits, warn_of_strangers
+from ..records.vocabularies import Vocabulary, align
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..records.splits import FindingParts
-
-
-def read_judged(title: str, value: Any, columns: Any, order: Any) -> Judgements:
-    """Read qrels.
-
-    Parameters
-    ----------
-    title : str
-        The argument, for messages.
-    value : object
-        As `read_judgements` takes it.
-    columns : mapping or None
-        As `read_judgements` takes it.
-    order : object
-        The entities, as `Vocabulary.read` takes them.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        For anything else, and for gains that are NaN or infinite.
-    """
-    judged = read_judgements(title, value, columns)
-    if judged.shape is not None:
-        _, width = judged.shape
-        size = Vocabulary.read("entities", order).size
-        if width > size:
-            expected = f"a matrix with a column for each of the {size} entities"
-            raise InputValueError(title, expected=expected, got=f"{width} columns")
-    return judged
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
@@ -92,57 +63,7 @@ def _are_items(value: Any) -> bool:
     return not isinstance(first, (Mapping, tuple)) and not is_column(first)
 
 
-@dataclass(frozen=True)
-class AnswerSets:
-    """Right answers and known ones as ids.
-
-    Attributes
-    ----------
-    queries, entities : Vocabulary
-    pairs : ndarray of int64, shape (n, 2)
-        The right answers (query, entity), distinct and in lexicographic order.
-    gains : ndarray of float64, shape (n,), or None
-        Above 0.
-    known : dict of str to (ndarray of int64, ndarray of int64), shapes (m,)
-        The queries and the entities of the rows of each known split, with queries of the
-        vocabulary only.
-    n_queries : int
-        The number of queries that the qrels have, with right answers or without.
-    have_order : bool
-        Whether queries are in the order of rows: a given one, or 0, 1, 2, ..., or one alone.
-    names_alone : bool
-        Whether entities have names and a number, but no order: the first of the ids are those that
-        the qrels name, and any other name may stand for one of the others.
-    sources : tuple of str
-        The files of qrels and known right answers, and their forms; columns that were left out.
-    findings : tuple of (str, int, str)
-        Of each known split of which some rows do not meet the task, or have low grades.
-    """
-
-    queries: Vocabulary
-    entities: Vocabulary
-    pairs: IntArray
-    gains: FloatArray | None
-    known: dict[str, tuple[IntArray, IntArray]]
-    n_queries: int
-    have_order: bool = True
-    names_alone: bool = False
-    sources: tuple[str, ...] = ()
-    findings: tuple[FindingParts, ...] = ()
-
-    def select(self, where: Any) -> AnswerSets:
-        """Return some of the right answers, in this order."""
-        gains = None if self.gains is None else self.gains[where]
-        queries, entities = self.pairs.T
-        return replace(self, pairs=_as_pairs(queries[where], entities[where]), gains=gains)
-
-    def name(self, i: int) -> str:
-        """Name a right answer, for messages."""
-        query, entity = self.pairs[i].tolist()
-        return f"{self.entities.label_of(entity)!r} of query {self.queries.label_of(query)!r}"
-
-
-def read_answer_sets(
+def read_answers(
     qrels: Any,
     known: Any,
     entities: Any,
@@ -151,126 +72,132 @@ def read_answer_sets(
     exclude: str | None = None,
     *,
     columns: Any = None,
-) -> AnswerSets:
+) -> tuple[SplitTables, FloatArray | None, int]:
     """Read the right answers and the known ones; with `exclude` each query itself is known.
+
+    Returns
+    -------
+    SplitTables
+        With the columns query and entity. Right answers are distinct, and in lexicographic order;
+        known rows are those of queries of the task.
+    ndarray of float64, or None
+        The gains of the right answers, above 0.
+    int
+        The number of queries that the qrels have, with right answers or without.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `read_judged` and `encode_columns` do; for a pair with several gains, and where
-        no query is an entity of the task, if queries are left out.
+        As `read_judgements` and `align` do; for a pair with several gains, and where no query is an
+        entity of the task, if queries are left out.
     """
-    splits = _name_known_splits(qrels, known, split, exclude)
-    tested = read_judged("qrels", qrels, columns, entities)
+    tables = {
+        name: read_judgements(title, value, columns)
+        for name, (title, value) in _name_splits(qrels, known, split, exclude).items()
+    }
+    tested = tables[split]
+    given_entities = Vocabulary.read("entities", entities)
+    for table in tables.values():
+        _check_matrix(table, "document", given_entities, "column")
     # Rows do not name queries without an answer.
-    all_queries = tested if tested.asked is None else tested.asked
-    query_columns = [(all_queries, "query"), (tested, "query")]
-    query_ids, (ids_of_queries, tasks) = _encode_queries(tested, queries, query_columns)
-    asked = distinct(ids_of_queries)
-    n_queries = query_ids.size if tested.asked is None and queries is not None else len(asked)
-
-    judged = {
-        name: read_judged(title, value, columns, entities)
-        for name, (title, value) in splits.items()
-    }
-    known_tables = {
-        name: _among_queries(table, query_ids, None if queries is not None else asked)
-        for name, table in judged.items()
-    }
-    tables = [tested, *known_tables.values()]
-    documents = [(table, "document") for table in tables]
-    names_alone = is_integer(entities) and any(map(_has_names, documents))
-    if names_alone:
-        # Lists may name the queries themselves.
-        others = [] if exclude is None else query_columns[:1]
-        entity_ids, ids = _encode_names_alone(entities, documents, others)
-    else:
-        entity_ids, ids = encode_columns("entities", entities, documents)
-    known_pairs = {
-        name: (table.ids["query"], ids_of_split)
-        for (name, table), ids_of_split in zip(known_tables.items(), ids[1:], strict=True)
-    }
+    column = tested.columns["query"] if tested.asked is None else tested.asked
+    query_names = _read_queries(tested, column, queries)
+    asked = distinct(align(tested.title, column, query_names, partial(tested.where, "query")))
+    ids = align_columns([tested], ["query"], query_names)
     findings: list[FindingParts] = []
-    for name, table in judged.items():
-        warn_of_strangers(name, len(table), len(known_tables[name]) > 0)
-        findings += _count_strangers(name, len(table), len(known_tables[name]))
+    for name, table in list(tables.items())[1:]:
+        if queries is not None:
+            _check_matrix(table, "query", query_names, "row")
+        tables[name], query_ids = _select_queries(table, query_names, asked)
+        ids["query"].append(query_ids)
+        warn_of_strangers(name, len(table), len(query_ids) > 0)
+        findings += _count_strangers(name, len(table), len(query_ids))
         findings += _count_low_grades(name, table)
+    documents = [table.columns["document"] for table in tables.values()]
+    entity_names = _read_entities(given_entities, documents, [column] if exclude else [])
+    ids["entity"] = align_columns(list(tables.values()), ["document"], entity_names)["document"]
     if exclude is not None:
-        known_pairs[exclude] = _queries_themselves(query_ids, asked, entity_ids)
-        findings += _count_strangers(exclude, len(asked), len(known_pairs[exclude][0]))
-    sets = AnswerSets(
-        queries=query_ids,
-        entities=entity_ids,
-        pairs=_as_pairs(tasks, ids[0]),
-        gains=None if tested.relevance is None else tested.relevance.astype(np.float64),
-        known=known_pairs,
-        n_queries=n_queries,
-        have_order=queries is not None or query_ids.has_numbers or n_queries == 1,
-        names_alone=names_alone,
-        sources=tuple(table.source for table in tables if table.source),
-        findings=tuple(findings),
-    )
-    return _distinct_answers(sets)
+        pairs = _queries_themselves(query_names, asked, entity_names)
+        findings += _count_strangers(exclude, len(asked), len(pairs[0]))
+        for parts, themselves in zip(ids.values(), pairs, strict=True):
+            parts.append(themselves)
+    vocabularies = {"query": query_names, "entity": entity_names}
+    right, gains, repeats = _distinct_answers(tested, ids, vocabularies)
+    for parts in ids.values():
+        parts[0] = parts[0][right]
+    names = [*tables] if exclude is None else [*tables, exclude]
+    sources = [table.source for table in tables.values() if table.source]
+    splits = SplitTables.join(names, ids, vocabularies, findings + repeats, sources)
+    has_all_queries = tested.asked is None and queries is not None
+    return splits, gains, query_names.size if has_all_queries else len(asked)
 
 
-def _encode_queries(
-    tested: Judgements, queries: Any, columns: Sequence[tuple[IdTable, str]]
-) -> tuple[Vocabulary, list[IntArray]]:
-    """Return the vocabulary of queries, the given one or what the qrels say of it, and their ids.
+def _read_queries(tested: Judgements, column: Column, queries: Any) -> Vocabulary:
+    """Return the vocabulary of queries, the given one or what the column of all of them says.
 
     Integers are what they are, whatever their size, unless they are exactly 0, 1, 2, ...
     """
-    order = queries
-    if tested.shape is not None:
-        if queries is None:
-            order = tested.shape[0]
-        else:
-            _check_height(tested, Vocabulary.read("queries", queries))
-    elif queries is None and "query" in tested.names:
-        order = tested.names["query"].listed()  # The qrels name all queries.
-    elif queries is None:
-        ints = [table.ids[role] for table, role in columns]
-        keys = distinct(ints[0])
-        if not np.array_equal(keys, np.arange(len(keys))) or not len(keys):
-            return Vocabulary(0, None, "queries"), ints
-        order = len(keys)
-    return encode_columns("queries", order, columns)
+    if queries is not None:
+        vocabulary = Vocabulary.read("queries", queries)
+        _check_matrix(tested, "query", vocabulary, "row")
+        return vocabulary
+    if isinstance(column.labels, range):
+        return Vocabulary.read("queries", len(column.labels))
+    if column.labels is not None:  # The qrels name all queries.
+        return replace(Vocabulary.read("queries", column.listed), has_order=False)
+    keys = distinct(column.ids)
+    if len(keys) and np.array_equal(keys, np.arange(len(keys))):
+        return Vocabulary(len(keys), None, "queries")
+    return Vocabulary(0, None, "queries", has_order=False)
 
 
-def _among_queries(
-    judged: Judgements, queries: Vocabulary, of_qrels: IntArray | None
-) -> Judgements:
-    """Return the rows of a known split whose queries are those of the task, with their ids.
-
-    `of_qrels` are the queries of the qrels where the vocabulary is made of these alone, so that
-    nobody gave an order.
-    """
-    if of_qrels is None:
-        _check_height(judged, queries)
-    ids = judged.ids["query"]
-    if not len(ids):
-        return judged
-    if "query" in judged.names:
-        names = judged.names["query"].listed()
-        ids = queries.find(judged.title, names, is_text=judged.kind == "text")[ids]
-    elif of_qrels is not None and queries.words is not None:
-        expected = "labels of queries, as qrels have, whose order nobody gave"
-        got = f"{judged.entry('query', 0)!r} in {judged.where('query', 0)}"
-        raise InputValueError(judged.title, expected=expected, got=got)
-    elif queries.size and queries.names is None and ids.min() < 0:
-        raise InputValueError(judged.title, expected="query ids from 0 on", got=ids.min())
-    elif judged.kind != "positions":
-        ids = find_elements(queries, judged, "query", ids)
+def _select_queries(
+    table: Judgements, queries: Vocabulary, asked: IntArray
+) -> tuple[Judgements, IntArray]:
+    """Return the rows of a known split whose queries are those of the task, and their queries."""
+    column = table.columns["query"]
+    where = partial(table.where, "query")
+    ids = align(table.title, column, queries, where, needs_all=False)
+    if column.labels is None and queries.has_numbers and column.ids.min(initial=0) < 0:
+        raise InputValueError(table.title, expected="query ids from 0 on", got=column.ids.min())
     is_known = (ids >= 0) & (ids < queries.size)
-    if of_qrels is not None and not queries.size:  # Its ints are what they are.
-        is_known = are_among(ids, of_qrels)
-    table = replace(judged, ids={**judged.ids, "query": ids})
-    return table if is_known.all() else table.select(is_known)
+    if not queries.size:  # Its integers are what they are.
+        is_known = are_among(ids, asked)
+    if is_known.all():
+        return table, ids
+    return table.select(is_known), ids[is_known]
+
+
+def _read_entities(
+    given: Vocabulary, documents: Sequence[Column], queries: Sequence[Column]
+) -> Vocabulary:
+    """Return the given entities; if they are a number beside names, these, which have no order.
+
+    Lists may name the queries themselves, where these are left out.
+    """
+    named = [column for column in documents if len(column) and column.listed]
+    if given.names is not None or not named:
+        return given
+    names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
+    check_number_of_names(given.size, len(names))
+    vocabulary = Vocabulary.read("entities", tuple(names))
+    return replace(vocabulary, size=given.size, has_order=False)
+
+
+def _check_matrix(table: Judgements, role: str, vocabulary: Vocabulary, noun: str) -> None:
+    """Refuse a matrix that has more rows or columns than there are queries or entities."""
+    positions = table.columns[role].labels
+    if isinstance(positions, range) and len(positions) > vocabulary.size:
+        number = len(positions)
+        expected = f"a matrix with a {noun} for each of the {vocabulary.size} {vocabulary.of}"
+        got = f"{number} {noun}s ({vocabulary.of}={number} says that there are so many)"
+        raise InputValueError(table.title, expected=expected, got=got)
 
 
 def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
     """Return a finding for a known split of which some rows are no right answers, if any are."""
-    if known.relevance is None or known.shape is not None:  # A matrix stores any values.
+    is_matrix = isinstance(known.columns["query"].labels, range)
+    if known.relevance is None or is_matrix:  # A matrix stores any values.
         return []
     low = int(np.count_nonzero(known.relevance <= 0))
     if not low:
@@ -279,24 +206,18 @@ def _count_low_grades(name: str, known: Judgements) -> list[FindingParts]:
     return [(name, low, text)]
 
 
-def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
-    """Return two columns as an array of pairs, shape (n, 2), column by column in memory."""
-    return np.stack([queries, entities]).T
-
-
-def _name_known_splits(
+def _name_splits(
     qrels: Any, known: Any, split: str, exclude: str | None
 ) -> dict[str, tuple[str, Any]]:
-    """Return the known splits by name, each with what messages call it."""
-    if isinstance(known, Mapping) and is_one_split(known):
-        splits = name_splits(split, qrels, None)
+    """Return all splits by name, each with what messages call it; the qrels come first."""
+    is_one = isinstance(known, Mapping) and is_one_split(known)
+    splits = name_splits(split, qrels, None if is_one else known)
+    if is_one:
         splits["known_0"] = ("known", known)
-    else:
-        splits = name_splits(split, qrels, known)
+    splits[split] = ("qrels", qrels)
     if exclude is not None and exclude in splits:
         expected = f"no split of the name {exclude!r} beside exclude={exclude!r}"
         raise InputValueError("known", expected=expected)
-    del splits[split]  # The qrels themselves are read apart.
     return splits
 
 
@@ -304,15 +225,12 @@ def _queries_themselves(
     queries: Vocabulary, asked: IntArray, entities: Vocabulary
 ) -> tuple[IntArray, IntArray]:
     """Return queries beside the entity of their name, or of their number where none have names."""
-    have_names = queries.names is not None
-    if have_names != (entities.names is not None):
+    if (queries.names is not None) != (entities.names is not None):
         expected = "None, or queries and entities that both have names, or are both numbered; "
         expected += "queries= and entities= give them names"
         raise InputValueError("exclude", expected=expected, got="'self'")
-    elements: Any = asked
-    if queries.names is not None:
-        elements = read_elements("exclude", [queries.names[i] for i in asked.tolist()], "labels")
-    ids = entities.find("exclude", elements)
+    names = list(map(queries.label_of, asked.tolist()))
+    ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0
     if not is_entity.any():
         problem = "no query is an entity of the task; their names may be written unlike"
@@ -327,48 +245,6 @@ def _count_strangers(name: str, size: int, number: int) -> list[FindingParts]:
     return [(name, number, f"{number:,} of {size:,} rows have a query of the task")]
 
 
-def _has_names(column: tuple[IdTable, str]) -> bool:
-    """Whether a column has names, and not integers."""
-    table, role = column
-    return role in table.names and len(table) > 0
-
-
-def _encode_names_alone(
-    entities: Any,
-    columns: Sequence[tuple[IdTable, str]],
-    others: Sequence[tuple[IdTable, str]],
-) -> tuple[Vocabulary, list[IntArray]]:
-    """Return the number of entities, with the names of all columns, and the ids of the first.
-
-    Raises
-    ------
-    InputTypeError
-        For integers beside names.
-    InputValueError
-        For more names than there are entities.
-    """
-    size = Vocabulary.read("entities", entities).size
-    names: dict[str, None] = {}
-    for table, role in (*columns, *others):
-        if role in table.names:
-            names.update(dict.fromkeys(table.names[role].listed()))
-        elif len(table):
-            with_names, _ = next(filter(_has_names, columns))
-            expected = f"names that are str, as {with_names.title} has "
-            expected += f"(entities={size} gives no positions)"
-            got = f"{table.entry(role, 0)!r} in {table.where(role, 0)}"
-            raise InputTypeError(table.title, expected=expected, got=got)
-    check_number_of_names(size, len(names))
-    words = tuple(names)
-    ids = []
-    for table, role in columns:
-        column = table.ids[role]
-        if role in table.names:
-            column = _core.codes_among(table.names[role].listed(), words)[column]
-        ids.append(column)
-    return Vocabulary(size, words), ids
-
-
 def check_number_of_names(size: int, names: int) -> None:
     """Refuse more names than there are entities."""
     if names > size:
@@ -376,31 +252,29 @@ def check_number_of_names(size: int, names: int) -> None:
         raise InputValueError("entities", expected=expected, got=size)
 
 
-def _check_height(judged: Judgements, queries: Vocabulary) -> None:
-    """Refuse a matrix that has more rows than there are queries."""
-    if judged.shape is not None and judged.shape[0] > queries.size:
-        rows, _ = judged.shape
-        expected = f"a matrix with a row for each of the {queries.size} queries"
-        got = f"{rows} rows (queries={rows} says that there are so many)"
-        raise InputValueError(judged.title, expected=expected, got=got)
-
-
-def _distinct_answers(sets: AnswerSets) -> AnswerSets:
-    """Put pairs in order, and leave out repeats and gains that are not above 0."""
-    ascending, order = sorted_with_order(row_keys(list(sets.pairs.T)))
+def _distinct_answers(
+    tested: Judgements,
+    ids: Mapping[str, Sequence[IntArray]],
+    vocabularies: Mapping[str, Vocabulary],
+) -> tuple[IntArray, FloatArray | None, list[FindingParts]]:
+    """Return the rows of right answers in lexicographic order, without repeats and low gains."""
+    pairs = [ids_of_splits[0] for ids_of_splits in ids.values()]
+    ascending, order = sorted_with_order(row_keys(pairs))
     is_repeat = np.zeros(len(order), dtype=bool)
     np.equal(ascending[1:], ascending[:-1], out=is_repeat[1:])
     repeats = count_repeats(int(is_repeat.sum()), "qrels")
-    sets = replace(sets, findings=(*sets.findings, *repeats))
-    if sets.gains is None:
-        return sets.select(order[~is_repeat])
-    gains = sets.gains[order]
+    if tested.relevance is None:
+        return order[~is_repeat], None, repeats
+    gains = tested.relevance[order].astype(np.float64)
     is_other = is_repeat[1:] & (gains[1:] != gains[:-1])
     if is_other.any():
         i = int(is_other.argmax())
-        got = f"{gains[i]} and {gains[i + 1]} for {sets.name(order[i])}"
+        codes = [int(column[order[i]]) for column in pairs]
+        query, entity = map(Vocabulary.label_of, vocabularies.values(), codes)
+        got = f"{gains[i]} and {gains[i + 1]} for {entity!r} of query {query!r}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
-    return sets.select(order[~is_repeat & (gains > 0)])
+    is_right = ~is_repeat & (gains > 0)
+    return order[is_right], gains[is_right], repeats
 
 
 def count_repeats(number: int, argument: str) -> list[FindingParts]:
@@ -411,34 +285,36 @@ def count_repeats(number: int, argument: str) -> list[FindingParts]:
     return [("duplicates", number, f"{entries} another of the same query: counted once")]
 
 
-def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
-    """Keep, drop or refuse leaks, right answers that a known split has, too; return their number.
+def find_right_answers(splits: SplitTables, rule: str) -> tuple[IntArray, int, list[FindingParts]]:
+    """Keep, drop or refuse leaks, right answers that a known split has, too.
 
-    A warning or an error names the first of them, and the findings of the sets mention them.
+    A warning or an error names the first of them.
+
+    Returns
+    -------
+    ndarray of int64
+        The rows of the right answers that are ranked.
+    int
+        How many leak.
+    list of (str, int, str)
 
     Examples
     --------
-    >>> pairs = np.array([[0, 1], [0, 2]])
     >>> vocabulary = Vocabulary(3, None)
-    >>> sets = AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:].T}, 1)
-    >>> sets, leaked = without_leaks(sets, "drop")
-    >>> sets.pairs, leaked
-    (array([[0, 1]]), 1)
+    >>> pairs = np.array([[0, 1], [0, 2], [0, 2]])
+    >>> both = {"query": vocabulary, "entity": vocabulary}
+    >>> find_right_answers(SplitTables(pairs, {"test": 2, "train": 1}, both), "drop")[:2]
+    (array([0]), 1)
     """
-    size = sets.entities.size
-    is_leak = np.zeros(len(sets.pairs), dtype=bool)
-    if sets.known:
-        queries, entities = sets.pairs.T
-        test_queries = distinct(queries)
-        # A code stands for a pair of query and entity. Known pairs of other queries have none.
-        codes = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
-        for queries, entities in sets.known.values():
-            known_codes = codes_of_answers(test_queries, [(queries.__getitem__, entities)], size)
-            _, positions = look_up(codes, known_codes)
-            is_leak[positions] = True
+    _, leaks = find_leaks(splits, list(splits.columns.values()))
+    is_leak = np.zeros(splits.tested, dtype=bool)
+    for is_in_split in leaks.values():
+        is_leak |= is_in_split
     leaked = np.flatnonzero(is_leak)
+    findings: list[FindingParts] = []
     if len(leaked):
-        first = sets.name(leaked[0])
+        query, entity = splits.labels_of(int(leaked[0]))
+        first = f"{entity!r} of query {query!r}"
         text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
         if rule == "raise":
             raise InputValueError("qrels", text)
@@ -446,11 +322,9 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
             advice = 'leaks="drop" leaves them out'
             warn_user(f"qrels: {text}; they are ranked like the others ({advice})")
         outcome = "dropped" if rule == "drop" else "kept"
-        finding = ("leaks", len(leaked), f"{text}, {outcome}")
-        sets = replace(sets, findings=(*sets.findings, finding))
-    if rule == "drop":
-        sets = sets.select(~is_leak)
-    if not len(sets.pairs):
+        findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
+    ranked = np.flatnonzero(~is_leak) if rule == "drop" else np.arange(splits.tested)
+    if not len(ranked):
         got = "leaks alone, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
-    return sets, len(leaked)
+    return ranked, len(leaked), findings

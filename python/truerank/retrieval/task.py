@@ -28,10 +28,10 @@ from ..naming import percent, public
 from ..ranks.container import check_level
 from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..ranks.protocol import Protocol
-from ..records.columns import first_names, read_elements
+from ..records.columns import first_names
 from ..records.lists import Lists, read_lists
 from ..records.splits import check_rules
-from ..records.vocabularies import Vocabulary
+from ..records.vocabularies import align
 from ..tasks.candidates import (
     ALL,
     CandidateSet,
@@ -42,20 +42,15 @@ from ..tasks.candidates import (
 from ..tasks.side import Side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
-from .sets import (
-    AnswerSets,
-    check_number_of_names,
-    count_repeats,
-    read_answer_sets,
-    without_leaks,
-)
+from .sets import check_number_of_names, count_repeats, find_right_answers, read_answers
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.columns import Names as ListedNames
-    from ..records.vocabularies import Names
+    from ..records.splits import SplitTables
+    from ..records.vocabularies import Names, Vocabulary
     from ..reporting import Report
     from ..tasks.side import TaskLists
 
@@ -214,40 +209,44 @@ class Task(SidedTask):
         if entities is None:  # The documents of the qrels alone would be too few.
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
-        sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
-        sets, self.leaked = without_leaks(sets, rules["leaks"])
+        splits, gains, n_queries = read_answers(
+            qrels, known, entities, queries, split, exclude, columns=columns
+        )
+        right, self.leaked, leaks_found = find_right_answers(splits, rules["leaks"])
         # Gains that cannot be counted are refused now, not at the first metric.
-        counted_gains(sets.gains, gain)
-        level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
-        candidate_set = read_candidates(candidates, sets)
-        self.queries = sets.queries.names
+        counted_gains(gains, gain)
+        level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
+        candidate_set = read_candidates(candidates, splits)
+        query_names, entity_names = splits.vocabularies.values()
+        self.queries = query_names.names
+        self.entities = entity_names.names if entity_names.has_order else None
         self._all_queries_known = queries is not None
-        self._rows_are_known = sets.have_order
-        side = make_answers(sets, groups, candidate_set)
-        self.entities = None if sets.names_alone else sets.entities.names
-        self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
+        self._rows_are_known = query_names.has_order or n_queries == 1
+        side = make_answers(splits, right, gains, n_queries, groups, candidate_set)
+        known_pairs = [list(splits.rows[splits.bounds[name]].T) for name in splits.known]
         protocol = Protocol(
-            filter=tuple(sets.known),
+            filter=tuple(splits.known),
             split=split,
             candidates=None if candidates is None else candidate_set.name,
             sampled=candidate_set.sampled is not None,
-            files=sets.sources,
+            files=splits.sources,
             gain=None if gain == GAINS[0] else gain,
             relevance_level=level or None,
         )
         super().__init__(
             {SIDE: side},
             roles={SIDE: ("query", "entity")},
-            names={
-                "query": Vocabulary(sets.queries.size, self.queries, "queries"),
-                "entity": Vocabulary(sets.entities.size, self.entities),
-            },
+            names=splits.vocabularies,
             protocol=protocol,
-            facts=zip(sets.pairs.T, (self.queries, sets.entities.names), strict=True),
-            known=", ".join(map(digest_of_rows, sets.known.values())) or "none",
+            facts=zip(splits.rows[right].T, (self.queries, entity_names.names), strict=True),
+            known=", ".join(map(digest_of_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
-            height=sets.queries.size or sets.n_queries,
-            findings=(*sets.findings, *count_repeats(candidate_set.repeated, "candidates")),
+            height=query_names.size or n_queries,
+            findings=(
+                *splits.findings,
+                *leaks_found,
+                *count_repeats(candidate_set.repeated, "candidates"),
+            ),
             row_axis=Axis(self.queries, "task.queries"),
             report_options={"by": None if groups is None else "group", "unit": "query"},
         )
@@ -501,7 +500,7 @@ class Task(SidedTask):
             lists = read_lists("ids", ids, columns, duplicates=duplicates)
             if self._all_queries_known:  # Others are an error, and no list is left over.
                 names = self.names["query"]
-                names.ids_of(lists.title, lists.queries, is_text=bool(lists.path))
+                align(lists.title, lists.queries, names, is_text=bool(lists.path))
         keys = _of_side(row_queries)
         return self._rank_lists({SIDE: lists}, rules, {}, row_queries=keys, title="ids", **fields)
 
@@ -531,27 +530,15 @@ class Task(SidedTask):
 
     def _ids_of_listed(self, side: str, named: Lists, title: str, names: ListedNames) -> IntArray:
         entities = self.names["entity"]
-        if self._names_alone is not None:
-            return self._ids_of_names_alone(self._names_alone, title, names)
-        if named.path and entities.names is None and names:
+        if entities.has_numbers and named.path and names:
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"
             expected += f" ({advice}, whose digits are names)"
             raise InputTypeError(title, expected=expected, got=repr(names[0]))
-        return super()._ids_of_listed(side, named, title, names)
-
-    def _ids_of_names_alone(self, entities: Vocabulary, title: str, names: Any) -> IntArray:
-        """Return the ids of names; those that qrels do not have come after the others.
-
-        A warning says where no name is that of a right answer.
-        """
-        elements = read_elements("ids", names, "names that are str, as qrels have")
-        if isinstance(elements, np.ndarray):
-            if not len(elements):
-                return elements
-            expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
-            raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
-        ids = entities.find(entities.of, elements)
+        if entities.has_order:
+            return super()._ids_of_listed(side, named, title, names)
+        # Names that qrels do not have come after the others.
+        ids = align(title, names, entities, is_text=bool(named.path), needs_all=False)
         is_new = ids < 0
         known = len(entities.names or ())
         new = int(np.count_nonzero(is_new))
@@ -569,8 +556,8 @@ class Task(SidedTask):
         if self.protocol.candidates == LISTED and not are_lists:
             problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
             raise InputValueError(argument, problem)
-        if self._names_alone is not None:
-            size = self._names_alone.size
+        if not self.names["entity"].has_order:
+            size = self.names["entity"].size
             problem = f"entities={size} beside names in qrels says nothing of columns, so that"
             problem += " only lists by name can be evaluated"
             advice = f"give Task(..., entities=...) the names in their order, or range({size})"
@@ -590,7 +577,7 @@ def _of_side(row_queries: Any) -> Mapping[str, Any] | None:
     return None if row_queries is None else {SIDE: row_queries}
 
 
-def read_candidates(value: Any, sets: AnswerSets) -> CandidateSet:
+def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
     """Read the argument `candidates`.
 
     Raises
@@ -599,18 +586,19 @@ def read_candidates(value: Any, sets: AnswerSets) -> CandidateSet:
         For a name that no known split has, ids out of range, unknown labels, a typed sample, and
         lists or samples where not all entities have names.
     """
-    if sets.names_alone and value is not None and not isinstance(value, str):
+    queries, entities = splits.vocabularies.values()
+    if not entities.has_order and value is not None and not isinstance(value, str):
         expected = "all, or a known split, as not all entities have names"
         got = "a sample" if isinstance(value, Sampled) else "a list of them"
         raise InputValueError("candidates", expected=expected, got=got)
     forms = ", or {query: [entities]}"
-    candidates = read_candidate_set(value, "query", sets.queries, sets.entities, forms)
+    candidates = read_candidate_set(value, "query", queries, entities, forms)
     pool = candidates.pool
     if isinstance(pool, str):
         if candidates.sampled is not None and candidates.sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
-        if pool not in sets.known and pool not in (ALL, LISTED):
-            known = f"the known splits ({', '.join(sets.known) or 'none'})"
+        if pool not in splits.known and pool not in (ALL, LISTED):
+            known = f"the known splits ({', '.join(splits.known) or 'none'})"
             expected = f"{ALL}, {LISTED}, or one of {known}"
             raise InputValueError("candidates", expected=expected, got=repr(pool))
     return candidates
@@ -651,48 +639,52 @@ def draw_for_queries(
     return indptr_of(np.bincount(queries, minlength=number)), indices
 
 
-def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Side:
+def make_answers(
+    splits: SplitTables,
+    ranked: IntArray,
+    gains: FloatArray | None,
+    n_queries: int,
+    groups: Any,
+    candidates: CandidateSet,
+) -> Side:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
-    size = sets.entities.size
-    facts = {"query": sets.pairs[:, 0], "entity": sets.pairs[:, 1]}
-    known_splits = [{"query": query, "entity": entity} for query, entity in sets.known.values()]
+    query_names, entity_names = splits.vocabularies.values()
     side = make_side(
         SIDE,
-        facts,
-        np.arange(len(sets.pairs)),
+        splits.columns,
+        ranked,
         query=["query"],
         answer="entity",
-        n_candidates=size,
-        known=known_splits,
-        has_filter=bool(sets.known) or candidates.sampled is not None,
+        n_candidates=entity_names.size,
+        has_filter=bool(splits.known) or candidates.sampled is not None,
     )
     queries = side.query_ids[:, 0]
     query = queries[side.rows]
     chosen = candidates
-    if isinstance(chosen.pool, str) and chosen.pool in sets.known:
-        chosen = CandidateSet(distinct(sets.known[chosen.pool][1]))
+    if isinstance(chosen.pool, str) and chosen.pool in splits.known:
+        chosen = CandidateSet(distinct(splits.columns["entity"][splits.bounds[chosen.pool]]))
     among: Any = None
     if not isinstance(chosen.pool, str):
-        among = chosen.of_tasks(query, side.targets, sets.entities, "right answers")
+        among = chosen.of_tasks(query, side.targets, entity_names, "right answers")
     if candidates.sampled is not None:
         assert side.filter is not None
-        columns = np.arange(size) if among is None else among
+        columns = np.arange(side.n_candidates) if among is None else among
         right = side.rows, side.targets
         drawn = draw_for_queries(candidates.sampled, columns, side.filter[:2], right)
         among = *drawn, side.rows
-    units = query if sets.queries.size else side.rows  # Keys may be any integers.
+    units = query if query_names.size else side.rows  # Keys may be any integers.
     labels = {
-        "queries": sets.queries.labels(query),
-        "targets": sets.entities.labels(side.targets),
+        "queries": query_names.labels(query),
+        "targets": entity_names.labels(side.targets),
         "unit": labels_of_codes(units),
     }
     if groups is not None:
-        labels["group"] = _read_groups(groups, sets, queries)[side.rows]
+        labels["group"] = _read_groups(groups, query_names, n_queries, queries)[side.rows]
     without_answers = np.zeros(len(side), np.int64)
     # One task alone carries the number, so that parts add up.
-    without_answers[0] = sets.n_queries - len(queries)
+    without_answers[0] = n_queries - len(queries)
     known_alone = None
-    if sets.known:
+    if splits.known:
         assert side.filter is not None
         known_alone = _without_right(side, side.filter)
     return replace(
@@ -700,7 +692,7 @@ def make_answers(sets: AnswerSets, groups: Any, candidates: CandidateSet) -> Sid
         units=units,
         filter=known_alone,
         candidates=among,
-        gains=sets.gains,
+        gains=None if gains is None else gains[ranked],
         labels=labels,
         without_answers=without_answers,
     )
@@ -719,11 +711,10 @@ def _without_right(side: Side, known: TaskLists) -> TaskLists:
     return indptr_of(numbers), np.delete(indices, places), lists
 
 
-def _read_groups(groups: Any, sets: AnswerSets, ids: IntArray) -> Labels:
+def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
-    queries = sets.queries
     if not isinstance(groups, Mapping):
-        if not sets.have_order:
+        if not queries.has_order and n_queries > 1:
             problem = "groups in a sequence do not say whose they are"
             advice = "give {query: group}, or Task(..., queries=...) the queries in their order"
             raise InputValueError("groups", f"{problem}: {advice}")

@@ -15,7 +15,7 @@ from ..inputs.checks import flag, integer
 from ..inputs.selection import indptr_of
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
-from ..records.vocabularies import Vocabulary
+from ..records.vocabularies import Vocabulary, align, align_set
 from .side import lists_of_tasks
 
 if TYPE_CHECKING:
@@ -418,7 +418,7 @@ def read_candidate_set(
         return CandidateSet(pool, sampled=sampled)
     if isinstance(value, Mapping):
         return read_keyed_lists(value, keys, members)
-    return CandidateSet(members.set_of(ARGUMENT, value, forms))
+    return CandidateSet(align_set(ARGUMENT, value, members, forms))
 
 
 def read_keyed_lists(
@@ -452,7 +452,7 @@ def read_keyed_lists(
         without = f"qrels with {{{names[i]!r}: []}}, or queries=, have those without an answer"
         return f"among the queries of its lists ({without})"
 
-    ids = keys.ids_of(ARGUMENT, names, where_of_key)
+    ids = align(ARGUMENT, names, keys, where_of_key)
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
@@ -461,7 +461,7 @@ def read_keyed_lists(
     def where(i: int) -> str:
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
-    candidates = members.ids_of(ARGUMENT, elements, where)
+    candidates = align(ARGUMENT, elements, members, where)
     in_order = np.argsort(ids, kind="stable")
     # It has the new number of each list in the order of `ids`.
     new_number = np.empty(len(ids), dtype=np.int64)

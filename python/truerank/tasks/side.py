@@ -284,7 +284,6 @@ def make_side(
     query: Sequence[str],
     answer: str,
     n_candidates: int,
-    known: Sequence[Mapping[str, IntArray]] = (),
     has_filter: bool = True,
     is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> Side:
@@ -302,8 +301,6 @@ def make_side(
     answer : str
         The role of the answers.
     n_candidates : int
-    known : sequence of such mappings
-        Further known facts, where a query is one column: joined they would be in memory twice.
     has_filter : bool
         Whether the filter is made: all known answers of each query, the targets among them.
     is_asked : ndarray of bool, shape (n,), optional
@@ -328,11 +325,9 @@ def make_side(
     queries = codes_of(keys_of(ranked))
     lists_of_known = None
     if has_filter:
-        tables = [(keys_of, facts[answer])]
-        tables.extend((table[query[0]].__getitem__, table[answer]) for table in known)
-        width = 1 + max(int(answers.max(initial=0)) for _, answers in tables)
-        codes = codes_of_answers(queries.distinct, tables, width, is_asked)
-        del tables, keys_of
+        width = 1 + int(facts[answer].max(initial=0))
+        codes = _codes_of_answers(queries.distinct, keys_of, facts[answer], width, is_asked)
+        del keys_of
         codes = distinct_in_place(codes)
         starts = np.arange(len(queries.distinct) + 1) * width
         indptr = np.searchsorted(codes, starts).astype(np.int64)
@@ -351,9 +346,10 @@ def make_side(
     )
 
 
-def codes_of_answers(
+def _codes_of_answers(
     asked: IntArray,
-    tables: Sequence[tuple[Callable[[Any], IntArray], IntArray]],
+    queries: Callable[[Any], IntArray],
+    answers: IntArray,
     width: int,
     is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> IntArray:
@@ -363,33 +359,32 @@ def codes_of_answers(
     ----------
     asked : ndarray of int64
         The distinct queries.
-    tables : sequence of (callable, ndarray of int64)
-        The answers of facts, and a function that returns the queries of some of them.
+    queries : callable
+        It returns the queries of some of the facts.
+    answers : ndarray of int64
     width : int
         More than the largest answer; `MAX_IDS` leaves room for the answers of all queries.
     is_asked : ndarray of bool, optional
-        The facts of these queries are marked in it, where they are one table.
+        The facts of these queries are marked in it.
 
     Examples
     --------
-    >>> queries = np.array([7, 5, 3])
-    >>> tables = [(queries.__getitem__, np.array([2, 1, 9]))]
-    >>> codes_of_answers(np.array([3, 7]), tables, 10)
+    >>> queries = np.array([7, 5, 3]).__getitem__
+    >>> _codes_of_answers(np.array([3, 7]), queries, np.array([2, 1, 9]), 10)
     array([12,  9])
     """
     # Facts of other queries are ruled out before they take memory: what is not written takes none.
-    codes = np.empty(sum(len(answers) for _, answers in tables), dtype=np.int64)
+    codes = np.empty(len(answers), dtype=np.int64)
     places = IntegerTable(asked, len(codes))
     end = 0
-    for queries, answers in tables:
-        for block in blocks_of(len(answers)):
-            where, row = places.look_up(queries(block))
-            row *= width
-            row += answers[block][where]
-            codes[end : end + len(row)] = row
-            end += len(row)
-            if is_asked is not None:
-                is_asked[block][where] = True
+    for block in blocks_of(len(answers)):
+        where, row = places.look_up(queries(block))
+        row *= width
+        row += answers[block][where]
+        codes[end : end + len(row)] = row
+        end += len(row)
+        if is_asked is not None:
+            is_asked[block][where] = True
     return codes[:end]
 
 

@@ -28,7 +28,8 @@ from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, wa
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.protocol import Origin, Protocol
-from ..records.columns import columns_of_keys, read_elements
+from ..records.columns import read_keys
+from ..records.vocabularies import align
 from ..stores import read_scores, shape_of
 from .side import check_score_shape, join_sides, rank_batches
 
@@ -128,7 +129,6 @@ class Task:
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
     _chooses_sides = False  # Whether it has an argument `sides`.
-    _rows_are_known = True  # Whether queries have an order, in which rows and positions are theirs.
     _is_part = False
 
     def __init__(
@@ -196,25 +196,15 @@ class Task:
         self, side: str, argument: str, columns: Iterable[Any], *, is_text: bool = False
     ) -> IntArray:
         """Return the ids of keys of a side, which name nothing where the task has no such label."""
-        roles = self.roles[side][:-1]
-        ids = []
-        for role, column in zip(roles, columns, strict=True):
-            names = self.names[role]
-            elements = read_elements(
-                argument, column, f"labels or ids as keys ({', '.join(roles)})"
-            )
-            ids.append(names.find(argument, elements, is_text=is_text))
-            are_positions = isinstance(elements, np.ndarray) and names.words is not None
-            if are_positions and len(elements) and not self._rows_are_known:
-                label = self._key_of(side, 0)
-                expected = f"labels of {names.of}, as {label!r}, whose order nobody gave"
-                got = f"{elements[0]} at position 0"
-                raise InputTypeError(argument, expected=expected, got=got)
+        ids = [
+            align(argument, elements, self.names[role], is_text=is_text, needs_all=False)
+            for role, elements in zip(self.roles[side][:-1], columns, strict=True)
+        ]
         return np.stack(ids, axis=1)
 
     def _ids_of_listed(self, side: str, named: Lists, argument: str, names: Any) -> IntArray:
         """Return the ids of some of the names that lists of a side have."""
-        return self._vocabulary(side).ids_of(argument, names, is_text=bool(named.path))
+        return align(argument, names, self._vocabulary(side), is_text=bool(named.path))
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
@@ -295,7 +285,7 @@ class Task:
             return self._order_by_place(name, title or name)
         side = self.sides[name]
         argument = "row_queries" if title else f"row_queries: {name}"
-        columns = columns_of_keys(argument, keys, self.roles[name][:-1])
+        columns = read_keys(argument, keys, self.roles[name][:-1])
         ids = self._ids_of_keys(name, argument, columns)
         are_positions = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
         if are_positions and (ids != keys).any():
@@ -757,7 +747,8 @@ def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
     >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
     '3 entities'
     """
-    named = [(np.arange(each.size), each.names) for each in vocabularies if each.names]
+    ordered = [each for each in vocabularies if each.names and each.has_order]
+    named = [(np.arange(each.size), each.names) for each in ordered]
     of_entities = [each for each in vocabularies if each.of in ("entities", "left", "right")]
     text = ", ".join(f"{each.size:,} {each.of}" for each in of_entities)
     return f"{text} by name ({fingerprint_of(named)})" if named else text
