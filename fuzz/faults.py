@@ -69,7 +69,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("tasks/candidates.py", "np.diff(starts)[lists] -", "np.diff(starts)[lists] - 1 -"),
     ],
     "metrics": [
-        ("metrics/chance_model.py", "(tasks.weights * variance)", "variance"),
+        ("metrics/chance_model.py", "(tasks.weights * variances)", "variances"),
         ("metrics/keys.py", "if key.macro and", 'if key.macro and key.side == "both" and'),
         (
             "metrics/keys.py",
@@ -95,7 +95,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("naming.py", "return _UNPRINTABLE.sub(escape, text)", "return text"),
     ],
     "reports": [
-        ("reporting/reports.py", "RankedTasks(tasks, self", "RankedTasks(self.ranks, self"),
+        ("reporting/reports.py", "Rankings(tasks, self", "Rankings(self.ranks, self"),
         ("metrics/contributions.py", "bounds[1:])", "bounds[1:] - (groups > 2))"),
         ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
     ],

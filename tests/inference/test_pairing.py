@@ -16,7 +16,7 @@ from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import compare
 from truerank.inference.pairing import align_runs, match_tasks
-from truerank.metrics.values import RankedTasks
+from truerank.metrics.values import Rankings
 
 LABELLED = ("side", "relation", "queries", "targets")
 
@@ -90,7 +90,7 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
 def test_unlike_sets_are_refused_and_shown(a: tr.Ranks, b: tr.Ranks, words: str) -> None:
     refusal(ValueError, words, compare, a, b)
     refusal(ValueError, words, compare, a, b, allow_unlike=True)
-    assert align_runs([RankedTasks(a), RankedTasks(b)]) is None
+    assert align_runs([Rankings(a), Rankings(b)]) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_repeats_are_paired_by_their_units() -> None:
 
 
 def test_runs_over_unlike_candidates_are_folds() -> None:
-    a, b = (RankedTasks(tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
+    a, b = (Rankings(tr.Ranks([0, 1], [1, 1], candidates)) for candidates in (9, 8))
     assert align_runs([a, b]) is None
 
 

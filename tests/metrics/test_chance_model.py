@@ -24,7 +24,7 @@ from support.refusals import refusal, refused
 from truerank import chance
 from truerank.metrics import METRICS
 from truerank.metrics.chance_model import MOST_RANKS
-from truerank.metrics.keys import Key, parse
+from truerank.metrics.keys import RANK_KEYS, Key, parse
 
 MODELS = [name for name, row in METRICS.items() if "z" in row.adjustments]
 # those of reference_values.json
@@ -43,7 +43,7 @@ REFUSED = keys_where(lambda metric: "z" not in metric.adjustments)
 def model(
     metric: str, parameter: float, candidates: Any, weights: Any = None
 ) -> tuple[float, float]:
-    return chance(str(Key(metric, parameter)), candidates, weights)
+    return chance(str(Key(metric, parameter, grammar=RANK_KEYS)), candidates, weights)
 
 
 def values(metric: str, parameter: Any, ranks: Any, weights: Any, sizes: list[int]) -> Any:

@@ -17,7 +17,7 @@ from truerank.metrics.contributions import (
     unit_codes,
 )
 from truerank.metrics.keys import parse
-from truerank.metrics.values import RankedTasks
+from truerank.metrics.values import Rankings
 
 SMOOTH = ["mr", "mrr", "hits@3", "ndcg@5", "sampled_hits@3:9", "hmr", "imr", "gmr", "igmr"]
 SMOOTH += ["std", "variance", "power_mean:2", "power_mean:-0.5", "power_mean:0"]
@@ -69,7 +69,7 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
     key = kind + name
     if kind == "tail.":
         ranks = ranks[ranks.side == "tail"]
-    sums = contributions(RankedTasks(ranks), parse(key), unit_codes(ranks, "unit")[0])
+    sums = contributions(Rankings(ranks), parse(key), unit_codes(ranks, "unit")[0])
     _, influences = mean_and_influences(sums.tops, sums.bases)
     assert sums.value == pytest.approx(tr.report(ranks)[key], rel=1e-13)
     step = 1e-5 * (1 + abs(sums.mean))
@@ -98,10 +98,10 @@ def test_units_are_the_label_that_tasks_write() -> None:
         (np.arange(24) // 8, "group", 3),
     ):
         codes, word = unit_codes(ranks, unit)
-        sums = contributions(RankedTasks(ranks), parse("mrr"), codes)
+        sums = contributions(Rankings(ranks), parse("mrr"), codes)
         assert (word, len(sums.tops), len(sums.bases)) == (name, number, number)
     assert unit_codes(ranks.with_labels(unit=None), "unit")[1] == "task"
     random = parse("random.mrr")
-    models = RankedTasks(ranks, 3), tr.report(ranks, seed=3).model
+    models = Rankings(ranks, 3), tr.report(ranks, seed=3).model
     one, two = (contributions(model, random, codes).tops.tolist() for model in models)
     assert one == two

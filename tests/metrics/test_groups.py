@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from truerank import Ranks, report
-from truerank.metrics.averages import KINDS
 from truerank.metrics.keys import parse
+from truerank.metrics.metric_table import KINDS
 
 PLAIN = keys_where(lambda metric: True)
 ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "z.igmr")

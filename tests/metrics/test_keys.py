@@ -15,10 +15,9 @@ from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import METRICS
-from truerank.metrics.averages import KINDS
+from truerank.metrics.answer_metrics import ANSWER_KEYS, ANSWER_METRICS
 from truerank.metrics.keys import (
     ADJUSTED,
-    ANSWER_KEYS,
     ANSWER_NAMES,
     NEGATED,
     PYKEEN_NAMES,
@@ -29,11 +28,11 @@ from truerank.metrics.keys import (
     parse,
     table_name,
 )
-from truerank.metrics.metric_table import ADJUSTMENTS, ANSWER_METRICS
+from truerank.metrics.metric_table import ADJUSTMENTS, KINDS
 
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
     "ranks": (RANK_KEYS, parse),
-    "answers": (ANSWER_KEYS, partial(parse, unit="query")),
+    "answers": (ANSWER_KEYS, partial(parse, grammar=ANSWER_KEYS)),
 }
 WORDS = ["macro.", "tail.", "optimistic.", "expected.", "index.", "chance.", "mrr", "hits", "map"]
 WORDS += ["recall", "power_mean", "amri", "@", ":", "_at_", "10", "1.5", "-inf", "_", "P"]
@@ -105,7 +104,7 @@ def keys(draw: st.DrawFn, grammar: Grammar) -> Key:
     if grammar is RANK_KEYS and not METRICS[row.name].has_expectation:
         assume(words["kind"] != "expected")
     assume(not (words["macro"] and words.get("adjustment") == "z"))
-    return Key(row.name, parameter, unit=grammar.unit, **words)
+    return Key(row.name, parameter, grammar=grammar, **words)
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

@@ -19,10 +19,10 @@ from support.refusals import refusal
 from truerank import Ranks, compare, report, table
 from truerank.inference import interval
 from truerank.metrics import METRICS
-from truerank.metrics.averages import KINDS
+from truerank.metrics.chance_model import moments_of_ranks
 from truerank.metrics.keys import parse
-from truerank.metrics.metric_table import Metric
-from truerank.metrics.ties import mean_over_tie
+from truerank.metrics.metric_table import KINDS, Metric
+from truerank.metrics.ties import mean_over_positions
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
 PLAIN = keys_where(lambda metric: metric.name != "count" and metric.parameter != ":p")
@@ -200,7 +200,7 @@ ROW = Metric(
     description="share of the candidates",
     parameter=":p",
     examples=(":1", ":0.5"),
-    transform=type(METRICS["mrr"].transform)(lambda r, N, p: (r / N) ** p / 2),
+    of_rank=lambda r, N, p: (r / N) ** p / 2,
     inverse=lambda mean: 2 * mean,
     increasing=False,
     source="this test",
@@ -238,24 +238,23 @@ def test_what_is_added_up_is_the_closed_form(key: str) -> None:
     parsed = parse(key)
     row = METRICS[parsed.metric]
     added = dataclasses.replace(row, moments=None)
-    assert row.single
-    assert added.single
     sizes = np.array([40_943, 1, 2, 16, 17, 1000, 1001, 5000, 10**6, 2])
     lots = [sizes[:0], *sizes[:, None]]
     if key != "mr":  # Distances are from one middle, and those of few small ranks lose digits.
         lots.append(sizes)
     for lot in lots:
-        result = added.single(lot, parsed.parameter)
-        exact = row.single(lot, parsed.parameter)
+        result = moments_of_ranks(added, parsed.parameter, lot)
+        exact = moments_of_ranks(row, parsed.parameter, lot)
         assert result[0] == pytest.approx(exact[0], rel=1e-12)
         assert result[1] == pytest.approx(exact[1], rel=1e-11, abs=1e-15)
 
 
 def test_ties_are_added_in_blocks() -> None:
-    f = type(METRICS["mrr"].transform)(lambda r, N, _: 1 / (1 + np.log2(r)))
     first = np.array([1.0, 5.0, 1.0])
     tied = np.array([200_000, 1, 3])
-    result = mean_over_tie(f, first, tied, np.array([200_000, 9, 9]), 0)
+    result = mean_over_positions(
+        lambda r, N, _: 1 / (1 + np.log2(r)), first, tied, np.array([200_000, 9, 9]), 0
+    )
     plain = []
     for a, m in zip(first, tied, strict=True):
         positions = a + np.arange(m)

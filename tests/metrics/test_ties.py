@@ -27,7 +27,6 @@ from truerank.metrics.answer_metrics import (
     hit_chances,
     reciprocal_sums,
 )
-from truerank.metrics.chance_model import sampled_hit_moments
 
 firsts = st.integers(1, 40) | st.integers(1, 10**4)
 sizes = st.integers(1, 12) | st.integers(1, 3000)
@@ -156,7 +155,7 @@ def test_chance_of_hits_among_draws_is_the_mean_over_ranks(size: int) -> None:
     for cutoff in ((10, 50), (1, 500), (3, size - 2), (5, 4), (30, size)):
         report = tr.report(ranks)
         key = f"sampled_hits@{cutoff[0]}:{cutoff[1]}"
-        (mean,), _ = sampled_hit_moments(np.array([size]), cutoff)
+        (mean,), _ = ties.drawn_hit_moments(np.array([size]), cutoff)
         assert report[key] == pytest.approx(mean, rel=1e-12)
         assert report[f"ratio.{key}"] == pytest.approx(1, rel=1e-12)
         if mean < 1:

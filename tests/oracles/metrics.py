@@ -81,7 +81,7 @@ def exact(
     if name not in formulas:
         row = METRICS[name]
         parameter = float(p or k or 0)
-        f = row.transform.of_ranks
+        f = row.of_rank
         each = [
             f(np.array([float(r)]), np.array([n]), parameter)
             for r, n in zip(ranks, sizes, strict=True)

@@ -19,8 +19,9 @@ import truerank as tr
 from support.example_ranks import any_ranks, everything, query_report, sided_ranks
 from support.refusals import refused
 from truerank import Ranks, concatenate, report, table
-from truerank.metrics import chance, values
-from truerank.metrics.keys import RANK_KEYS, Key
+from truerank.metrics import chance, chance_model
+from truerank.metrics.keys import RANK_KEYS
+from truerank.metrics.metric_table import Metric
 from truerank.tables.forms import json_value
 
 SIDED = report(sided_ranks())
@@ -211,11 +212,11 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
 ) -> None:
     metrics = []
 
-    def moments(key: Key, *arguments: object) -> tuple[float, float]:
-        metrics.append(key.metric)
+    def moments(metric: Metric, *arguments: object) -> tuple[float, float]:
+        metrics.append(metric.name)
         return 1.0, 1.0
 
-    monkeypatch.setattr(values, "moments", moments)
+    monkeypatch.setattr(chance_model, "moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]

@@ -18,7 +18,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.example_ranks import query_report as report
 from truerank import Report
-from truerank.metrics.metric_table import ANSWER_METRICS
+from truerank.metrics.answer_metrics import ANSWER_METRICS
 from truerank.tables.forms import json_value
 
 pytestmark = pytest.mark.python_only
@@ -124,7 +124,7 @@ def mean_of(values: Any, sizes: Any) -> float:
 @given(st.lists(queries(), min_size=1, max_size=3))
 def test_the_curve_of_hits_has_those_of_a_random_order(drawn: list[Query]) -> None:
     ks = [1, 2, 9]
-    by_chance = report(ranks_of(drawn)[0]).model.success_by_chance(ks)  # type: ignore[union-attr]
+    by_chance = report(ranks_of(drawn)[0]).model.answers.success_by_chance(ks)  # type: ignore[union-attr]
     for k, share in zip(ks, by_chance.tolist(), strict=True):
         values = [
             oracle.values_by_order(f"success@{k}", query.scores, query.gains) for query in drawn

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice
-from ..metrics.keys import ORDER_KINDS
+from ..metrics.answer_metrics import ORDER_KINDS
 from ..naming import import_extra
 from ..reporting import Report
 from ..retrieval import Task

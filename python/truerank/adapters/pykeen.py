@@ -23,7 +23,7 @@ from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.progress_listeners import reporter, watch_of_part
 from ..inputs.rules import CountOptions, NanRule, read_rules, with_options
 from ..link_prediction import Task
-from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
+from ..metrics.keys import NEGATED, PYKEEN_NAMES, RANK_KEYS, Key, parse
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
@@ -529,7 +529,7 @@ def key_of(metric: Any) -> tuple[str, float] | None:
         return None
     adjustment, word = PYKEEN_NAMES[name]
     base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
-    key = Key(word, getattr(base, "k", 0), adjustment)
+    key = Key(word, getattr(base, "k", 0), adjustment, grammar=RANK_KEYS)
     if name in NEGATED:
         return str(key), -1.0
     return str(key), 1.0

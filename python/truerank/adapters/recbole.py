@@ -14,7 +14,7 @@ from ..arrays.row_keys import distinct
 from ..counting.ranking import rank
 from ..inputs.rules import NanRule, read_rules
 from ..inputs.selection import indptr_of
-from ..metrics.answers import quotients
+from ..metrics.averages import weighted_mean
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
@@ -142,7 +142,7 @@ class RankEvaluator(recbole.Collector):
             elif name == "gauc":
                 areas = self.report.per_query("auc")
                 weights = self.report.answers * ~np.isnan(areas)
-                mean = float(quotients(np.nansum(weights * areas), weights.sum()))
+                mean = weighted_mean(np.nan_to_num(areas), weights.astype(np.float64))
                 result[name] = round(mean, digits)
             elif KEYS[name].endswith("@"):
                 for k in self.topk:

@@ -17,10 +17,11 @@ import click
 
 import truerank as tr
 
+from .. import metrics
 from ..arrays.saved_files import replace_file, writable_place
 from ..errors import InputValueError
 from ..inputs.progress_listeners import as_listener, size_text
-from ..metrics.keys import parse
+from ..metrics.keys import RANK_KEYS, parse
 from ..naming import import_extra, printable, terminal_text
 from ..reporting.audit import ONE_RANK
 from ..reporting.report_table import table_of_keys
@@ -179,7 +180,9 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    read_keys = [parse(key, unit) for key in keys]  # Unknown keys are refused before a long count.
+    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
+    # Unknown keys are refused before a long count.
+    read_keys = [parse(key, grammar) for key in keys]
     has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):

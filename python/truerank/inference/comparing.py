@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
-from ..metrics import METRICS
 from ..metrics.contributions import (
     COUNT,
     UNIT,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray
     from ..metrics.contributions import Contributions
+    from ..metrics.keys import Grammar
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | tuple[str, ...]
@@ -398,7 +398,7 @@ def compare(
     runs = read_models(models, seed)
     is_one_key = not isinstance(metric, (list, tuple))
     first_run = next(iter(runs.values()))[0]
-    keys = _read_keys([metric] if is_one_key else metric, first_run.unit)
+    keys = _read_keys([metric] if is_one_key else metric, first_run.grammar)
     options: dict[str, Any] = {"unit": unit, "level": level, "allow_unlike": allow_unlike}
     by_pair = [
         compare_pair(runs, names, keys, **options) for names in itertools.combinations(runs, 2)
@@ -409,11 +409,11 @@ def compare(
     return Comparisons(corrected(pairs) if len(pairs) > 1 else pairs)
 
 
-def _read_keys(metrics: Any, unit: str) -> dict[str, Key]:
+def _read_keys(metrics: Any, grammar: Grammar) -> dict[str, Key]:
     """The keys of some metrics, each once, by what they are called."""
     names: dict[Key, str] = {}
     for metric in metrics:
-        names.setdefault(parse(metric, unit), metric)
+        names.setdefault(parse(metric, grammar), metric)
     if not names:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in names:
@@ -461,13 +461,12 @@ def why_incomparable(key: Key) -> str:
             "count is the number of tasks, which is the same for two models over the same tasks; "
             "take a metric of their ranks"
         )
-    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
     plain = replace(key, adjustment=NO_ADJUSTMENT)
     if key.adjustment == "z" or (key.adjustment != NO_ADJUSTMENT and key.metric == "gmr"):
         return f"{key} differs where {plain} does; compare {plain}"
-    if metric.mean is None and (metric.is_mean or key.metric == "gmr"):
+    if key.row.is_mean or key.metric == "gmr":
         return ""
-    means = "mrr, hits@k or gmr" if key.unit == "task" else "mrr, mr or hits@k"
+    means = "mrr, hits@k or gmr" if key.row.of_answers is None else "mrr, mr or hits@k"
     instead = _INSTEAD.get(key.metric, means)
     return f"{key} is no mean over units; compare {instead}"
 

@@ -15,7 +15,6 @@ import numpy as np
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import confidence, integer
-from ..metrics.averages import take
 from ..metrics.contributions import (
     COUNT,
     ROUNDING,
@@ -27,10 +26,10 @@ from ..metrics.contributions import (
     mean_and_influences,
     sums_by_unit,
     unit_codes,
-    weighted_sample,
+    worths_by_unit,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.values import compute
+from ..metrics.values import Rankings, average
 from ..naming import format_count, printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
@@ -239,11 +238,11 @@ def interval(
     level = confidence(level)
     seed = integer("seed", seed, least=0)
     runs = read_models({"ranks": ranks}, seed)["ranks"]
-    key = parse(metric, runs[0].unit)
+    key = parse(metric, runs[0].grammar)
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
-    if weights is not None and key.unit == "task":  # Every query counts once.
+    if weights is not None and runs[0].answers is None:  # Every query counts once.
         for i, run in enumerate(runs):
             of_tasks = weights
             if isinstance(weights, str):
@@ -316,7 +315,7 @@ def add_up_runs(
 
     Parameters
     ----------
-    runs : sequence of RankedTasks or AnsweredQueries
+    runs : sequence of Rankings
     key : Key
     codes : sequence of ndarray of int64
         The units of the tasks of all runs, or of those of each fold.
@@ -365,7 +364,7 @@ def method_of_runs(runs: Sequence[Any], *, are_folds: bool) -> str:
 
 
 def _bootstrap(
-    model: Any,
+    model: Rankings,
     key: Key,
     metric: str,
     unit: LabelsLike | None,
@@ -374,21 +373,21 @@ def _bootstrap(
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
     codes, name = unit_codes(model.ranks, unit)
-    sample, weights, codes = weighted_sample(model, key, codes)
+    value = model.value(key)
+    worths, weights, codes, _ = worths_by_unit(model, key, codes)
     bases = sums_by_unit(codes, weights)
-    value = compute(key, sample)
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):
         random = np.random.default_rng(seed)
-        order = np.argsort(sample.ranks, kind="stable")  # Medians sort what is in order in no time.
-        ordered = take(sample, order)
+        order = np.argsort(worths, kind="stable")  # Medians sort what is in order in no time.
+        ordered = worths[order]
         values = []
         for _ in range(RESAMPLES):
             drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
             of_tasks = (weights * drawn[codes])[order]
-            values.append(compute(key, ordered._replace(weights=of_tasks)))
+            values.append(average(key.row, ordered, of_tasks, key.parameter))
         with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
-            _, influences = mean_and_influences(sums_by_unit(codes, weights * sample.ranks), bases)
+            _, influences = mean_and_influences(sums_by_unit(codes, weights * worths), bases)
             if min(values) < max(values) or influences.any():
                 low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
                 low, high = np.nan_to_num([low, high], nan=np.inf, posinf=np.inf).tolist()

@@ -15,7 +15,7 @@ from ..arrays.row_keys import (
     sorted_with_order,
 )
 from ..errors import InputTypeError, InputValueError
-from ..metrics.values import RankedTasks
+from ..metrics.values import Rankings
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
@@ -73,8 +73,10 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Any]
             raise InputValueError(model_name, expected="at least one run", got="none")
         runs_by_model[model_name] = []
         for name, run in zip(name_runs(model_name, runs), runs, strict=True):
-            is_report = hasattr(type(run), "model")
-            units = "queries" if is_report and run.model.unit == "query" else "tasks"
+            rankings = getattr(run, "model", None)  # Of a report.
+            if not isinstance(rankings, Rankings):
+                rankings = Rankings(weighted_ranks(name, run), seed)
+            units = rankings.grammar.units
             if not first_name:
                 first_name = name
                 first_units = units
@@ -82,11 +84,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Any]
                 raise InputTypeError(
                     name, expected=f"{first_units}, as {first_name} has", got=units
                 )
-            if is_report:
-                runs_by_model[model_name].append(run.model)
-            else:
-                tasks = RankedTasks(weighted_ranks(name, run), seed)
-                runs_by_model[model_name].append(tasks)
+            runs_by_model[model_name].append(rankings)
     return runs_by_model
 
 
@@ -317,9 +315,9 @@ def align_runs(runs: Sequence[Any]) -> list[Any] | None:
     Examples
     --------
     >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
-    >>> align_runs([RankedTasks(a), RankedTasks(b)])[1].ranks.above
+    >>> align_runs([Rankings(a), Rankings(b)])[1].ranks.above
     array([0, 1])
-    >>> align_runs([RankedTasks(a), RankedTasks(b[:1])])
+    >>> align_runs([Rankings(a), Rankings(b[:1])])
     """
     first, *others = runs
     aligned = [first]
@@ -340,7 +338,7 @@ def pair_ranks(
 
     Parameters
     ----------
-    one, two : RankedTasks or AnsweredQueries
+    one, two : Rankings
         The same of both.
     names : (str, str)
         What messages call the models.
@@ -349,7 +347,7 @@ def pair_ranks(
 
     Returns
     -------
-    one, two : RankedTasks or AnsweredQueries
+    one, two : Rankings
         The models; the tasks of the second are in the order of the first, with its sides and
         weights.
     pairing : str
@@ -363,7 +361,7 @@ def pair_ranks(
 
     Examples
     --------
-    >>> model = RankedTasks(Ranks([0], [1], 10))
+    >>> model = Rankings(Ranks([0], [1], 10))
     >>> pair_ranks(model, model)[2:]
     ('position', ['paired by position only'])
     """
@@ -389,8 +387,8 @@ def pair_ranks(
     if second is not two.ranks:
         two = two.with_ranks(second)
     # Rules are compared task by task, so both models must be in one order by now.
-    for name, rule in one.paired_rules.items():
-        if not np.array_equal(rule, two.paired_rules[name]):
+    for name, rule in one.rules.items():
+        if not np.array_equal(rule, two.rules[name]):
             unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
@@ -432,7 +430,7 @@ def pair_runs(
 
     Examples
     --------
-    >>> runs = [RankedTasks(Ranks([0], [1], 10))]
+    >>> runs = [Rankings(Ranks([0], [1], 10))]
     >>> pair_runs(runs, runs, ("a", "b"))[2:]
     (False, 'position', ('paired by position only',))
     """

@@ -8,6 +8,7 @@ from ..naming import names_when_used
 
 if TYPE_CHECKING:
     from ..errors import UnknownKeyError as UnknownKeyError
+    from . import answer_metrics as answer_metrics
     from . import answers as answers
     from . import chance_model as chance_model
     from . import contributions as contributions
@@ -19,6 +20,7 @@ else:  # A type checker that read this would accept any name.
         __name__,
         {
             "..errors": ("UnknownKeyError",),
+            ".answer_metrics": (),
             ".answers": (),
             ".chance_model": (),
             ".contributions": (),

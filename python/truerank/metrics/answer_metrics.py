@@ -1,13 +1,14 @@
-"""The metrics of queries with several right answers, from the ties that hold these.
+"""The metrics of queries with several right answers, from the ties that hold these, and their keys.
 
 Each is the value of every query, shape (q,), from its ties and the cutoff k or the parameter p, in
-expectation over all orders of ties; `metric_table` has their rows. A tie holds the places a + 1,
-..., a + t of a ranking; one of a million costs no more than one of ten. All sums are accurate to
+expectation over all orders of ties; a row of `ANSWER_METRICS` names it. A tie holds the places a +
+1, ..., a + t of a ranking; one of a million costs no more than one of ten. All sums are accurate to
 some units in the last place: nothing that cancels is subtracted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from .keys import fail
-from .ties import Draws, mean_power
+from .averages import median
+from .keys import ADJUSTED, NO_ADJUSTMENT, TITLES, Grammar, fail
+from .metric_table import EXPECTED_KIND, NO_CHANCE, ZHU, Metric
+from .ties import mean_power, shares_of_draws
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -148,13 +151,14 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     drawn = np.minimum(others, min(cutoff[1], BEYOND))
     right = ties.right[first]
     wrong = (ties.size[first] - right).astype(np.float64)
-    of_above = Draws(np.minimum(ties.above[first], others), others, drawn)
+    above = np.minimum(ties.above[first], others)
+    others_below = others - above
     totals = np.zeros(len(first))
-    for count, shares in of_above.shares(k - 1):
-        left = np.clip(drawn - count, 0, others - of_above.marked)
-        of_tie = Draws(wrong, np.maximum(others - of_above.marked, wrong), left)
+    for count, shares in shares_of_draws(above, others, drawn, k - 1):
+        left = np.clip(drawn - count, 0, others_below)
         room = (k - count).astype(np.int64)
-        for tied, tied_shares in of_tie.shares(np.inf):
+        total = np.maximum(others_below, wrong)
+        for tied, tied_shares in shares_of_draws(wrong, total, left, np.inf):
             chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
             totals += shares * tied_shares * chances
     totals[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
@@ -426,3 +430,135 @@ def _add_terms(tie: IntArray, m: IntArray) -> FloatArray:
         chance = chance[goes_on]
         a, t, r, m = (array[goes_on] for array in (a, t, r, m))
     return totals
+
+
+# -- rows and keys ---------------------------------------------------------------------------------
+
+_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
+_EXAMPLES["@k:n"] = ("@1:3", "@3:20")
+_TREC = "trec_eval"
+_RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
+_MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
+_CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
+_MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
+_HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
+_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018)"
+_HODOSH = "Hodosh, Young, Hockenmaier, Framing image description as a ranking task (2013)"
+
+
+def _row(
+    title: str,
+    parameter: str,
+    description: str,
+    of_answers: Callable[[Ties, Any], FloatArray],
+    source: str,
+    *,
+    increasing: bool = True,
+    **others: Any,
+) -> Metric:
+    """Make a row, whose name is its title in small letters; `others` are fields of it, too."""
+    return Metric(
+        name=title.lower().replace("-", "_"),
+        title=title,
+        description=description,
+        parameter=parameter,
+        examples=_EXAMPLES[parameter],
+        increasing=increasing,
+        of_answers=of_answers,
+        source=source,
+        **others,
+    )
+
+
+_FIRST: dict[str, Any] = {"increasing": False, "decimals": 1}  # They are of first places.
+_ROWS = (
+    _row("MRR", "[@k]", "mean reciprocal rank", reciprocal_rank, _TREC),
+    _row("MAP", "[@k]", "mean average precision", average_precision, _TREC),
+    _row("MAP-min", "@k", "mean average precision over min(k, R)", capped_precision, _RECBOLE),
+    _row("MAP-at-R", "", "mean average precision at R", precision_at_r, _MUSGRAVE),
+    _row("R-Precision", "", "precision at R", r_precision, _TREC),
+    _row(
+        "nDCG",
+        "[@k]",
+        "normalised discounted cumulative gain",
+        discounted_gain,
+        _TREC,
+        of_gains=True,
+        is_relative=True,
+    ),
+    _row("DCG", "[@k]", "discounted cumulative gain", discounted_gain, _TREC, of_gains=True),
+    _row(
+        "ERR",
+        "@k",
+        "expected reciprocal rank",
+        expected_reciprocal_rank,
+        _CHAPELLE,
+        of_gains=True,
+    ),
+    _row("RBP", ":p", "rank-biased precision", rank_biased_precision, _MOFFAT),
+    _row("Recall", "@k", "recall at k", recall, _TREC),
+    _row("Precision", "@k", "precision at k", precision, _TREC),
+    _row("F1", "@k", "harmonic mean of precision and recall at k", f1, "PyTorch Geometric"),
+    _row("Success", "@k", "success at k", success, _TREC),
+    _row("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", sampled_success, ZHU),
+    _row("AUC", "", "area under the ROC curve", pairs_in_order, _HANLEY, of_pairs=True),
+    _row(
+        "GAUC",
+        "",
+        "area under the ROC curve, by candidates",
+        pairs_in_order,
+        _ZHOU,
+        of_pairs=True,
+        by_candidates=True,
+    ),
+    _row("MR", "", "mean rank of the first right answer", first_rank, _HODOSH, **_FIRST),
+    _row(
+        "Median",
+        "",
+        "median rank of the first right answer",
+        first_rank,
+        _HODOSH,
+        average=median,
+        **_FIRST,
+    ),
+)
+ANSWER_METRICS = {row.name: row for row in _ROWS}
+# Other names: in trec_eval, pytrec_eval, ranx, ir_measures and papers, in RecBole, PyTorch
+# Geometric and pytorch-metric-learning.
+_OTHER_NAMES = {
+    "mrr": ("recip_rank", "rr", "mean_reciprocal_rank"),
+    "map": ("map_cut", "ap"),
+    "map_at_r": ("mean_average_precision_at_r",),
+    "ndcg": ("ndcg_cut",),
+    "r_precision": ("rprec",),
+    "precision": ("p",),
+    "recall": ("r",),
+    "success": ("hits", "hit_rate", "h", "hr", "hit", "hit_ratio"),
+    "mr": ("mean_rank", "meanr"),
+    "median": ("median_rank", "medr"),
+}
+ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes first.
+ANSWER_KEYS = Grammar(
+    "query",
+    "queries",
+    ANSWER_METRICS,
+    defaults={"kind": EXPECTED_KIND},
+    words={"kind": ORDER_KINDS},
+    synonyms={
+        name: (NO_ADJUSTMENT, metric) for metric, names in _OTHER_NAMES.items() for name in names
+    },
+    refused={
+        "sampled_recall": "did you mean sampled_hits@k:n?",
+        **dict.fromkeys(("chance", "optimum", *ADJUSTED), NO_CHANCE),
+        **dict.fromkeys(map(str.lower, TITLES.values()), NO_CHANCE),
+    },
+    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
+    listed=(
+        *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
+        *("recall@10", "recall@100", "precision@10", "success@10"),
+    ),
+    few=("mrr", "map", "ndcg@10", "recall@10"),
+    listed_kinds=ORDER_KINDS,
+    tie_kinds=ORDER_KINDS,
+    rows=("kind",),
+)

@@ -1,4 +1,4 @@
-"""Queries with several right answers: what each adds to a metric, from the places of its answers.
+"""Queries with several right answers: what each is worth under a key, from the places of these.
 
 Ranks say how answers count: by their gains, and by the rules in their protocol.
 """
@@ -11,28 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import metrics
 from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
-from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from . import answer_metrics
-from .answer_metrics import BEYOND, Ties, hit_chances
-from .averages import Sample
-from .keys import ALL_SIDES, Key, fail
-from .values import Sides, compute
+from .answer_metrics import ANSWER_KEYS, BEYOND, Ties, hit_chances
+from .keys import Key, fail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from ..arrays.types import FloatArray, IntArray
+    from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
-    from .contributions import Contributions
 
 # These rules say how answers count; the first of each is the usual one.
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
@@ -42,32 +35,41 @@ _CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
 _MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
 
-class AnsweredQueries:
-    """The answers of queries by grade, and what each query adds to the value of a key.
+class Answers:
+    """The answers of queries that have a gain, sorted by query, place and falling gain.
 
     Parameters
     ----------
     ranks : Ranks
-        A task for each answer with a gain above 0, with labels of queries.
+        A task for each answer with a gain above 0, with labels of queries; no right answer is
+        filtered.
     highest : float, optional
         The highest gain, where that of all queries is above those of these.
 
     Attributes
     ----------
-    unit : str
+    grammar : Grammar
     ranks : Ranks
-        With the number of right answers of the query of each task, and without the rules that are
-        as usual.
+        With the number of answers of the query of each task, and without the rules that are as
+        usual.
     gains : ndarray of float64, shape (n,), or None
         What the answers count for; None: all the same.
-    is_right : ndarray of bool, shape (n,)
-        Whether their gains reach the relevance level.
-    graded, right : RankedAnswers
-        All answers with a gain, and those that are right.
+    highest : float
+        The highest of them; for a group of queries that of all groups.
     queries : list
-        The label of each query that has an answer with a gain.
-    answers, candidates : ndarray of int64, shape (q,)
-        The numbers of right answers and of candidates of each query.
+        The label of each query: ids ascend, names are in the order of their vocabulary.
+    codes : ndarray of int64, shape (n,)
+        The query of each task, as a position in `queries`.
+    first : ndarray of int64, shape (q,)
+        A task of each query.
+    numbers, candidates : ndarray of int64, shape (q,)
+        The numbers of these answers and of candidates of each query.
+    is_right : ndarray of bool, shape (n,)
+        Whether the gains reach the relevance level.
+    right : Answers
+        Those that are right, with equal gains; these answers themselves where all are.
+    has_right : ndarray of int64, shape (r,), or None
+        The positions of the queries that have a right answer; None where all have.
     without_answers : int
         The number of queries that have no right answer.
     zeros : int or None
@@ -79,9 +81,17 @@ class AnsweredQueries:
     ValueError
         For counts that cannot come from one ranking of each query, for gains and rules that are
         none, and for a relevance level that no gain reaches.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> from truerank.metrics.keys import parse
+    >>> answers = Answers(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8]))
+    >>> answers.worths(parse("map", ANSWER_KEYS))
+    (array([0.75, 0.5 ]), None)
     """
 
-    unit = "query"
+    grammar = ANSWER_KEYS
 
     def __init__(self, ranks: Ranks, highest: float | None = None) -> None:
         protocol = ranks.protocol
@@ -93,27 +103,21 @@ class AnsweredQueries:
         choice("answerless", answerless, ANSWERLESS)
         check_misses(misses, protocol)
         self.gains = counted_gains(ranks.gains, gain)
-        gains = np.ones(len(ranks)) if ranks.gains is None else ranks.gains
-        self.is_right = gains >= level
-        self.graded = RankedAnswers(ranks, self.gains, misses)
+        self._sort(ranks, misses)
         if highest is not None:
-            self.graded.highest = highest
-        self.queries = self.graded.queries
-        self.candidates = self.graded.candidates
-        self.right = self.graded
-        self.answers = self.graded.answers
-        # It has the positions of queries with a right answer; None stands for all.
-        self._has_right: IntArray | None = None
+            self.highest = highest
+        self.is_right = np.ones(len(ranks), np.bool_)
+        if ranks.gains is not None:
+            self.is_right = ranks.gains >= level
+        self.right = self
+        self.has_right: IntArray | None = None
         if not self.is_right.all():
-            self.right = RankedAnswers(ranks[self.is_right], None, misses)
-            self._has_right = self.graded.codes[self.is_right][self.right.first]
-            self.answers = read_only(self._spread(self.right.answers, self._has_right))
+            equal = dataclasses.replace(protocol, gain="binary", relevance_level=None)
+            self.right = Answers(ranks[self.is_right]._with(protocol=equal))
+            self.has_right = self.codes[self.is_right][self.right.first]
         unanswered = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
-        none_right = len(self.queries) - len(self.right.queries)
-        self.without_answers = unanswered + none_right
+        self.without_answers = unanswered + len(self.queries) - len(self.right.queries)
         self.zeros = unanswered if answerless == "zero" else None
-        # Queries that have answers, none of which is right, count as 0, too.
-        self.zeros_in_all = 0 if self.zeros is None else self.without_answers
         rules: dict[str, Any] = {
             # Without gains there is nothing for this rule to decide, and likewise below.
             "gain": None if ranks.gains is None or gain == GAINS[0] else gain,
@@ -123,222 +127,12 @@ class AnsweredQueries:
         }
         if any(getattr(protocol, name) != rule for name, rule in rules.items()):
             ranks = ranks._with(protocol=dataclasses.replace(protocol, **rules))
-        answers = read_only(self.graded.answers)
-        self.ranks = ranks._with({"answers": answers[self.graded.codes]})
+        self.ranks = ranks._with({"answers": self.numbers[self.codes]})
 
-    def with_ranks(self, ranks: Ranks) -> AnsweredQueries:
-        """Return some of the answers, or all in another order, which have these ranks."""
-        # err@k stops by the highest of all gains, not by that of this part.
-        return AnsweredQueries(ranks, self.graded.highest)
-
-    def part(self, tasks: IntArray) -> AnsweredQueries:
-        """Return some of the answers, of which no query is without any."""
-        ranks = self.ranks[tasks]
-        return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
-
-    @property
-    def sides(self) -> Sides:
-        """The number of queries, which have no sides."""
-        return Sides({ALL_SIDES: len(self.right.queries) + self.zeros_in_all})
-
-    @property
-    def paired_rules(self) -> dict[str, Any]:
-        """How right answers count, which is equal in two models that are compared."""
-        return {"gains": self.gains, "queries without answers": self.zeros}
-
-    # -- values ------------------------------------------------------------------------------------
-
-    def value(self, key: Key) -> float:
-        """Return the mean over queries, or the median."""
-        if key.row.mean is not None:
-            return compute(key, self.first_places(key))
-        tops, bases = self.sums(key)
-        return float(quotients(tops.sum(), bases.sum() + self._zeros(key)))
-
-    def per_query(self, key: Key) -> FloatArray:
-        """Return the value of a key for each query: float64, shape (q,)."""
-        return quotients(*self.sums(key))
-
-    def values_within(self, key: Key, codes: IntArray, groups: int) -> FloatArray:
-        """Return the value of a key in each group of queries, by the group of each query."""
-        if key.row.mean is not None:
-            places = self.first_places(key).ranks
-            return metrics.contributions.medians_within(places, self.with_right(codes), groups)
-        tops, bases = self.sums(key)
-        return quotients(np.bincount(codes, tops, groups), np.bincount(codes, bases, groups))
-
-    def sizes_within(self, side: str, codes: IntArray, groups: int) -> IntArray:
-        """Return the number of queries in each group, by the group of each query."""
-        self.sides.check(side, side)
-        if self.zeros is None:
-            codes = codes[self.answers > 0]
-        return np.bincount(codes, minlength=groups)
-
-    def codes_of_units(self, codes: IntArray, argument: str) -> IntArray:
-        """Return the label of each query, from those of its answers, which are the same."""
-        return self.graded.of_queries(codes, argument)
-
-    def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """Return what each query adds to the two sums whose ratio is a value.
-
-        It adds its value and 1, times its weight. A query without a right answer adds nothing, or 0
-        to the first and 1 to the second.
-        """
-        draws = key.metric == "sampled_hits"  # of the other candidates
-        if (draws or key.row.is_of_pairs) and self.ranks.protocol.candidates is None:
-            why = "of lists it depends on what there was to order, which "
-            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
-            why += '"listed", or "all" where lists are complete'
-            fail(str(key), why)
-        answers, places = self._answers_of(key)
-        weights = answers.weights(key)
-        tops = weights * answers.values(key, key.kind)
-        base_of_others = float(self._counts_zeros(key))
-        return self._spread(tops, places), self._spread(weights, places, base_of_others)
-
-    def contributions(self, key: Key, codes: IntArray) -> Contributions:
-        """Return what the queries of each unit add to a metric.
-
-        Examples
-        --------
-        >>> from truerank.metrics.keys import parse
-        >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> AnsweredQueries(ranks).contributions(parse("map", "query"), np.array([0, 0, 1])).tops
-        array([0.75, 0.5 ])
-        """
-        codes = self.graded.of_queries(codes, "unit")
-        answers, places = self._answers_of(key)
-        best = answers.values(key, "optimum")
-        worst = np.zeros_like(best)
-        if not key.row.increasing:
-            worst += answers.candidates - answers.answers + 1
-        weights = answers.weights(key)
-        tops, bases = self.sums(key)
-        least, most = (self._spread(weights * end, places) for end in (worst, best))
-        columns = [tops, bases, least, most]
-        has_weight = bases > 0  # The mean is over these queries alone.
-        if not has_weight.all():
-            columns = [column[has_weight] for column in columns]
-            codes = codes_of(codes[has_weight]).codes
-        zeros = self._zeros(key)
-        if zeros:  # Each of these queries is a unit of its own.
-            added = np.array([0, 1, 0, 0])[:, None].repeat(zeros, axis=1)
-            columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
-            codes = np.append(codes, int(codes.max(initial=-1)) + 1 + np.arange(zeros))
-        tops, bases, least, most = columns
-        # Infinite places have no differences.
-        merits = tops if key.row.increasing else np.maximum(-tops, -1e300)
-        with np.errstate(all="ignore"):
-            ends = sorted(float(end.sum() / bases.sum()) for end in (least, most))
-            tops = metrics.contributions.sums_by_unit(codes, tops)
-            bases = metrics.contributions.sums_by_unit(codes, bases)
-            mean = float(tops.sum() / bases.sum())
-        if not math.isfinite(mean):  # Of mr, where a list misses all right answers.
-            mean = math.nan
-        return metrics.contributions.Contributions(
-            key, mean, mean, tops, bases, merits, (ends[0], ends[1])
-        )
-
-    def first_places(self, key: Key) -> Sample:
-        """Return the place of the first right answer of each query that has one."""
-        return Sample(self.right.values(key, key.kind), self.right.candidates)
-
-    def with_right(self, codes: IntArray) -> IntArray:
-        """Return the labels of the queries that have a right answer, from those of all."""
-        return codes if self._has_right is None else codes[self._has_right]
-
-    def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
-        """Return the answers that a metric is about, and the positions of their queries, or all."""
-        if key.row.of_gains:
-            return self.graded, None
-        return self.right, self._has_right
-
-    def _spread(
-        self, values: npt.NDArray[Any], places: IntArray | None, others: float = 0
-    ) -> npt.NDArray[Any]:
-        """Return values of all queries, from those of some."""
-        if places is None:
-            return values
-        spread = np.full(len(self.queries), others, values.dtype)
-        spread[places] = values
-        return spread
-
-    def _counts_zeros(self, key: Key) -> bool:
-        """Whether queries without answers move a value: they have no pairs, and no first place."""
-        has_zeros = bool(key.row.increasing) and not key.row.is_of_pairs
-        return self.zeros is not None and has_zeros
-
-    def _zeros(self, key: Key) -> int:
-        """Return how many queries without any answer count as 0."""
-        return self.zeros or 0 if self._counts_zeros(key) else 0
-
-    def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
-        """Return success@k for many k under an order of ties."""
-        ties = self.right.ties(order)
-        first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
-        return self._success(cutoffs, *first)
-
-    def success_by_chance(self, cutoffs: Sequence[int]) -> FloatArray:
-        """Return success@k for many k where all candidates of each query are one tie."""
-        candidates = self.right.candidates
-        return self._success(cutoffs, np.zeros_like(candidates), candidates, self.right.answers)
-
-    def _success(self, cutoffs: Sequence[int], *first: IntArray) -> FloatArray:
-        """Return success@k from the first tie of each query: what is above, its size, its answers.
-
-        Queries whose first ties are alike are computed once.
-        """
-        codes = codes_of(*first)
-        counts = codes.counts()
-        where = codes.first()
-        above, size, right = (column[where] for column in first)
-        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
-        shares: FloatArray = np.array(hits) / (counts.sum() + self.zeros_in_all)
-        return shares
-
-
-def quotients(tops: Any, bases: Any) -> FloatArray:
-    """Divide sums; nan where there is nothing to divide by."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: FloatArray = np.divide(tops, bases)
-    return ratios
-
-
-class RankedAnswers:
-    """The right answers of some queries, sorted by query, place and falling gain.
-
-    Parameters
-    ----------
-    ranks : Ranks
-        A task for each right answer, with labels of queries; no right answer is filtered.
-    gains : ndarray of float64, shape (n,), or None
-        Their gains, above 0. None: all are 1.
-    misses : {"zero", "bounds", "expected"}
-        Which places a right answer gets that its list misses: none; those that the list leaves,
-        first or last in an order that puts ties so; or all of these, equally likely, in any order.
-
-    Attributes
-    ----------
-    queries : list
-        The label of each query: ids ascend, names are in the order of their vocabulary.
-    codes : ndarray of int64, shape (n,)
-        The query of each task, as a position in `queries`.
-    first : ndarray of int64, shape (q,)
-        A task of each query.
-    answers, candidates : ndarray of int64, shape (q,)
-        The numbers of right answers and of candidates of each query.
-    highest : float
-        The highest gain; for a group of queries that of all groups.
-
-    Raises
-    ------
-    ValueError
-        For counts that cannot come from one ranking of each query.
-    """
-
-    def __init__(self, ranks: Ranks, gains: FloatArray | None, misses: str) -> None:
+    def _sort(self, ranks: Ranks, misses: str) -> None:
+        """Sort the answers, and check that the counts of each query come from one ranking."""
         self.codes, self.queries = group_codes(ranks, "queries")
-        gain = np.ones(len(ranks)) if gains is None else gains
+        gain = np.ones(len(ranks)) if self.gains is None else self.gains
         level = _levels(gain)
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
@@ -371,11 +165,165 @@ class RankedAnswers:
         self._place = np.arange(len(order)) - np.repeat(self._ties, right_of_tie)
         self.highest = float(gain.max(initial=0))
         self.first = order[self._starts]
-        self.answers = read_only(np.diff(self._starts, append=len(order)))
+        self.numbers = read_only(np.diff(self._starts, append=len(order)))
         self.candidates = read_only(candidates[self.first])
         self._ties_by_order: dict[str, Ties] = {}
-        self._values: dict[tuple[Key, str], FloatArray] = {}
+        self._values: dict[Any, FloatArray] = {}
         self._check(candidates[order], last[order], ranks.protocol.nan)
+
+    def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
+        """Check that the counts of each query come from one ranking, and place its worst NaN."""
+        above = self._above
+        tied = self._tied
+        # Such a NaN counts as tied with no other, while several share the last places.
+        if nan == "worst":
+            bottom = (above == last) & (self._right > tied)
+            above[bottom] -= self._right[bottom] - 1
+            tied[bottom] = self._right[bottom]
+        gap = np.diff(above)
+        fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
+        fits &= candidates[1:] == candidates[:-1]
+        wrong = self._place >= tied
+        wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
+        if wrong.any():
+            i = int(wrong.argmax())
+            two = [f"{above[j]} above and {tied[j]} tied of {candidates[j]}" for j in (i - 1, i)]
+            expected = "one ranking of each query, each right answer once and none of them filtered"
+            got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
+            raise InputValueError("ranks", expected=expected, got=got)
+
+    def with_ranks(self, ranks: Ranks) -> Answers:
+        """Return some of the answers, or all in another order, which have these ranks."""
+        # err@k stops by the highest of all gains, not by that of this part.
+        return Answers(ranks, self.highest)
+
+    # -- queries -----------------------------------------------------------------------------------
+
+    @property
+    def counted(self) -> int:
+        """The number of queries that count."""
+        return len(self.right.queries) + self._zeros_in_all
+
+    @property
+    def _zeros_in_all(self) -> int:
+        """How many queries count as 0: queries have answers, none of which is right, too."""
+        return 0 if self.zeros is None else self.without_answers
+
+    @property
+    def right_numbers(self) -> IntArray:
+        """The number of right answers of each query: int64, shape (q,), read-only."""
+        numbers = np.zeros(len(self.queries), np.int64)
+        numbers[self._places_of_right] = self.right.numbers
+        return read_only(numbers)
+
+    @property
+    def _places_of_right(self) -> IntArray | slice:
+        """Where the queries with a right answer are among all."""
+        return slice(None) if self.has_right is None else self.has_right
+
+    def labels(self, labels: IntArray, argument: str) -> IntArray:
+        """Return the label of each query from those of its answers, which are the same."""
+        of_query: IntArray = labels[self.first]
+        unlike = labels != of_query[self.codes]
+        if unlike.any():
+            query = self.queries[self.codes[int(unlike.argmax())]]
+            got = f"several for query {query!r}"
+            raise InputValueError(argument, expected="one label for each query", got=got)
+        return of_query
+
+    def labels_of_counted(self, labels: IntArray) -> IntArray:
+        """Return the labels of the queries that count, from those of all."""
+        return labels if self.zeros is not None else labels[self._places_of_right]
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def worths(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
+        """Return what queries are worth, and their weights; None: all count once.
+
+        They are those that `places` names and, where these count, queries without any answer.
+        """
+        metric = key.row
+        if metric.needs_candidates and self.ranks.protocol.candidates is None:
+            why = "of lists it depends on what there was to order, which "
+            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
+            why += '"listed", or "all" where lists are complete'
+            fail(str(key), why)
+        answers = self if metric.of_gains else self.right
+        return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
+
+    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """Return the values of the worst and of the best order of candidates, as `worths` does."""
+        answers = self if key.row.of_gains else self.right
+        best = answers.values(key, "optimum")
+        worst = np.zeros_like(best)
+        if not key.row.increasing:
+            worst += answers.candidates - answers.numbers + 1
+        return self._with_zeros(key, worst), self._with_zeros(key, best)
+
+    def places(self, key: Key) -> IntArray | slice:
+        """Return where the queries that `worths` are of are among all."""
+        if key.row.of_gains or self._counts_zeros(key):
+            return slice(None)
+        return self._places_of_right
+
+    def per_query(self, key: Key) -> FloatArray:
+        """Return the value of a key for each query, nan where it does not count."""
+        values, weights = self.worths(key)
+        if weights is not None:
+            values = np.where(weights > 0, values, np.nan)
+        of_query = np.full(len(self.queries), np.nan)
+        of_query[self.places(key)] = values[: len(values) - self.added_zeros(key)]
+        return of_query
+
+    def added_zeros(self, key: Key) -> int:
+        """Return how many queries without any answer count as 0."""
+        return self.zeros or 0 if self._counts_zeros(key) else 0
+
+    def _counts_zeros(self, key: Key) -> bool:
+        """Whether queries without answers move a value: they have no pairs, and no first place."""
+        return self.zeros is not None and bool(key.row.increasing) and not key.row.of_pairs
+
+    def _with_zeros(self, key: Key, values: FloatArray) -> FloatArray:
+        """Add the queries that count as 0 to the values of those that have answers."""
+        if not self._counts_zeros(key):
+            return values
+        every = np.zeros(len(self.queries) + self.added_zeros(key))
+        places = slice(len(self.queries)) if key.row.of_gains else self._places_of_right
+        every[: len(self.queries)][places] = values
+        return every
+
+    def values(self, key: Key, order: str) -> FloatArray:
+        """Return what each query of these answers is worth under an order of ties; read-only."""
+        values = self._values_under(key, order)
+        if key.row.is_relative:
+            return values / self._values_under(key, "optimum")
+        return values
+
+    def _values_under(self, key: Key, order: str) -> FloatArray:
+        """Compute the values of a metric once, before they are divided by the best."""
+        metric = key.row
+        of_answers: Any = metric.of_answers
+        parameter = key.parameter
+        # The parameter is a cutoff, and 0 where there is none.
+        if metric.parameter.strip("[]") in ("", "@k"):
+            parameter = int(min(parameter or BEYOND, BEYOND))
+        place = of_answers, parameter, order
+        if place not in self._values:
+            ties = self.ties(order)
+            number = len(self.queries)
+            values = np.empty(number)
+            for start in range(0, number, _CHUNK):
+                stop = min(start + _CHUNK, number)
+                values[start:stop] = of_answers(ties.of_queries(start, stop), parameter)
+            self._values[place] = read_only(values)
+        return self._values[place]
+
+    def weights(self, key: Key) -> FloatArray | None:
+        """What queries count in means: 0 in those over pairs, where no candidate is wrong."""
+        if not key.row.of_pairs:
+            return None
+        has_pairs = (self.candidates > self.numbers).astype(np.float64)
+        return has_pairs * self.candidates if key.row.by_candidates else has_pairs
 
     def ties(self, order: str) -> Ties:
         """Return the ties under an order.
@@ -402,7 +350,7 @@ class RankedAnswers:
             is_alone = np.zeros(number, np.bool_)
         elif order == "optimum":
             is_alone = np.ones(number, np.bool_)
-            above = np.arange(number) - np.repeat(self._starts, self.answers)
+            above = np.arange(number) - np.repeat(self._starts, self.numbers)
             gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
             above = above + is_alone * self._place
@@ -420,72 +368,34 @@ class RankedAnswers:
             right=np.diff(ties, append=number),
             gain=np.add.reduceat(gain, ties),
             starts=np.searchsorted(ties, self._starts),
-            answers=self.answers,
+            answers=self.numbers,
             candidates=self.candidates,
             most=self.highest,
         )
 
-    def values(self, key: Key, order: str) -> FloatArray:
-        """Return the value of a metric for each query under an order; each is computed once."""
-        metric_and_order = key.alone, order
-        if metric_and_order not in self._values:
-            self._values[metric_and_order] = read_only(self._compute(key, order))
-        return self._values[metric_and_order]
+    def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
+        """Return success@k for many k under an order of ties."""
+        ties = self.right.ties(order)
+        first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
+        return self._success(cutoffs, *first)
 
-    def _compute(self, key: Key, order: str) -> FloatArray:
-        metric = key.row
-        parameter = key.parameter
-        # The parameter is a cutoff, and 0 where there is none.
-        if metric.parameter.strip("[]") in ("", "@k"):
-            parameter = int(min(parameter or BEYOND, BEYOND))
-        values_of = getattr(answer_metrics, metric.of_queries)
-        ties = self.ties(order)
-        number = len(self.queries)
-        values = np.empty(number)
-        for start in range(0, number, _CHUNK):
-            stop = min(start + _CHUNK, number)
-            values[start:stop] = values_of(ties.of_queries(start, stop), parameter)
-        if key.metric == "ndcg":
-            values /= self.values(dataclasses.replace(key, metric="dcg"), "optimum")
-        return values
+    def success_by_chance(self, cutoffs: Sequence[int]) -> FloatArray:
+        """Return success@k for many k where all candidates of each query are one tie."""
+        candidates = self.right.candidates
+        return self._success(cutoffs, np.zeros_like(candidates), candidates, self.right.numbers)
 
-    def weights(self, key: Key) -> FloatArray:
-        """What queries count in means: 0 in those over pairs, where no candidate is wrong."""
-        if not key.row.is_of_pairs:
-            return np.ones(len(self.queries))
-        has_pairs = (self.candidates > self.answers).astype(np.float64)
-        return has_pairs * self.candidates if key.row.by_candidates else has_pairs
+    def _success(self, cutoffs: Sequence[int], *first: IntArray) -> FloatArray:
+        """Return success@k from the first tie of each query: what is above, its size, its answers.
 
-    def of_queries(self, codes: IntArray, argument: str = "by") -> IntArray:
-        """Return the label of each query from those of its right answers, which are the same."""
-        of_query: IntArray = codes[self.first]
-        unlike = codes != of_query[self.codes]
-        if unlike.any():
-            query = self.queries[self.codes[int(unlike.argmax())]]
-            got = f"several for query {query!r}"
-            raise InputValueError(argument, expected="one label for each query", got=got)
-        return of_query
-
-    def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
-        """Check that the counts of each query come from one ranking, and place its worst NaN."""
-        above = self._above
-        tied = self._tied
-        # Such a NaN counts as tied with no other, while several share the last places.
-        if nan == "worst":
-            bottom = (above == last) & (self._right > tied)
-            above[bottom] -= self._right[bottom] - 1
-            tied[bottom] = self._right[bottom]
-        gap = np.diff(above)
-        fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
-        fits &= candidates[1:] == candidates[:-1]
-        wrong = self._place >= tied
-        wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
-        if wrong.any():
-            i = int(wrong.argmax())
-            two = [f"{above[j]} above and {tied[j]} tied of {candidates[j]}" for j in (i - 1, i)]
-            expected = "one ranking of each query, each right answer once and none of them filtered"
-            got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
-            raise InputValueError("ranks", expected=expected, got=got)
+        Queries whose first ties are alike are computed once.
+        """
+        codes = codes_of(*first)
+        counts = codes.counts()
+        where = codes.first()
+        above, size, right = (column[where] for column in first)
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
+        shares: FloatArray = np.array(hits) / (counts.sum() + self._zeros_in_all)
+        return shares
 
 
 def _levels(gains: FloatArray) -> IntArray:

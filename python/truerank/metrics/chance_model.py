@@ -21,16 +21,16 @@ from ..arrays.row_keys import occurrences_of
 from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, integers
 from ..inputs.checks import has_dimensions
-from .ties import DISCOUNT, MOST, mean_power, power_sum
+from .ties import MOST, power_sum
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from .ties import Parameter, RankFunction
+    from .metric_table import Metric
+    from .ties import Parameter
 
     CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
-    SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
 Moments: TypeAlias = tuple[float, float]
 
@@ -156,57 +156,77 @@ MOST_RANKS = 2**31  # To add up f of more ranks would take minutes.
 _BLOCK = 1 << 14  # The terms of so many ranks are in memory at once.
 
 
-def sum_over_tasks(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
-    """Mean and variance of the weighted mean, from those of f for each task.
+def moments(metric: Metric, parameter: Parameter, candidates: Any, weights: Any = None) -> Moments:
+    """Return mean and variance of a metric under chance; nan without a weight above 0."""
+    return moments_of_tasks(metric, parameter, compress(candidates, weights))
+
+
+def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Moments:
+    """Return mean and variance of a metric that is a mean over tasks, or a product of them.
 
     Examples
     --------
-    >>> tasks = compress([3, 5])
-    >>> sum_over_tasks(tasks, *rank_moments(tasks.sizes))
+    >>> from truerank.metrics import METRICS
+    >>> moments_of_tasks(METRICS["mr"], 0, compress([3, 5]))
     (2.5, 0.6666666666666666)
     """
-    if not len(mean):
+    if not metric.is_mean:
+        return product_over_tasks(tasks, metric.exponent)
+    means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
+    if not len(means):
         return math.nan, math.nan
-    if not variance.any():  # Chance has one value, as for hits@k where k reaches all candidates.
-        return float(mean[0]), 0.0
+    if not variances.any():  # Chance has one value, as for hits@k where k reaches all candidates.
+        return float(means[0]), 0.0
     shares = tasks.weights * tasks.multiplicities
-    return float((shares * mean).sum()), float((shares * (tasks.weights * variance)).sum())
+    return float((shares * means).sum()), float((shares * (tasks.weights * variances)).sum())
 
 
-def summed_moments(f: RankFunction) -> SingleModel:
-    """Make what returns mean and variance of f(r) for numbers of candidates, by sums over ranks.
+def moments_of_ranks(
+    metric: Metric, parameter: Parameter, sizes: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of f(r), of r uniform on 1..N for each N; float64, shape (d,) both.
 
-    Parameters
-    ----------
-    f : RankFunction
-        One that does not depend on the number of candidates.
+    f may be 0 beyond a cutoff k. Of N ranks q = min(k / N, 1) are within it, where f has the mean m
+    and the variance v of as many candidates: the mean is q m, the variance q v + q (1 - q) m^2.
 
     Examples
     --------
-    >>> from truerank.metrics.ties import RECIPROCAL
-    >>> summed_moments(RECIPROCAL)(np.array([1, 2]), 0)
-    (array([1.  , 0.75]), array([0.    , 0.0625]))
+    >>> from truerank.metrics import METRICS
+    >>> moments_of_ranks(METRICS["mrr"], 2, np.array([2, 4]))
+    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
     """
+    has_cutoff = metric.is_cut and parameter
+    within = np.minimum(sizes, min(parameter, MOST)) if has_cutoff else sizes
+    if metric.moments is not None:
+        mean, variance = metric.moments(within, parameter)
+    else:
+        mean, variance = _summed_moments(metric, parameter, within)
+    if not has_cutoff:
+        return mean, variance
+    q = within / sizes
+    return q * mean, q * variance + q * ((sizes - within) / sizes) * np.square(mean)
 
-    def moments_of_one(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
-        if not len(sizes):
-            return np.empty(0), np.empty(0)
-        most = int(sizes.max())
 
-        def values(ranks: FloatArray) -> FloatArray:
-            return f.of_ranks(ranks, np.broadcast_to(most, ranks.shape), parameter)
+def _summed_moments(
+    metric: Metric, parameter: Parameter, sizes: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Add up f over the ranks; f does not depend on the number of candidates."""
+    if not len(sizes):
+        return np.empty(0), np.empty(0)
+    most = int(sizes.max())
 
-        # Squares of distances from a mean do not cancel.
-        middle = values(np.arange(1.0, min(most, _BLOCK) + 1)).mean()
+    def values(ranks: FloatArray) -> FloatArray:
+        return metric.of_rank(ranks, np.broadcast_to(most, ranks.shape), parameter)
 
-        def distances(ranks: FloatArray) -> FloatArray:
-            away = values(ranks) - middle
-            return np.stack([away, np.square(away)])
+    # Squares of distances from a mean do not cancel.
+    middle = values(np.arange(1.0, min(most, _BLOCK) + 1)).mean()
 
-        mean, square = running_sums(distances, sizes) / sizes
-        return middle + mean, np.maximum(square - np.square(mean), 0.0)
+    def distances(ranks: FloatArray) -> FloatArray:
+        away = values(ranks) - middle
+        return np.stack([away, np.square(away)])
 
-    return moments_of_one
+    mean, square = running_sums(distances, sizes) / sizes
+    return middle + mean, np.maximum(square - np.square(mean), 0.0)
 
 
 def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> FloatArray:
@@ -249,110 +269,6 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
         total = total + block.sum(axis=1, keepdims=True)
         done = end
     return np.concatenate(parts, axis=1)[:, place]
-
-
-# -- closed forms ----------------------------------------------------------------------------------
-
-
-def rank_moments(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of r, (N + 1) / 2 and (N^2 - 1) / 12; float64, shape (d,) both.
-
-    Notes
-    -----
-    "A Unified Framework for Rank-based Evaluation Metrics" (2022) prints 1 / n for the 1 / n^2 of
-    the variance of mr (equation 7).
-
-    Examples
-    --------
-    >>> rank_moments(np.array([3, 5]))
-    (array([2., 3.]), array([0.66666667, 2.        ]))
-    """
-    n = sizes.astype(np.float64)
-    return (n + 1) / 2, (n - 1) * (n + 1) / 12
-
-
-def reciprocal_moments(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of 1 / r, H / N and H2 / N - (H / N)^2.
-
-    H and H2 are the sums of 1/r and of 1/r^2 over r = 1..N.
-
-    Notes
-    -----
-    "A Unified Framework" (2022), equations 10 to 13, has the continuous log(N) / (N - 1) for H / N
-    and a variance without the square, which is negative.
-
-    Examples
-    --------
-    >>> reciprocal_moments(np.array([1, 2]))
-    (array([1.  , 0.75]), array([0.    , 0.0625]))
-    """
-    first = np.ones(sizes.shape)
-    mean = mean_power(first, sizes, -1.0)
-    return mean, mean_power(first, sizes, -2.0) - mean**2
-
-
-def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of r <= k, q and q (1 - q) with q = min(k / N, 1).
-
-    Notes
-    -----
-    "A Unified Framework" (2022), equations 16 and 18, prints k (N - k) / N for the variance.
-
-    Examples
-    --------
-    >>> hit_moments(np.array([10, 3]), 5)
-    (array([0.5, 1. ]), array([0.25, 0.  ]))
-    """
-    n = sizes.astype(np.float64)
-    # No rank is beyond 2**63, while a cutoff may have any number of digits.
-    k = float(min(parameter, 2**63))
-    q = np.minimum(k / n, 1)
-    return q, q * np.maximum(n - k, 0) / n
-
-
-def up_to_cutoff(single: SingleModel) -> SingleModel:
-    """Make what returns mean and variance of f(r) up to a cutoff k, and 0 beyond, from those of f.
-
-    Of N ranks q = min(k / N, 1) are within the cutoff, where f has the mean m and the variance v of
-    as many candidates: the mean is q m, the variance q v + q (1 - q) m^2. Without k they are those
-    of f.
-
-    Examples
-    --------
-    >>> up_to_cutoff(reciprocal_moments)(np.array([2, 4]), 2)
-    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
-    """
-
-    def moments_within(sizes: IntArray, k: Parameter = 0) -> tuple[FloatArray, FloatArray]:
-        if not k:
-            return single(sizes, k)
-        within = np.minimum(sizes, min(k, MOST))
-        mean, variance = single(within, k)
-        q = within / sizes
-        return q * mean, q * variance + q * ((sizes - within) / sizes) * np.square(mean)
-
-    return moments_within
-
-
-reciprocal_moments_within = up_to_cutoff(reciprocal_moments)
-discount_moments_within = up_to_cutoff(summed_moments(DISCOUNT))
-
-
-def sampled_hit_moments(sizes: IntArray, cutoff: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Mean of `drawn_hit_share` for each number of candidates, of a uniform rank.
-
-    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
-    hits at k among n + 1 candidates. The variance is nan, as nothing here computes it, and 0 where
-    a hit is certain.
-
-    Examples
-    --------
-    >>> sampled_hit_moments(np.array([3, 101]), (10, 50))
-    (array([1.        , 0.19607843]), array([ 0., nan]))
-    """
-    drawn = np.minimum(sizes - 1.0, min(cutoff[1], MOST))
-    mean = np.minimum(min(cutoff[0], MOST) / (drawn + 1), 1.0)
-    return mean, np.where(mean == 1, 0.0, np.nan)
 
 
 # -- products --------------------------------------------------------------------------------------

@@ -17,25 +17,17 @@ from ..arrays.row_keys import codes_of, sorted_with_order
 from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
-from .averages import (
-    Sample,
-    median,
-    power,
-    rescale_weights,
-    take,
-    values_per_task,
-    variance,
-)
+from .averages import median, power_mean, rescale_weights, variance
 from .keys import NO_ADJUSTMENT, Key
-from .metric_table import ADJUSTMENTS, METRICS, Metric
-from .ties import LOG
-from .values import RankedTasks, adjusted, compute, kept_moments
+from .metric_table import ADJUSTMENTS
+from .values import adjusted
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .ties import Parameter
+    from .values import Rankings
 
 UNIT = "unit"
 TASK = "task"
@@ -91,9 +83,9 @@ class Contributions:
         """Return the metric that this mean would have; inf where it is the inverse of 0."""
         metric = self.key.row
         try:
-            if metric.mean is variance:
+            if metric.average is variance:
                 mean = math.exp(mean)
-            elif metric.mean is power:
+            elif metric.average is power_mean:
                 p = float(self.key.parameter)
                 mean = math.exp(mean) if abs(p) < LEAST_POWER else float(mean ** (1 / p))
             value = metric.inverse(mean)
@@ -104,12 +96,12 @@ class Contributions:
         return value
 
 
-def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
+def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     """Return what each unit adds to a metric that is a function of a mean; see `is_mean`.
 
     Parameters
     ----------
-    model : RankedTasks or AnsweredQueries
+    model : Rankings
     key : Key
         No macro average.
     codes : ndarray of int64, shape (n,)
@@ -119,87 +111,82 @@ def contributions(model: Any, key: Key, codes: IntArray) -> Contributions:
     --------
     >>> from truerank import Ranks
     >>> from truerank.metrics.keys import parse
-    >>> tasks = RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10))
+    >>> from truerank.metrics.values import Rankings
+    >>> tasks = Rankings(Ranks([0, 3, 4], [1, 1, 1], 10))
     >>> sums = contributions(tasks, parse("mr"), np.array([0, 1, 0]))
     >>> sums.tops, sums.bases
     (array([6., 4.]), array([2., 1.]))
     """
-    if not isinstance(model, RankedTasks):
-        of_queries: Contributions = model.contributions(key, codes)
-        return of_queries
-    metric = METRICS[key.metric]
-    sample, weights, codes = weighted_sample(model, key, codes)
-    memo: dict[Any, Any] = {}
-    value = compute(key, sample, memo)
+    metric = key.row
+    value = model.value(key)
+    values, weights, codes, has_weight = worths_by_unit(model, key, codes)
     chance = None
     shift: FloatArray | float = 0.0
     scale: FloatArray | float = 1.0
-    if key.adjustment != NO_ADJUSTMENT and metric.single is None:
-        chance = kept_moments(memo, key, sample)
+    if key.adjustment != NO_ADJUSTMENT and not metric.is_mean:
+        chance = model.chance(key)
     elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
-        shift, scale = _chance_of_tasks(key, sample.candidates)
+        shift = expectations = model.expectations(key)[has_weight]
+        scale = metric.optimum - expectations
+        if key.adjustment == "ratio":
+            shift, scale = 0.0, expectations
     with np.errstate(all="ignore"):
-        bases = weights * scale
-        if metric.mean is variance:
-            ranks = sample.ranks - sample.ranks[:1]
-            values = np.square(ranks - float(weights @ ranks / weights.sum()))
+        if metric.average is variance:
+            distances = values - values[:1]
+            values = np.square(distances - float(weights @ distances / weights.sum()))
             ends = [-math.inf, math.inf]
         else:
-            f = metric.transform
-            if metric.mean is power and abs(key.parameter) < LEAST_POWER:
-                f = LOG
-            values = values_per_task(f, sample, key.parameter)
-            ends = []
-            for ranks in (np.ones(len(weights)), sample.candidates.astype(np.float64)):
-                at_end = sample._replace(ranks=ranks, tied=None, middle_of=None)
-                of_end = weights * (values_per_task(f, at_end, key.parameter) - shift)
-                ends.append(float(of_end.sum() / bases.sum()))
+            every = [values, *(end[has_weight] for end in model.ends(key))]
+            if metric.average is power_mean:
+                every = [_power(ranks, key.parameter) for ranks in every]
+            values, *of_ends = every
+            bases = weights * scale
+            ends = [float((weights * (end - shift)).sum() / bases.sum()) for end in of_ends]
             ends.sort()
         tops = sums_by_unit(codes, weights * (values - shift))
-        bases = sums_by_unit(codes, bases)
+        bases = sums_by_unit(codes, weights * scale)
         mean = float(tops.sum() / bases.sum())
+    # Infinite places have no differences.
+    merits = values if metric.increasing else np.maximum(-values, -1e300)
     if not (math.isfinite(value) and math.isfinite(mean)):
-        return Contributions(key, math.nan, math.nan, tops, bases, values)
-    if metric.mean is variance and mean > 0:  # Its logarithm is nearer to normal.
+        value = mean = math.nan
+    elif metric.average is variance and mean > 0:  # Its logarithm is nearer to normal.
         influences = mean_and_influences(tops, bases)[1]
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
-    merits = values if metric.increasing else -values
     return Contributions(key, value, mean, tops, bases, merits, (ends[0], ends[1]), chance)
 
 
-def weighted_sample(tasks: Any, key: Key, codes: IntArray) -> tuple[Sample, FloatArray, IntArray]:
-    """Return the tasks of a key: their ranks, weights with safe sums, and codes of units.
+def worths_by_unit(
+    model: Rankings, key: Key, codes: IntArray
+) -> tuple[FloatArray, FloatArray, IntArray, Any]:
+    """Return what tasks or queries are worth, weights with safe sums, units, and which these are.
 
-    Tasks of weight 0 are left out of all metrics but count, which counts them. Of queries the ranks
-    are those of the first right answers.
+    Tasks and queries of weight 0 are left out of all metrics but count, which counts them. Of a
+    power mean and a variance the values are ranks.
     """
-    if not isinstance(tasks, RankedTasks):
-        codes = codes_of(tasks.with_right(tasks.codes_of_units(codes, "unit"))).codes
-        return tasks.first_places(key), np.ones(len(codes)), codes
-    tasks.sides.check(key.side, key)
-    sample = tasks.sample(key.side, key.kind)
-    mask = tasks.sides.mask(key.side)
-    if mask is not None:  # Some units may have no task left.
-        codes = codes_of(codes[mask]).codes
-    if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
-        has_weight = sample.weights > 0
-        sample = take(sample, has_weight)
-        codes = codes_of(codes[has_weight]).codes
-    weights = np.ones(len(sample.ranks))
-    if sample.weights is not None and (sample.weights != sample.weights[:1]).any():
-        weights = rescale_weights(sample.weights)
-    return sample, weights, codes
+    values, weights = model.worths(key)
+    every = model.labels(codes, "unit")
+    codes = model.labels_of_worths(key, every)
+    if len(codes) < len(every):  # Some units may have no task left.
+        codes = codes_of(codes).codes
+    if len(codes) < len(values):  # Queries without any answer are units of their own.
+        added = np.arange(len(values) - len(codes))
+        codes = np.append(codes, int(codes.max(initial=-1)) + 1 + added)
+    chosen: Any = slice(None)
+    if weights is not None and key.metric != COUNT and not weights.all():
+        chosen = weights > 0
+        values = values[chosen]
+        weights = weights[chosen]
+        codes = codes_of(codes[chosen]).codes
+    if weights is None or (weights == weights[:1]).all():
+        return values, np.ones(len(values)), codes, chosen
+    return values, rescale_weights(weights), codes, chosen
 
 
-def _chance_of_tasks(key: Key, candidates: IntArray) -> tuple[FloatArray | float, FloatArray]:
-    """What a ratio or an index takes from each task's f(r), and what it divides by."""
-    metric = key.row
-    sizes, place = np.unique(candidates, return_inverse=True)
-    chance: FloatArray = metric.single(sizes, key.parameter)[0][place]  # type: ignore[misc]
-    if key.adjustment == "ratio":
-        return 0.0, chance
-    return chance, metric.optimum - chance
+def _power(ranks: FloatArray, p: Parameter) -> FloatArray:
+    """What ranks add to a power mean."""
+    return np.log(ranks) if abs(p) < LEAST_POWER else np.power(ranks, p)
 
 
 def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, FloatArray]:
@@ -231,10 +218,9 @@ def is_mean(key: Key) -> bool:
     >>> [is_mean(parse(key)) for key in ("gmr", "median", "power_mean:2", "power_mean:inf")]
     [True, False, True, False]
     """
-    metric = key.row
-    if metric.mean is power:
+    if key.row.average is power_mean:
         return bool(abs(key.parameter) <= MOST_POWER)
-    return key.metric != COUNT and metric.mean in (None, variance)
+    return key.row.average in (None, variance)
 
 
 def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
@@ -276,37 +262,16 @@ def sums_by_unit(codes: IntArray, values: FloatArray) -> FloatArray:
 # -- groups of tasks -------------------------------------------------------------------------------
 
 
-def value_by_group(model: Any, key: Key, codes: IntArray, groups: int) -> FloatArray:
-    """Return the value of a key in each group, by the group of each task, or of each query."""
-    if not isinstance(model, RankedTasks):
-        of_queries: FloatArray = model.values_within(key, codes, groups)
-        return of_queries
-    model.sides.check(key.side, key)
-    sample = model.sample(key.side, key.kind)
-    mask = model.sides.mask(key.side)
-    codes = codes if mask is None else codes[mask]
-    values = values_within(key.row, sample, codes, groups, key.parameter)
-    if key.adjustment != NO_ADJUSTMENT:
-        means, variances = moments_within(key, sample, codes, groups)
-        with np.errstate(all="ignore"):
-            values = ADJUSTMENTS[key.adjustment](values, means, variances, key.row.optimum)
-    return values
-
-
-def values_within(
-    metric: Metric, sample: Sample, codes: IntArray, groups: int, parameter: Parameter
-) -> FloatArray:
-    """Compute a metric of every group; nan for one without a weight above 0.
+def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> FloatArray:
+    """Return the value of a key in each group; nan for one without a weight above 0.
 
     Parameters
     ----------
-    metric : Metric
-    sample : Sample
+    model : Rankings
+    key : Key
     codes : ndarray of int64, shape (n,)
-        The group of each task, from 0 to groups - 1.
+        The group of each task, or of each query, from 0 to groups - 1.
     groups : int
-    parameter : float
-        That of the metric.
 
     Returns
     -------
@@ -314,38 +279,68 @@ def values_within(
 
     Examples
     --------
-    >>> from truerank.metrics import METRICS
-    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 9]))
-    >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2, 0)
+    >>> from truerank import Ranks
+    >>> from truerank.metrics.keys import parse
+    >>> from truerank.metrics.values import Rankings
+    >>> tasks = Rankings(Ranks([0, 3, 1], [1, 1, 1], 9))
+    >>> value_by_group(tasks, parse("mrr"), np.array([0, 0, 1]), 2)
     array([0.625, 0.5  ])
     """
-    if metric.mean is None:
-        f = values_per_task(metric.transform, sample, parameter)
-        means = means_within(f, sample.weights, codes, groups)
-    elif metric.mean is median and sample.weights is None:
-        means = medians_within(sample.ranks, codes, groups)
+    metric = key.row
+    values, weights = model.worths(key)
+    codes = model.labels_of_worths(key, codes)
+    scaled, totals = _weights_within(weights, codes, groups)
+    if metric.average is None:
+        averages = np.bincount(codes, scaled * values, groups) / totals
+    elif metric.average is median and weights is None:
+        averages = medians_within(values, codes, groups)
     else:
-        means = np.full(groups, np.nan)
+        averages = np.full(groups, np.nan)
         for group, positions in enumerate(positions_within(codes, groups)):
             if len(positions):
-                means[group] = metric.mean(take(sample, positions), parameter)
-    if metric.inverse is float:  # This inverse changes nothing.
-        return means
-    return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
+                of_group = None if weights is None else weights[positions]
+                averages[group] = metric.average(values[positions], of_group, key.parameter)
+    if metric.inverse is not float:
+        averages = np.array([metric.inverse(x) for x in averages.tolist()], dtype=np.float64)
+    if key.adjustment == NO_ADJUSTMENT:
+        return averages
+    means, variances = moments_within(model, key, codes, scaled, totals)
+    adjusted_values: FloatArray = ADJUSTMENTS[key.adjustment](
+        averages, means, variances, metric.optimum
+    )
+    return adjusted_values
 
 
-def means_within(
-    values: FloatArray, weights: FloatArray | None, codes: IntArray, groups: int
-) -> FloatArray:
-    """The arithmetic mean of every group, sum(w v) / sum(w); nan without a weight above 0.
+def moments_within(
+    model: Rankings, key: Key, codes: IntArray, weights: FloatArray, totals: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The mean and the variance of a metric under chance in every group of tasks.
 
-    Examples
-    --------
-    >>> means_within(np.array([1.0, 4.0, 2.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 0, 1]), 2)
-    array([ 2., nan])
+    For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
+
+    Parameters
+    ----------
+    model : Rankings
+    key : Key
+    codes : ndarray of int64, shape (n,)
+        The group of each task of the key's side.
+    weights, totals : ndarray of float64, shapes (n,) and (groups,)
+        The weight of each task, and the sum of them in each group; nan for 0.
     """
-    scaled, totals = _weights_within(weights, codes, groups)
-    return np.bincount(codes, scaled * values, groups) / totals
+    metric = key.row
+    groups = len(totals)
+    candidates = model.sample(key.side, key.kind).candidates
+    if metric.is_mean:
+        sizes, place = np.unique(candidates, return_inverse=True)
+        moments = metrics.chance_model.moments_of_ranks(metric, key.parameter, sizes)
+        mean, variance = (column[place] for column in moments)
+        spread = np.bincount(codes, np.square(weights) * variance, groups)
+        return np.bincount(codes, weights * mean, groups) / totals, spread / np.square(totals)
+    powers = metric.exponent * weights / totals[codes]
+    log_means, log_ratios = metrics.chance_model.logs_of_powers(candidates, powers)
+    mean = np.exp(np.bincount(codes, log_means, groups))
+    mean[np.isnan(totals)] = np.nan
+    return mean, np.square(mean) * np.expm1(np.bincount(codes, log_ratios, groups))
 
 
 def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArray:
@@ -365,36 +360,6 @@ def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArr
     medians = np.full(groups, np.nan)
     medians[filled] = (ordered[below] + ordered[middle]) / 2
     return medians
-
-
-def moments_within(
-    key: Key, sample: Sample, codes: IntArray, groups: int
-) -> tuple[FloatArray, FloatArray]:
-    """The mean and the variance of a metric under chance in every group.
-
-    For a mean over tasks they are sums over tasks; for a product of them, their logarithms are.
-
-    Examples
-    --------
-    >>> from truerank.metrics.keys import parse
-    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 5]))
-    >>> moments_within(parse("mr"), sample, np.array([0, 0, 1]), 2)[0]
-    array([5., 3.])
-    >>> moments_within(parse("gmr"), sample, np.array([0, 1, 1]), 3)[0].round(6)
-    array([5.      , 3.596207,      nan])
-    """
-    row = key.row
-    scaled, totals = _weights_within(sample.weights, codes, groups)
-    if row.single is not None:
-        sizes, place = np.unique(sample.candidates, return_inverse=True)
-        mean, variance = (column[place] for column in row.single(sizes, key.parameter))
-        spread = np.bincount(codes, np.square(scaled) * variance, groups)
-        return np.bincount(codes, scaled * mean, groups) / totals, spread / np.square(totals)
-    powers = row.exponent * scaled / totals[codes]
-    log_means, log_ratios = metrics.chance_model.logs_of_powers(sample.candidates, powers)
-    mean = np.exp(np.bincount(codes, log_means, groups))
-    mean[np.isnan(totals)] = np.nan
-    return mean, np.square(mean) * np.expm1(np.bincount(codes, log_ratios, groups))
 
 
 def positions_within(codes: IntArray, groups: int) -> list[IntArray]:

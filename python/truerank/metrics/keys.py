@@ -11,16 +11,20 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from ..errors import UnknownKeyError
 from ..inputs.rules import suggest
-from .averages import DEFAULT_KIND, EXPECTED_KIND, KINDS
-from .metric_table import ADJUSTMENTS, ANSWER_METRICS, METRICS, Metric, listed_metrics
+from .metric_table import (
+    ADJUSTMENTS,
+    DEFAULT_KIND,
+    EXPECTED_KIND,
+    KINDS,
+    METRICS,
+    Metric,
+    listed_metrics,
+)
 from .ties import Parameter
-
-if TYPE_CHECKING:
-    pass
 
 MACRO = "macro"
 METRIC_FORM = "metric[@k][:p]"  # What messages show in place of a metric and its parameter.
@@ -29,7 +33,6 @@ ALL_SIDES = "both"
 UNPOOLED_SIDE = "relation"
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
-ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # Of queries; the default comes first.
 # An arrow says which values of a metric are better.
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
@@ -47,8 +50,8 @@ class Key:
     adjustment, kind, side : str
     macro : bool
         Whether the value is the mean over groups of the values within them.
-    unit : str
-        "task" for a metric of ranks, "query" for one of queries with several right answers.
+    grammar : Grammar
+        What the key is made of.
 
     Examples
     --------
@@ -62,17 +65,12 @@ class Key:
     kind: str = DEFAULT_KIND
     side: str = ALL_SIDES
     macro: bool = False
-    unit: str = "task"
+    grammar: Grammar = field(kw_only=True)
 
-    @property
-    def grammar(self) -> Grammar:
-        """The grammar that the key is of."""
-        return GRAMMARS[self.unit]
-
-    @property
+    @cached_property
     def row(self) -> Metric:
         """The row of the metric in the grammar's table."""
-        return GRAMMARS[self.unit].metrics[self.metric]
+        return self.grammar.metrics[self.metric]
 
     @property
     def alone(self) -> Key:
@@ -101,19 +99,16 @@ class Key:
 
     @cached_property
     def decimals(self) -> int:
-        """How many decimals tables show: two of a z, one of a mean rank, three of a share.
+        """How many decimals tables show: those of the metric, two of a z, three of an index.
 
         Examples
         --------
-        >>> parse("mr").decimals, parse("mrr").decimals, parse("amri").decimals
-        (1, 3, 3)
+        >>> parse("mr").decimals, parse("zmr").decimals, parse("amri").decimals
+        (1, 2, 3)
         """
-        # Such values are on the scale of ranks.
-        if self.adjustment == NO_ADJUSTMENT and not self.row.increasing:
-            return 1
-        if self.adjustment == "z":
-            return 2
-        return 3
+        if self.adjustment == NO_ADJUSTMENT:
+            return self.row.decimals
+        return 2 if self.adjustment == "z" else 3
 
     @cached_property
     def text(self) -> str:
@@ -150,14 +145,14 @@ _PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
 Meaning: TypeAlias = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grammar:
     """What the keys of a kind of report are made of.
 
     Attributes
     ----------
-    unit : str
-        "task" or "query", as in `Key`.
+    unit, units : str
+        What a report counts: "task" or "query", and more of them.
     metrics : mapping of str to Metric
     defaults : dict of str to str
         The words before the metric, by the attribute of `Key` that has them, in order: what they
@@ -183,6 +178,7 @@ class Grammar:
     """
 
     unit: str
+    units: str
     metrics: Mapping[str, Metric]
     defaults: Mapping[str, str]
     words: Mapping[str, tuple[str, ...]]
@@ -229,7 +225,8 @@ class Grammar:
         >>> str(RANK_KEYS.column_of(parse("macro.tail.expected.amri")))
         'index.mr'
         """
-        return replace(key, macro=False, **{name: self.defaults[name] for name in self.rows})
+        words: dict[str, Any] = {name: self.defaults[name] for name in self.rows}
+        return replace(key, macro=False, **words)
 
     def key_of_row(self, key: Key, side: str, kind: str) -> Key:
         """Return the key of a cell: that of its column, with the side and the kind of its row.
@@ -272,7 +269,7 @@ class Grammar:
         if mark or self.metrics[metric].needed:
             parameter = self._read_parameter(key, meaning, mark, text)
         fields = self._read_fields(key, before.split(".")[:-1], meaning)
-        return Key(metric, parameter, unit=self.unit, **fields)
+        return Key(metric, parameter, grammar=self, **fields)
 
     def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
         row = self.metrics[meaning[1]]
@@ -342,7 +339,7 @@ class Grammar:
         return self.titles.get(meaning, f"{adjustment}.{metric}").lower()
 
 
-# -- the two grammars ------------------------------------------------------------------------------
+# -- keys of tasks ------------------------------------------------------------------------------
 
 # The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
 PYKEEN_NAMES = {
@@ -400,6 +397,7 @@ TITLES = {
 }
 RANK_KEYS = Grammar(
     "task",
+    "tasks",
     METRICS,
     defaults={"side": ALL_SIDES, "kind": DEFAULT_KIND, "adjustment": NO_ADJUSTMENT},
     words={"kind": tuple(KINDS), "adjustment": tuple(ADJUSTMENTS)},
@@ -428,53 +426,9 @@ RANK_KEYS = Grammar(
     tie_kinds=("optimistic", "realistic", "pessimistic", "expected"),
     rows=("side", "kind"),
 )
-# Other names of the metrics of queries: in trec_eval, pytrec_eval, ranx, ir_measures and papers, in
-# RecBole, PyTorch Geometric and pytorch-metric-learning.
-_OTHER_ANSWER_NAMES = {
-    "mrr": "recip_rank rr mean_reciprocal_rank",
-    "map": "map_cut ap",
-    "map_at_r": "mean_average_precision_at_r",
-    "ndcg": "ndcg_cut",
-    "r_precision": "rprec",
-    "precision": "p",
-    "recall": "r",
-    "success": "hits hit_rate h hr hit hit_ratio",
-    "mr": "mean_rank meanr",
-    "median": "median_rank medr",
-}
-NO_CHANCE = (
-    "metrics of queries have no chance, optimum, ratio, index and z: take auc or gauc, whose value "
-    "under chance is 0.5"
-)
-ANSWER_KEYS = Grammar(
-    "query",
-    ANSWER_METRICS,
-    defaults={"kind": EXPECTED_KIND},
-    words={"kind": ORDER_KINDS},
-    synonyms={
-        name: (NO_ADJUSTMENT, metric)
-        for metric, names in _OTHER_ANSWER_NAMES.items()
-        for name in names.split()
-    },
-    refused={
-        "sampled_recall": "did you mean sampled_hits@k:n?",
-        **dict.fromkeys(("chance", "optimum", *ADJUSTED), NO_CHANCE),
-        **dict.fromkeys(map(str.lower, TITLES.values()), NO_CHANCE),
-    },
-    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
-    listed=(
-        *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
-        *("recall@10", "recall@100", "precision@10", "success@10"),
-    ),
-    few=("mrr", "map", "ndcg@10", "recall@10"),
-    listed_kinds=ORDER_KINDS,
-    tie_kinds=ORDER_KINDS,
-    rows=("kind",),
-)
-GRAMMARS = {"task": RANK_KEYS, "query": ANSWER_KEYS}
 
 
-def parse(key: str, unit: str = "task") -> Key:
+def parse(key: str, grammar: Grammar = RANK_KEYS) -> Key:
     """Read a key of a report on tasks, or on queries with several right answers.
 
     Parameters
@@ -484,8 +438,8 @@ def parse(key: str, unit: str = "task") -> Key:
         Any word may be a side: the report knows which sides there are. The metric is read in any
         case and under other names, too: "MRR", "H@10", "hr@10", "mean_rank", "hits_at_10",
         "inverse_harmonic_mean_rank".
-    unit : {"task", "query"}
-        What the report is on.
+    grammar : Grammar
+        That of the report.
 
     Returns
     -------
@@ -505,17 +459,15 @@ def parse(key: str, unit: str = "task") -> Key:
     ('hits', 10, 'none', 'realistic', 'tail')
     >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
     ('tail.index.hits@10', 'index.mr')
-    >>> parse("macro.expected.NDCG_cut_10", "query").title
-    'macro.nDCG@10'
     """
     if not isinstance(key, str):
         raise UnknownKeyError("key", "", "a str", type(key).__name__)
-    return _read_key(key, unit)
+    return _read_key(key, grammar)
 
 
 @lru_cache(4096)
-def _read_key(key: str, unit: str) -> Key:
-    parsed = GRAMMARS[unit].parse(key)
+def _read_key(key: str, grammar: Grammar) -> Key:
+    parsed = grammar.parse(key)
     why = why_no_value(parsed)
     if why:
         fail(key, why)
@@ -532,7 +484,8 @@ def why_no_value(key: Key) -> str:
     """
     if key.adjustment not in (NO_ADJUSTMENT, *key.row.adjustments):
         return key.row.why_unadjusted
-    if key.unit == "task" and key.kind == EXPECTED_KIND and not key.row.has_expectation:
+    is_expected = key.kind == EXPECTED_KIND and key.row.of_answers is None
+    if is_expected and not key.row.has_expectation:
         return (
             f"{key.alone} is no mean over tasks, and its mean over all orders of ties is not "
             "computed; take its realistic, optimistic and pessimistic values"

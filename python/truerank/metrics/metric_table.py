@@ -1,39 +1,43 @@
-"""The tables of metrics and of adjustments: a new row of `METRICS` is all that a metric needs."""
+"""The tables of metrics, kinds of rank and adjustments: a new row is all that one needs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import metrics
 from . import averages, ties
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
-    from .averages import Sample
-    from .ties import Parameter, RankFunction
+    from ..ranks.container import Ranks
+    from .ties import Parameter, RankFunction, TieFunction
 
-    SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
-    Mean: TypeAlias = Callable[[Sample, Parameter], float]
-    # The arguments are the value, the expectation and variance under chance, and the optimum. The
-    # first three are floats, or arrays of them, which are divided without a word about nan.
+    Moments: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
+    Average: TypeAlias = Callable[[FloatArray, FloatArray | None, Parameter], float]
+    # The arguments are the value, the expectation and variance under chance, and the optimum; all
+    # but the last may be arrays.
     Adjustment: TypeAlias = Callable[[Any, Any, Any, float], Any]
 
 HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
 BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013)'
+ZHU = 'Zhu et al., "Neural Bellman-Ford Networks" (2021)'
+NO_CHANCE = (
+    "metrics of queries have no chance, optimum, ratio, index and z: take auc or gauc, whose value "
+    "under chance is 0.5"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A row of the tables of metrics: of ranks, or of queries with several right answers.
+    """A row of a table of metrics: of tasks, or of queries with several right answers.
 
-    Of ranks it is g(mean(f(r))) over the tasks; where all ranks are r it is g(f(r)). Of queries it
-    is the mean of their values.
+    What each task, or query, is worth is averaged, and a value is g of the average. Of most metrics
+    this is the mean, sum(w f) / sum(w): values of groups, adjustments, intervals and comparisons
+    follow from these two sums.
 
     Attributes
     ----------
@@ -51,13 +55,36 @@ class Metric:
         What documents and tests put for the parameter, with its mark.
     increasing : bool or None
         Whether higher is better; None where neither higher nor lower is better.
-    transform : RankFunction
-        f of the rank, the number of candidates and the parameter, and its mean over a tie.
-    mean : callable, optional
-        For what is no mean of f(r), the mean of a sample of ranks with its weights. Without it,
-        that of f is arithmetic, sum(w f(r)) / sum(w).
+    decimals : int
+        How many tables show: three of a share, one of a mean rank.
+    of_rank : callable
+        f, what a task of one right answer is worth, from its rank (float64), the number of
+        candidates (int64) and the parameter; the rank itself if not given.
+    over_tie : callable, optional
+        The mean of f over the positions of ties, in closed form, from the first position (float64),
+        the number of positions (int64), that of candidates and the parameter. Without it f is added
+        position by position.
+    of_middle : callable, optional
+        What stands for f at the middles of ties, from these ranks, the number of positions, that of
+        candidates and the parameter, if it hangs on the number of positions, too.
+    is_cut : bool
+        Whether f, and its mean over ties, are 0 beyond a cutoff k, if there is one; `of_rank`,
+        `over_tie` and `moments` are those without a cutoff then.
+    of_answers : callable, optional
+        What queries with several right answers are worth, from their `Ties` and the parameter; None
+        for a metric of tasks.
+    of_gains : bool
+        Whether it is about all answers with a gain, whatever the level from which on one is right.
+    is_relative : bool
+        Whether it is divided by its value in the best order of the answers.
+    of_pairs : bool
+        Whether it is of pairs of a right answer and a wrong one, which a query may lack.
+    by_candidates : bool
+        Whether a mean weights each query with its number of candidates.
+    average : callable, optional
+        For what is no mean, the average of values with weights, as `averages` has them.
     inverse : callable
-        g, of the mean.
+        g, of the average.
     listed : tuple of str or None
         With which parameters reports list it, and tables show it for "all"; those of the examples
         where it is None.
@@ -73,13 +100,6 @@ class Metric:
         The value where every rank is 1.
     source : str
         Where the metric comes from.
-    of_queries : str
-        For a metric of queries, the name of the function of `answer_metrics` that computes the
-        value of each from its ties; empty for one of ranks.
-    by_candidates : bool
-        Whether a mean weights each query with its number of candidates.
-    of_gains : bool
-        Whether it is about all answers with a gain, whatever the level from which on one is right.
     """
 
     name: str
@@ -88,18 +108,24 @@ class Metric:
     parameter: str = ""
     examples: tuple[str, ...] = ("",)
     increasing: bool | None = None
-    transform: RankFunction = ties.IDENTITY
-    mean: Mean | None = None
+    decimals: int = 3
+    of_rank: RankFunction = lambda r, N, _: r
+    over_tie: TieFunction | None = None
+    of_middle: TieFunction | None = None
+    is_cut: bool = False
+    of_answers: Callable[[Any, Parameter], FloatArray] | None = None
+    of_gains: bool = False
+    is_relative: bool = False
+    of_pairs: bool = False
+    by_candidates: bool = False
+    average: Average | None = None
     inverse: Callable[[float], float] = float  # By default it changes nothing.
     listed: tuple[str, ...] | None = None
-    moments: SingleModel | None = None
+    moments: Moments | None = None
     has_variance: bool = True
     exponent: int = 0
     optimum: float = 1.0
     source: str = HOYT
-    of_queries: str = ""
-    by_candidates: bool = False
-    of_gains: bool = False
 
     @property
     def mark(self) -> str:
@@ -112,30 +138,19 @@ class Metric:
         return "" if self.parameter.startswith("[") else self.parameter
 
     @property
-    def is_of_pairs(self) -> bool:
-        """Whether it is of pairs of a right answer and a wrong one, which a query may lack."""
-        return self.of_queries == "pairs_in_order"
+    def is_mean(self) -> bool:
+        """Whether the metric is itself a mean of what tasks, or queries, are worth."""
+        return self.average is None and self.inverse is float
 
     @property
-    def is_mean(self) -> bool:
-        """Whether the metric is itself a mean of f(r)."""
-        return not self.of_queries and self.mean is None and self.inverse is float
+    def needs_candidates(self) -> bool:
+        """Whether a value of lists depends on what there was to order, beside what they have."""
+        return self.of_pairs or self.parameter == "@k:n"
 
     @property
     def has_expectation(self) -> bool:
         """Whether it has the kind "expected": means have, and count, which no tie moves."""
-        return self.is_mean or self.mean is averages.count
-
-    @cached_property
-    def single(self) -> SingleModel | None:
-        """For a mean of f(r), returns mean and variance of f(r) under chance; None for others.
-
-        It takes numbers of candidates and the parameter, and returns arrays of their shape, which
-        add up over tasks.
-        """
-        if not self.is_mean:
-            return None
-        return self.moments or metrics.chance_model.summed_moments(self.transform)
+        return self.is_mean or self.average is averages.count
 
     @property
     def adjustments(self) -> tuple[str, ...]:
@@ -146,7 +161,7 @@ class Metric:
         >>> [METRICS[name].adjustments for name in ("gmr", "hmr", "sampled_hits")]
         [('ratio', 'index', 'z'), (), ('ratio', 'index')]
         """
-        if not (self.is_mean or self.exponent):
+        if self.of_answers is not None or not (self.is_mean or self.exponent):
             return ()
         if not self.has_variance:
             return ("ratio", "index")
@@ -155,6 +170,8 @@ class Metric:
     @property
     def why_unadjusted(self) -> str:
         """Why it lacks an adjustment, and what to do instead."""
+        if self.of_answers is not None:
+            return NO_CHANCE
         if self.is_mean:
             return (
                 f"the variance of {self.name} under chance is not computed, so that it has a ratio "
@@ -176,7 +193,9 @@ _ROWS = (
         title="MR",
         description="mean rank",
         increasing=False,
-        moments=lambda sizes, k: metrics.chance_model.rank_moments(sizes, k),
+        decimals=1,
+        over_tie=lambda a, m, N, _: ties.mean_rank(a, m),
+        moments=ties.rank_moments,
         source=BORDES,
     ),
     Metric(
@@ -186,9 +205,11 @@ _ROWS = (
         parameter="[@k]",
         examples=("", "@7"),
         listed=("",),
-        transform=ties.up_to_cutoff(ties.RECIPROCAL),
         increasing=True,
-        moments=lambda sizes, k: metrics.chance_model.reciprocal_moments_within(sizes, k),
+        of_rank=lambda r, N, _: 1.0 / r,
+        over_tie=lambda a, m, N, _: ties.mean_power(a, m, -1.0),
+        is_cut=True,
+        moments=ties.reciprocal_moments,
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
     Metric(
@@ -198,9 +219,10 @@ _ROWS = (
         parameter="@k",
         examples=("@1", "@3"),
         listed=("@1", "@3", "@5", "@10"),
-        transform=ties.HIT,
         increasing=True,
-        moments=lambda sizes, k: metrics.chance_model.hit_moments(sizes, k),
+        of_rank=lambda r, N, k: (r <= min(k, ties.MOST)).astype(np.float64),
+        over_tie=lambda a, m, N, k: ties.hit_share(a, m, k),
+        moments=ties.hit_moments,
         source=BORDES,
     ),
     Metric(
@@ -210,11 +232,13 @@ _ROWS = (
         parameter="@k:n",
         examples=("@1:3", "@3:20"),
         listed=(),
-        transform=ties.SAMPLED_HIT,
         increasing=True,
-        moments=lambda sizes, k: metrics.chance_model.sampled_hit_moments(sizes, k),
+        of_rank=ties.drawn_hit_share,
+        over_tie=ties.mean_drawn_hit_share,
+        of_middle=ties.middle_drawn_hit_share,
+        moments=ties.drawn_hit_moments,
         has_variance=False,
-        source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
+        source=ZHU,
     ),
     Metric(
         name="ndcg",
@@ -223,58 +247,61 @@ _ROWS = (
         parameter="@k",
         examples=("@3", "@10"),
         listed=(),
-        transform=ties.up_to_cutoff(ties.DISCOUNT),
         increasing=True,
-        moments=lambda sizes, k: metrics.chance_model.discount_moments_within(sizes, k),
+        of_rank=lambda r, N, _: 1.0 / np.log2(1.0 + r),
+        is_cut=True,
         source="Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)",
     ),
     Metric(
         name="hmr",
         title="HMR",
         description="harmonic mean rank",
-        transform=ties.RECIPROCAL,
-        inverse=_reciprocal,
         increasing=False,
+        decimals=1,
+        of_rank=lambda r, N, _: 1.0 / r,
+        inverse=_reciprocal,
     ),
     Metric(
         name="imr",
         title="IMR",
         description="inverse mean rank",
-        inverse=_reciprocal,
         increasing=True,
+        inverse=_reciprocal,
         listed=(),
     ),
     Metric(
         name="gmr",
         title="GMR",
         description="geometric mean rank",
-        transform=ties.LOG,
-        inverse=math.exp,
         increasing=False,
+        decimals=1,
+        of_rank=lambda r, N, _: np.log(r),
+        inverse=math.exp,
         exponent=1,
     ),
     Metric(
         name="igmr",
         title="IGMR",
         description="inverse geometric mean rank",
-        transform=ties.LOG,
-        inverse=lambda mean: math.exp(-mean),
         increasing=True,
+        of_rank=lambda r, N, _: np.log(r),
+        inverse=lambda mean: math.exp(-mean),
         exponent=-1,
         listed=(),
     ),
     Metric(
         name="median",
         description="median rank",
-        mean=averages.median,
         increasing=False,
+        decimals=1,
+        average=averages.median,
     ),
     Metric(
         name="imedian",
         description="inverse median rank",
-        mean=averages.median,
-        inverse=_reciprocal,
         increasing=True,
+        average=averages.median,
+        inverse=_reciprocal,
         listed=(),
     ),
     Metric(
@@ -282,15 +309,16 @@ _ROWS = (
         description="power mean rank",
         parameter=":p",
         examples=(":2", ":-0.5"),
-        transform=ties.POWER,
-        mean=averages.power,
         increasing=False,
+        decimals=1,
+        average=averages.power_mean,
         listed=(),
     ),
     Metric(
         name="std",
         description="standard deviation",
-        mean=averages.variance,
+        decimals=1,
+        average=averages.variance,
         inverse=math.sqrt,
         optimum=0.0,
         listed=(),
@@ -298,81 +326,28 @@ _ROWS = (
     Metric(
         name="variance",
         description="variance of ranks",
-        mean=averages.variance,
+        decimals=1,
+        average=averages.variance,
         optimum=0.0,
         listed=(),
     ),
     Metric(
         name="mad",
         description="median absolute deviation",
-        mean=averages.deviation,
+        decimals=1,
+        average=averages.deviation,
         optimum=0.0,
         listed=(),
     ),
     Metric(
         name="count",
         description="number of tasks",
-        mean=averages.count,
+        decimals=1,
+        average=averages.count,
         listed=(),
     ),
 )
 METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
-
-# -- queries with several right answers ------------------------------------------------------------
-
-_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
-_EXAMPLES["@k:n"] = ("@1:3", "@3:20")
-_TREC = "trec_eval"
-_RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
-_MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
-_CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
-_MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
-_HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
-_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018)"
-_HODOSH = "Hodosh, Young, Hockenmaier, Framing image description as a ranking task (2013)"
-_ZHU = METRICS["sampled_hits"].source
-# The title, the parameter, the description, the function of `answer_metrics`, and the source.
-_ROWS_OF_QUERIES = (
-    ("MRR", "[@k]", "mean reciprocal rank", "reciprocal_rank", _TREC),
-    ("MAP", "[@k]", "mean average precision", "average_precision", _TREC),
-    ("MAP-min", "@k", "mean average precision over min(k, R)", "capped_precision", _RECBOLE),
-    ("MAP-at-R", "", "mean average precision at R", "precision_at_r", _MUSGRAVE),
-    ("R-Precision", "", "precision at R", "r_precision", _TREC),
-    ("nDCG", "[@k]", "normalised discounted cumulative gain", "discounted_gain", _TREC),
-    ("DCG", "[@k]", "discounted cumulative gain", "discounted_gain", _TREC),
-    ("ERR", "@k", "expected reciprocal rank", "expected_reciprocal_rank", _CHAPELLE),
-    ("RBP", ":p", "rank-biased precision", "rank_biased_precision", _MOFFAT),
-    ("Recall", "@k", "recall at k", "recall", _TREC),
-    ("Precision", "@k", "precision at k", "precision", _TREC),
-    ("F1", "@k", "harmonic mean of precision and recall at k", "f1", "PyTorch Geometric"),
-    ("Success", "@k", "success at k", "success", _TREC),
-    ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", "sampled_success", _ZHU),
-    ("AUC", "", "area under the ROC curve", "pairs_in_order", _HANLEY),
-    ("GAUC", "", "area under the ROC curve, by candidates", "pairs_in_order", _ZHOU),
-    ("MR", "", "mean rank of the first right answer", "first_rank", _HODOSH),
-    ("Median", "", "median rank of the first right answer", "first_rank", _HODOSH),
-)
-
-
-def _metric_of_queries(row: tuple[str, str, str, str, str]) -> Metric:
-    """Return the metric of a row; its name is its title in small letters."""
-    title, parameter, description, function, source = row
-    return Metric(
-        name=title.lower().replace("-", "_"),
-        title=title,
-        description=description,
-        parameter=parameter,
-        examples=_EXAMPLES[parameter],
-        increasing=function != "first_rank",
-        mean=averages.median if title == "Median" else None,
-        source=source,
-        of_queries=function,
-        by_candidates=title == "GAUC",
-        of_gains=title in ("nDCG", "DCG", "ERR"),
-    )
-
-
-ANSWER_METRICS = {row.name: row for row in map(_metric_of_queries, _ROWS_OF_QUERIES)}
 
 
 def listed_metrics() -> list[str]:
@@ -390,6 +365,20 @@ def listed_metrics() -> list[str]:
     return names
 
 
+# -- kinds of rank ---------------------------------------------------------------------------------
+
+# They say which position of a tie counts.
+KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
+    "optimistic": lambda ranks, seed: ranks.optimistic,
+    "realistic": lambda ranks, seed: ranks.realistic,
+    "pessimistic": lambda ranks, seed: ranks.pessimistic,
+    # f is averaged over the positions of a tie, from the first on.
+    "expected": lambda ranks, seed: ranks.optimistic,
+    "random": lambda ranks, seed: ranks.random(seed),
+}
+DEFAULT_KIND = "realistic"
+EXPECTED_KIND = "expected"
+
 # -- adjustments -----------------------------------------------------------------------------------
 
 
@@ -406,7 +395,7 @@ def ratio(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
 
     Examples
     --------
-    >>> ratio(1.5, 2.0, 0.1, 1.0)
+    >>> float(ratio(1.5, 2.0, 0.1, 1.0))
     0.75
     """
     return _quotient(value, expectation)
@@ -421,7 +410,7 @@ def index(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
 
     Examples
     --------
-    >>> index(1.5, 2.0, 0.1, 1.0)
+    >>> float(index(1.5, 2.0, 0.1, 1.0))
     0.5
     """
     return _quotient(value - expectation, optimum - expectation)
@@ -435,22 +424,18 @@ def z(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
 
     Examples
     --------
-    >>> z(1.5, 2.0, 0.0625, 1.0)
+    >>> float(z(1.5, 2.0, 0.0625, 1.0))
     -2.0
     """
-    if isinstance(variance, np.ndarray):
+    with np.errstate(invalid="ignore"):
         return _quotient(value - expectation, np.sqrt(variance))
-    if not variance >= 0:  # This is so for nan, too.
-        return math.nan
-    return _quotient(value - expectation, math.sqrt(variance))
 
 
 def _quotient(numerator: Any, denominator: Any) -> Any:
-    if isinstance(denominator, np.ndarray):
-        return np.where(denominator != 0, numerator / denominator + 0.0, np.nan)
-    if not denominator:
-        return math.nan
-    return numerator / denominator + 0.0  # Adding 0 makes a minus zero a plain one.
+    """Divide, floats or arrays; nan where there is nothing to divide by."""
+    with np.errstate(all="ignore"):
+        quotient = np.divide(numerator, denominator) + 0.0  # It makes a minus zero a plain one.
+    return np.where(np.equal(denominator, 0), np.nan, quotient)
 
 
 ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}

@@ -12,10 +12,9 @@ from ..errors import InputValueError
 from ..inputs.checks import has_dimensions, integer, is_integer
 from ..inputs.checks import number as checked_number
 from ..naming import public
-from .averages import Sample
-from .chance_model import Tasks, compress
+from .chance_model import Tasks, compress, moments_of_tasks
 from .keys import ADJUSTED, Key, fail, parse, parse_alone
-from .values import adjusted, compute, moments_of_tasks
+from .values import Sample, adjusted, average, values_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,7 +81,7 @@ def chance(
     (0.075, 0.00034375)
     """
     key = parse_alone(metric)
-    return moments_of_tasks(key, grouped_tasks(candidates, weights))
+    return moments_of_tasks(key.row, key.parameter, grouped_tasks(candidates, weights))
 
 
 def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
@@ -207,7 +206,7 @@ def adjust(
     counts = _candidates_of_tasks(candidates, tasks, weights)
     number_of_tasks = _count_tasks(counts, tasks)
     grouped = grouped_tasks(counts, weights)
-    expectation, variance = moments_of_tasks(key, grouped)
+    expectation, variance = moments_of_tasks(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = (
         adjusted(replace(key, adjustment=name), number, expectation, variance) for name in ADJUSTED
@@ -258,8 +257,9 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
         raise InputValueError("value", expected="a finite number", got=number)
     # Equal weights become whole numbers.
     weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])
-    last = Sample(tasks.sizes.astype(np.float64), tasks.sizes, weights)
-    low, high = sorted((metric.optimum, compute(key.alone, last)))
+    last = Sample(tasks.sizes.astype(np.float64), tasks.sizes)
+    worst = average(metric, values_of_tasks(metric, last, key.parameter), weights, key.parameter)
+    low, high = sorted((metric.optimum, worst))
     slack = 1e-9 * high  # It leaves room for the rounding of sums.
     if not low - slack <= number <= high + slack:
         hint = ""

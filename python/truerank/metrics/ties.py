@@ -1,4 +1,4 @@
-"""Functions f of ranks that metrics average, and the means of f over the positions of a tie.
+"""The means of functions of ranks over the positions of a tie, and over all ranks.
 
 A tie holds the m positions a, a + 1, ..., a + m - 1, all equally likely. The closed forms of the
 mean of f over them cancel nothing: differences of digamma or lgamma lose 8 digits at a = 1e9.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,45 +20,29 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
 
 _POSITIONS = 1 << 16  # So many positions of ties are added at once.
+MOST = 2**62  # No rank and no number of candidates is beyond it; a cutoff has any number of digits.
 
 # It is k of hits@k and its like, p of power_mean:p, a pair of k and n of sampled_hits@k:n, or 0
 # where there is none.
 Parameter = Any
+# f of float64 ranks, from these, the numbers of candidates N (int64) and the parameter.
+RankFunction: TypeAlias = "Callable[[FloatArray, IntArray, Parameter], FloatArray]"
+# A mean of f over ties, from the first positions a (float64), the numbers of positions m (int64),
+# N and the parameter.
+TieFunction: TypeAlias = "Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray]"
 
 
-class RankFunction(NamedTuple):
-    """f of ranks, and its mean over ties.
-
-    Attributes
-    ----------
-    of_ranks : callable
-        f(r) of float64 ranks, from the ranks, the numbers of candidates N (int64) and the metric's
-        parameter. Most functions do not depend on N.
-    over_tie : callable, optional
-        The mean of f over each tie, computed from the first positions a (float64), the numbers of
-        positions m (int64), N and the parameter. Without it f is added position by position.
-    of_middle : callable, optional
-        What stands for f at the middles of ties, computed from these ranks, m, N and the parameter,
-        if it hangs on m, too.
-    """
-
-    of_ranks: Callable[[FloatArray, IntArray, Parameter], FloatArray]
-    over_tie: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray] | None = None
-    of_middle: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray] | None = None
-
-
-def mean_over_tie(
+def mean_over_positions(
     f: RankFunction, first: FloatArray, tied: IntArray, candidates: IntArray, parameter: Parameter
 ) -> FloatArray:
-    """The mean of f over each tie.
+    """The mean of f over each tie, whose positions are added one by one.
 
     Examples
     --------
-    >>> mean_over_tie(RECIPROCAL, np.array([1.0]), np.array([2]), np.array([9]), 0)
+    >>> lone, tie = np.array([1.0]), np.array([2])
+    >>> mean_over_positions(lambda r, N, _: 1 / r, lone, tie, np.array([9]), 0)
     array([0.75])
     """
-    if f.over_tie is not None:
-        return f.over_tie(first, tied, candidates, parameter)
     total = np.zeros(len(first))
     (open_ties,) = np.nonzero(tied > 0)
     begin = 0
@@ -68,38 +52,11 @@ def mean_over_tie(
         inside = steps < tied[open_ties, None]
         sizes = np.broadcast_to(candidates[open_ties, None], positions.shape)
         positions = np.where(inside, positions, first[open_ties, None])
-        values = f.of_ranks(positions, sizes, parameter)
+        values = f(positions, sizes, parameter)
         total[open_ties] += np.where(inside, values, 0.0).sum(axis=1)
         begin = int(steps[-1]) + 1
         open_ties = open_ties[tied[open_ties] > begin]
     return total / tied
-
-
-def up_to_cutoff(f: RankFunction) -> RankFunction:
-    """Return f of ranks up to the parameter k, and 0 of those beyond; f itself where k is 0.
-
-    Examples
-    --------
-    >>> up_to_cutoff(RECIPROCAL).of_ranks(np.array([1.0, 2.0, 3.0]), np.full(3, 9), 2)
-    array([1. , 0.5, 0. ])
-    """
-
-    def of_ranks(ranks: FloatArray, candidates: IntArray, k: Parameter) -> FloatArray:
-        values = f.of_ranks(ranks, candidates, k)
-        if not k:
-            return values
-        return np.where(ranks <= min(k, 2**63), values, 0.0)  # No rank is beyond 2**63.
-
-    def over_tie(
-        first: FloatArray, tied: IntArray, candidates: IntArray, k: Parameter
-    ) -> FloatArray:
-        if not k:
-            return mean_over_tie(f, first, tied, candidates, k)
-        shares = hit_share(first, tied, k)
-        within = np.maximum(np.rint(shares * tied), 1).astype(np.int64)
-        return shares * mean_over_tie(f, first, within, candidates, k)
-
-    return RankFunction(of_ranks, over_tie)
 
 
 def mean_rank(first: FloatArray, tied: IntArray) -> FloatArray:
@@ -121,7 +78,7 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
     >>> hit_share(np.array([3.0]), np.array([4]), 5)
     array([0.75])
     """
-    shares: FloatArray = np.clip(min(k, 2.0**63) - first + 1, 0, tied) / tied
+    shares: FloatArray = np.clip(min(k, MOST) - first + 1, 0, tied) / tied
     return shares
 
 
@@ -237,16 +194,6 @@ def power_sum(
     return total
 
 
-IDENTITY = RankFunction(lambda r, N, _: r, lambda a, m, N, _: mean_rank(a, m))
-RECIPROCAL = RankFunction(lambda r, N, _: 1.0 / r, lambda a, m, N, _: mean_power(a, m, -1.0))
-LOG = RankFunction(lambda r, N, _: np.log(r))
-HIT = RankFunction(
-    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # No rank is beyond 2**63.
-    lambda a, m, N, k: hit_share(a, m, k),
-)
-DISCOUNT = RankFunction(lambda r, N, _: 1.0 / np.log2(1.0 + r))
-POWER = RankFunction(lambda r, N, p: np.power(r, p))
-
 # -- hits among drawn negatives --------------------------------------------------------------------
 
 # In expectation over all draws, without drawing any: a task has N - 1 negatives; n of them are
@@ -256,54 +203,51 @@ POWER = RankFunction(lambda r, N, p: np.power(r, p))
 _LISTED = 256  # All positions of a tie are asked, if it has up to so many.
 _FLAT = 2.0**45
 _FEW_FACTORS = 2.0**20
-MOST = 2**62  # No number of candidates is much larger, while a key may have any digits.
 
 
-class Draws(NamedTuple):
-    """Draws without replacement from items of which some are marked; float64 of one shape.
+def shares_of_draws(
+    marked: FloatArray, total: FloatArray, drawn: FloatArray, most: float
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield how many marked items may be drawn, without replacement, and how likely they are.
 
-    Attributes
+    Each step has a number for each draw, from the least on that is possible; the share of one that
+    is not, or is above `most`, is 0.
+
+    Parameters
     ----------
     marked, total, drawn : ndarray of float64, shape (n,)
         The marked items, all items, and how many are drawn.
+    most : float
     """
+    unmarked = total - marked
+    count = np.maximum(drawn - unmarked, 0)
+    logs = _log_falling(unmarked, drawn - count) - _log_falling(total, drawn)
+    logs += _log_falling(marked, count)
+    logs += _log_falling(drawn, count) - _log_falling(count, count)
+    last = np.minimum(np.minimum(marked, drawn), most)
+    for _ in range(int((last - count).max(initial=-1)) + 1):
+        yield count, np.where(count <= most, np.exp(np.minimum(logs, 0.0)), 0.0)
+        more = np.maximum(marked - count, 0) * np.maximum(drawn - count, 0)
+        with np.errstate(divide="ignore"):  # There may be no more, and log 0 is right then.
+            logs = logs + np.log(more / ((count + 1) * (unmarked - drawn + count + 1)))
+        count = count + 1
 
-    marked: FloatArray
-    total: FloatArray
-    drawn: FloatArray
 
-    def shares(self, most: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield numbers of marked items that are drawn, and how likely they are, up to `most`.
+def share_of_few(
+    marked: FloatArray, total: FloatArray, drawn: FloatArray, most: float | FloatArray
+) -> FloatArray:
+    """Return how likely it is that at most so many marked items are drawn.
 
-        Each step has a number for each draw, from the least on that is possible; the share of one
-        that is not, or is above `most`, is 0.
-        """
-        unmarked = self.total - self.marked
-        count = np.maximum(self.drawn - unmarked, 0)
-        logs = _log_falling(unmarked, self.drawn - count) - _log_falling(self.total, self.drawn)
-        logs += _log_falling(self.marked, count)
-        logs += _log_falling(self.drawn, count) - _log_falling(count, count)
-        last = np.minimum(np.minimum(self.marked, self.drawn), most)
-        for _ in range(int((last - count).max(initial=-1)) + 1):
-            yield count, np.where(count <= most, np.exp(np.minimum(logs, 0.0)), 0.0)
-            more = np.maximum(self.marked - count, 0) * np.maximum(self.drawn - count, 0)
-            with np.errstate(divide="ignore"):  # There may be no more, and log 0 is right then.
-                logs = logs + np.log(more / ((count + 1) * (unmarked - self.drawn + count + 1)))
-            count = count + 1
-
-    def at_most(self, most: float | FloatArray) -> FloatArray:
-        """Return how likely it is that at most so many marked items are drawn.
-
-        Examples
-        --------
-        >>> Draws(np.array([1.0]), np.array([4.0]), np.array([2.0])).at_most(0)
-        array([0.5])
-        """
-        chances = np.zeros(len(self.marked))
-        for count, shares in self.shares(float(np.max(most, initial=0))):
-            chances += np.where(count <= most, shares, 0.0)
-        is_certain = np.minimum(self.drawn, self.marked) <= most
-        return np.where(is_certain, 1.0, np.minimum(chances, 1.0))
+    Examples
+    --------
+    >>> share_of_few(np.array([1.0]), np.array([4.0]), np.array([2.0]), 0)
+    array([0.5])
+    """
+    chances = np.zeros(len(marked))
+    for count, shares in shares_of_draws(marked, total, drawn, float(np.max(most, initial=0))):
+        chances += np.where(count <= most, shares, 0.0)
+    is_certain = np.minimum(drawn, marked) <= most
+    return np.where(is_certain, 1.0, np.minimum(chances, 1.0))
 
 
 def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
@@ -319,13 +263,6 @@ def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
     return logs
 
 
-def _draws_of(above: FloatArray, candidates: IntArray, cutoff: tuple[int, int]) -> Draws:
-    """Draws of negatives, of which those above are marked."""
-    negatives = candidates.astype(np.float64) - 1
-    drawn = np.minimum(negatives, min(cutoff[1], MOST))
-    return Draws(np.minimum(above, negatives), negatives, drawn)
-
-
 def drawn_hit_share(ranks: FloatArray, candidates: IntArray, cutoff: tuple[int, int]) -> FloatArray:
     """How likely a true candidate of this rank is among the first k of it and the drawn negatives.
 
@@ -337,8 +274,11 @@ def drawn_hit_share(ranks: FloatArray, candidates: IntArray, cutoff: tuple[int, 
     >>> drawn_hit_share(np.array([1.0, 3.0]), np.array([5, 5]), (1, 2)).round(12)
     array([1.        , 0.16666667])
     """
-    draws = _draws_of(ranks.ravel() - 1, candidates.ravel(), cutoff)
-    return draws.at_most(min(cutoff[0], MOST) - 1).reshape(ranks.shape)
+    k, drawn = _bounded(cutoff)
+    negatives = candidates.ravel().astype(np.float64) - 1
+    above = np.minimum(ranks.ravel() - 1, negatives)
+    shares = share_of_few(above, negatives, np.minimum(negatives, drawn), k - 1)
+    return shares.reshape(ranks.shape)
 
 
 def mean_drawn_hit_share(
@@ -359,19 +299,14 @@ def mean_drawn_hit_share(
     means = np.empty(len(first))
     are_many = tied > _LISTED
     few = ~are_many
-    plain = RankFunction(drawn_hit_share)
-    means[few] = mean_over_tie(plain, first[few], tied[few], candidates[few], cutoff)
-    above = _draws_of(first[are_many] - 1, candidates[are_many], cutoff)
+    means[few] = mean_over_positions(
+        drawn_hit_share, first[few], tied[few], candidates[few], cutoff
+    )
     in_tie = tied[are_many].astype(np.float64)
-    # They are the tie and what is below it, without the true one.
-    others = above.total - above.marked
-    k = min(cutoff[0], MOST)
     total = np.zeros(len(in_tie))
-    for count, shares in above.shares(k - 1):
-        left = np.clip(above.drawn - count, 0, others)
-        room = k - count
-        fits = Draws(in_tie - 1, others, left).at_most(room - 1)
-        overflows = 1 - Draws(in_tie, others + 1, left + 1).at_most(room)
+    for room, shares, left, others in _draws_above(first[are_many], candidates[are_many], cutoff):
+        fits = share_of_few(in_tie - 1, others, left, room - 1)
+        overflows = 1 - share_of_few(in_tie, others + 1, left + 1, room)
         total += shares * (fits + room * (others + 1) / ((left + 1) * in_tie) * overflows)
     means[are_many] = np.minimum(total, 1.0)
     return means
@@ -392,16 +327,108 @@ def middle_drawn_hit_share(
     first = middle - (tied - 1) / 2
     chances = drawn_hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
     ties = tied > 1
-    above = _draws_of(first[ties] - 1, candidates[ties], cutoff)
-    others = above.total - above.marked
-    k = min(cutoff[0], MOST)
-    total = np.zeros(int(np.count_nonzero(ties)))
-    for count, shares in above.shares(k - 1):
-        left = np.clip(above.drawn - count, 0, others)
-        others_in_tie = tied[ties].astype(np.float64) - 1
-        total += shares * Draws(others_in_tie, others, left).at_most(2 * (k - 1 - count))
+    others_in_tie = tied[ties].astype(np.float64) - 1
+    total = np.zeros(len(others_in_tie))
+    for room, shares, left, others in _draws_above(first[ties], candidates[ties], cutoff):
+        total += shares * share_of_few(others_in_tie, others, left, 2 * (room - 1))
     chances[ties] = np.minimum(total, 1.0)
     return chances
 
 
-SAMPLED_HIT = RankFunction(drawn_hit_share, mean_drawn_hit_share, middle_drawn_hit_share)
+def _draws_above(
+    first: FloatArray, candidates: IntArray, cutoff: tuple[int, int]
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    """Yield what follows from each number of drawn negatives above ties, while there is room.
+
+    These are the places left up to k, how likely that is, how many draws are left, and how many
+    negatives they are from: the tie and what is below it, without the true one.
+    """
+    k, most_drawn = _bounded(cutoff)
+    negatives = candidates.astype(np.float64) - 1
+    drawn = np.minimum(negatives, most_drawn)
+    above = np.minimum(first - 1, negatives)
+    others = negatives - above
+    for count, shares in shares_of_draws(above, negatives, drawn, k - 1):
+        yield k - count, shares, np.clip(drawn - count, 0, others), others
+
+
+def _bounded(cutoff: tuple[int, int]) -> tuple[int, int]:
+    """The numbers of a cutoff, which a key may write with any number of digits."""
+    return min(cutoff[0], MOST), min(cutoff[1], MOST)
+
+
+# -- all ranks -------------------------------------------------------------------------------------
+
+# The mean and the variance of f, of r uniform on 1..N for each N: float64, shape (d,) both.
+
+
+def rank_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of r, (N + 1) / 2 and (N^2 - 1) / 12.
+
+    Notes
+    -----
+    "A Unified Framework for Rank-based Evaluation Metrics" (2022) prints 1 / n for the 1 / n^2 of
+    the variance of mr (equation 7).
+
+    Examples
+    --------
+    >>> rank_moments(np.array([3, 5]))
+    (array([2., 3.]), array([0.66666667, 2.        ]))
+    """
+    n = sizes.astype(np.float64)
+    return (n + 1) / 2, (n - 1) * (n + 1) / 12
+
+
+def reciprocal_moments(sizes: IntArray, parameter: Parameter = 0) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of 1 / r, H / N and H2 / N - (H / N)^2.
+
+    H and H2 are the sums of 1/r and of 1/r^2 over r = 1..N.
+
+    Notes
+    -----
+    "A Unified Framework" (2022), equations 10 to 13, has the continuous log(N) / (N - 1) for H / N
+    and a variance without the square, which is negative.
+
+    Examples
+    --------
+    >>> reciprocal_moments(np.array([1, 2]))
+    (array([1.  , 0.75]), array([0.    , 0.0625]))
+    """
+    first = np.ones(sizes.shape)
+    mean = mean_power(first, sizes, -1.0)
+    return mean, mean_power(first, sizes, -2.0) - mean**2
+
+
+def hit_moments(sizes: IntArray, k: Parameter) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of r <= k, q and q (1 - q) with q = min(k / N, 1).
+
+    Notes
+    -----
+    "A Unified Framework" (2022), equations 16 and 18, prints k (N - k) / N for the variance.
+
+    Examples
+    --------
+    >>> hit_moments(np.array([10, 3]), 5)
+    (array([0.5, 1. ]), array([0.25, 0.  ]))
+    """
+    n = sizes.astype(np.float64)
+    cutoff = float(min(k, MOST))
+    q = np.minimum(cutoff / n, 1)
+    return q, q * np.maximum(n - cutoff, 0) / n
+
+
+def drawn_hit_moments(sizes: IntArray, cutoff: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of `drawn_hit_share`.
+
+    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
+    hits at k among n + 1 candidates. The variance is nan, as nothing here computes it, and 0 where
+    a hit is certain.
+
+    Examples
+    --------
+    >>> drawn_hit_moments(np.array([3, 101]), (10, 50))
+    (array([1.        , 0.19607843]), array([ 0., nan]))
+    """
+    k, drawn = _bounded(cutoff)
+    mean = np.minimum(k / (np.minimum(sizes - 1.0, drawn) + 1), 1.0)
+    return mean, np.where(mean == 1, 0.0, np.nan)

@@ -1,90 +1,108 @@
-"""The values of keys, adjusted for chance, of a sample, and of the tasks that it is taken from."""
+"""What tasks, and queries with several right answers, are worth under a key, and its value."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import metrics
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.rules import suggest
-from .averages import KINDS, Sample, sample_of, take, values_per_task, weighted_mean
+from .averages import weighted_mean
 from .keys import (
     ADJUSTED,
     ALL_SIDES,
     NO_ADJUSTMENT,
+    RANK_KEYS,
     UNPOOLED_SIDE,
+    Grammar,
     Key,
     fail,
     is_side_name,
     quote,
 )
-from .metric_table import ADJUSTMENTS, METRICS
+from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, Metric
+from .ties import MOST, Parameter, hit_share, mean_over_positions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays.types import IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
-    from ..ranks.labels import Labels
-    from .chance_model import Tasks
+    from .answers import Answers
 
 
-def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
-    """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
-    return moments_of_tasks(key, metrics.chance_model.compress(candidates, weights))
+class Sample(NamedTuple):
+    """The ranks of a side and a kind, with candidates and weights.
 
-
-def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
-    """Return what `moments` returns, of tasks that are counted already."""
-    row = key.row
-    if row.single is not None:
-        single = row.single(tasks.sizes, key.parameter)
-        return metrics.chance_model.sum_over_tasks(tasks, *single)
-    return metrics.chance_model.product_over_tasks(tasks, row.exponent)
-
-
-def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> float:
-    """Compute the value of a key from the ranks of its side and kind; nan without tasks.
-
-    Parameters
+    Attributes
     ----------
-    key : Key
-        Its side and kind have been applied already: the sample holds those ranks.
-    sample : Sample
-    memo : dict, optional
-        Where the mean and variance under chance are kept for other kinds and adjustments of the
-        same tasks.
+    ranks : ndarray of float64, shape (n,)
+        For the kind "expected" the first position of each tie.
+    candidates : ndarray of int64, shape (n,)
+    weights : ndarray of float64, shape (n,), or None
+        Finite and >= 0; only their ratios matter.
+    tied : ndarray of int64, shape (n,), or None
+        For the kind "expected" the number of positions of each tie; None for other kinds, whose
+        ranks are single positions.
+    middle_of : ndarray of int64, shape (n,), or None
+        For the kind "realistic" the number of positions of the tie whose middle a rank is; None for
+        other kinds, and where ranks are those of no tie.
+    """
+
+    ranks: FloatArray
+    candidates: IntArray
+    weights: FloatArray | None = None
+    tied: IntArray | None = None
+    middle_of: IntArray | None = None
+
+    def take(self, index: npt.NDArray[Any] | None) -> Sample:
+        """Take tasks by positions or a mask; None takes all."""
+        if index is None:
+            return self
+        return Sample(*(None if column is None else column[index] for column in self))  # type: ignore[arg-type]
+
+
+def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+    """Return f(r) of every task, or its mean over the task's tie; float64, shape (n,).
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from truerank.metrics.keys import parse
-    >>> from truerank.metrics.averages import Sample
-    >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
-    0.5
+    >>> from truerank.metrics import METRICS
+    >>> tie = Sample(np.array([1.0]), np.array([9]), tied=np.array([2]))
+    >>> values_of_tasks(METRICS["mrr"], tie), values_of_tasks(METRICS["mrr"], tie, 1)
+    (array([0.75]), array([0.5]))
     """
-    metric = METRICS[key.metric]
-    if metric.mean is None:
-        values = values_per_task(metric.transform, sample, key.parameter)
-        mean = weighted_mean(values, sample.weights)
-    else:
-        mean = metric.mean(sample, key.parameter)
-    measured = metric.inverse(mean)
-    if key.adjustment == NO_ADJUSTMENT:
-        return measured
-    if memo is None:
-        memo = {}
-    return adjusted(key, measured, *kept_moments(memo, key, sample))
+    ranks, candidates, _, tied, middle_of = sample
+    if middle_of is not None and metric.of_middle is not None:
+        return metric.of_middle(ranks, middle_of, candidates, parameter)
+    has_cutoff = metric.is_cut and parameter
+    if tied is None:
+        values = metric.of_rank(ranks, candidates, parameter)
+        return values * (ranks <= min(parameter, MOST)) if has_cutoff else values
+    shares: FloatArray | float = 1.0
+    if has_cutoff:
+        shares = hit_share(ranks, tied, parameter)
+        tied = np.maximum(np.rint(shares * tied), 1).astype(np.int64)
+    if metric.over_tie is not None:
+        return shares * metric.over_tie(ranks, tied, candidates, parameter)
+    return shares * mean_over_positions(metric.of_rank, ranks, tied, candidates, parameter)
 
 
-def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
+def average(
+    metric: Metric, values: FloatArray, weights: FloatArray | None, parameter: Parameter
+) -> float:
+    """Return the value of a metric without an adjustment, from what tasks or queries are worth."""
+    if metric.average is None:
+        return metric.inverse(weighted_mean(values, weights))
+    return metric.inverse(metric.average(values, weights, parameter))
+
+
+def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
     """Adjust a value as a key says, with the mean and variance under chance.
 
     Examples
@@ -93,93 +111,214 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
     0.5
     """
-    if math.isnan(measured):
-        return math.nan
-    optimum = key.row.optimum
-    return float(ADJUSTMENTS[key.adjustment](measured, mean, variance, optimum))
+    result = float(ADJUSTMENTS[key.adjustment](value, mean, variance, key.row.optimum))
+    return math.nan if math.isnan(result) else result  # One nan, so that equal dicts are equal.
 
 
-def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
-    """Return mean and variance under chance of a key's metric, computed once for each side.
+class Rankings:
+    """Rankings of candidates, and what each is worth under a key.
+
+    A ranking is a task, which has one right answer, or that of a query with several ones. Values of
+    both, of groups of them too, intervals and comparisons are made of `worths` and `positions`.
 
     Parameters
     ----------
-    memo : dict
-        Where results are kept: the memo of the Ranks that the sample is taken from, with the
-        weights in force.
-    key : Key
-        Its kind and adjustment do not matter.
-    sample : Sample
-        The tasks of its side.
-    """
-    place = "chance", key.of_tasks
-    if place not in memo:
-        memo[place] = moments(key, sample.candidates, sample.weights)
-    mean_and_variance: tuple[float, float] = memo[place]
-    return mean_and_variance
-
-
-# -- tasks and their sides -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The sides of a report; "both", which pools all but relations, comes first.
+    ranks : Ranks
+        With the weights in force.
+    seed : int
+        The seed of the kind "random".
+    answers : Answers, optional
+        Of queries with several right answers: who these are. Without it each task counts on its
+        own.
 
     Attributes
     ----------
-    counts : dict of str to int
-        The number of tasks of each side; without "both" where no task may be pooled.
-    labels : Labels, optional
-        The side of each task.
+    ranks : Ranks
+        Those whose labels say what tasks and units are.
+    side_counts : dict of str to int
+        The number of tasks of each side, or of queries; "both", which pools all but relations,
+        comes first, and is missing where no task may be pooled.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> from truerank.metrics.keys import parse
+    >>> Rankings(Ranks([0, 3, 4], [1, 1, 1], 10)).value(parse("mrr"))
+    0.48333333333333334
     """
 
-    counts: dict[str, int]
-    labels: Labels | None = None
+    def __init__(self, ranks: Ranks, seed: int = 0, answers: Answers | None = None) -> None:
+        self.ranks = ranks
+        self.seed = seed
+        self.answers = answers
+        self.side_counts = {ALL_SIDES: answers.counted} if answers else count_sides(ranks)
+        self._whole: tuple[Rankings, IntArray] | None = None  # and the positions of these in it
+        self._last: tuple[str, str, Sample] | None = None  # the sample of the last side and kind
 
     @property
-    def present(self) -> tuple[str, ...]:
+    def grammar(self) -> Grammar:
+        """What its keys are made of."""
+        return RANK_KEYS if self.answers is None else self.answers.grammar
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """How right answers count, which is equal in two models that are compared."""
+        if self.answers is None:
+            return {}
+        return {"gains": self.answers.gains, "queries without answers": self.answers.zeros}
+
+    def with_ranks(self, ranks: Ranks) -> Rankings:
+        """Return these tasks in another order, or with other labels or weights."""
+        if self.answers is None:
+            return Rankings(ranks, self.seed)
+        answers = self.answers.with_ranks(ranks)
+        return Rankings(answers.ranks, self.seed, answers)
+
+    def part(self, tasks: IntArray) -> Rankings:
+        """Return some of the tasks, which are drawn as in the whole, and have its sides."""
+        ranks = self.ranks[tasks]
+        if self.answers is not None:  # No query of the part is without an answer.
+            return self.with_ranks(ranks._with({"without_answers": np.zeros(len(ranks), np.int64)}))
+        part = Rankings(ranks, self.seed)
+        part._whole = self, tasks
+        absent = self.side_counts.keys() - part.side_counts
+        part.side_counts.update(dict.fromkeys(absent, 0))
+        return part
+
+    # -- sides -------------------------------------------------------------------------------------
+
+    @property
+    def sides(self) -> tuple[str, ...]:
         """The sides that have tasks; only "both" where there are no tasks."""
-        return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
+        return tuple(side for side, n in self.side_counts.items() if n) or (ALL_SIDES,)
 
-    @property
-    def total(self) -> int:
-        """The number of all tasks, pooled or not."""
-        by_side = sum(n for side, n in self.counts.items() if side != ALL_SIDES)
-        return by_side or self.counts.get(ALL_SIDES, 0)
-
-    def check(self, side: str, key: str | Key) -> None:
+    def check_side(self, side: str, key: str | Key) -> None:
         """Raise a KeyError for an unknown side of a key."""
         if not isinstance(side, str):
             raise UnknownKeyError("side", "", "a str", type(side).__name__)
-        if side in self.counts:
+        if side in self.side_counts:
             return
         if side == ALL_SIDES:
-            only = next(iter(self.counts))
-            names = " and ".join(map(repr, self.counts))
+            only = next(iter(self.side_counts))
+            names = " and ".join(map(repr, self.side_counts))
             fail(
                 str(key),
                 f"all tasks are of the side {names}, which is read only under its own name, as in "
                 f"'{only}.mrr'",
             )
-        words = [*self.counts, *KINDS, *ADJUSTED]
+        words = [*self.side_counts, *KINDS, *ADJUSTED]
         fail(str(key), f"no side {quote(side)} in these ranks; {suggest(side, words)}")
 
-    def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
+    def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
-        if self.labels is None or self.labels.vocabulary is None:
+        labels = self.ranks.side
+        if self.answers is not None or labels is None or labels.vocabulary is None:
             return None
-        names = self.labels.vocabulary
-        codes = self.labels.codes
         if side != ALL_SIDES:
-            return np.equal(codes, names.index(side))
-        if UNPOOLED_SIDE in names:
-            return np.not_equal(codes, names.index(UNPOOLED_SIDE))
+            return np.equal(labels.codes, labels.vocabulary.index(side))
+        if UNPOOLED_SIDE in labels.vocabulary:
+            return np.not_equal(labels.codes, labels.vocabulary.index(UNPOOLED_SIDE))
         return None
 
+    # -- values ------------------------------------------------------------------------------------
 
-def sides_of(ranks: Ranks) -> Sides:
-    """Read the sides of ranks.
+    def value(self, key: Key) -> float:
+        """Return the value of a key that is no macro average."""
+        if key.side not in self.side_counts:
+            self.check_side(key.side, key)
+        values, weights = self.worths(key)
+        value = average(key.row, values, weights, key.parameter)
+        if key.adjustment == NO_ADJUSTMENT:
+            return value
+        return adjusted(key, value, *self.chance(key))
+
+    def worths(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
+        """Return what each task of a side, or query, is worth, and the weights; None: all equal."""
+        if self.answers is not None:
+            return self.answers.worths(key)
+        sample = self.sample(key.side, key.kind)
+        return values_of_tasks(key.row, sample, key.parameter), sample.weights
+
+    def sample(self, side: str, kind: str) -> Sample:
+        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
+        if self._last is None or self._last[:2] != (side, kind):
+            ranks = self.ranks
+            places = self._random_ranks if kind == "random" else KINDS[kind](ranks, self.seed)
+            sample = Sample(
+                places.astype(np.float64, copy=False),
+                ranks.candidates,
+                ranks.weights,
+                tied=ranks.tied if kind == EXPECTED_KIND else None,
+                middle_of=ranks.tied if kind == DEFAULT_KIND else None,
+            )
+            if len(self.side_counts) > 1:
+                sample = sample.take(self.mask_of_side(side))
+            self._last = side, kind, sample
+        return self._last[2]
+
+    @cached_property
+    def _random_ranks(self) -> IntArray | FloatArray:
+        """The random ranks of all tasks, which are drawn at once."""
+        if self._whole is not None:
+            whole, tasks = self._whole
+            return whole._random_ranks[tasks]
+        return KINDS["random"](self.ranks, self.seed)
+
+    def chance(self, key: Key) -> tuple[float, float]:
+        """Return mean and variance of a key's metric under chance, computed once for each side."""
+        self.check_side(key.side, key)
+        sample = self.sample(key.side, key.kind)
+        memo = self.ranks._memo  # It is that of these weights, and other reports have it, too.
+        place = "chance", key.of_tasks
+        if place not in memo:
+            memo[place] = metrics.chance_model.moments(
+                key.row, key.parameter, sample.candidates, sample.weights
+            )
+        mean_and_variance: tuple[float, float] = memo[place]
+        return mean_and_variance
+
+    # -- groups and units --------------------------------------------------------------------------
+
+    def labels(self, codes: IntArray, argument: str) -> IntArray:
+        """Return the label of each task or query from those of tasks, which a query's share."""
+        return codes if self.answers is None else self.answers.labels(codes, argument)
+
+    def labels_of_worths(self, key: Key, labels: IntArray) -> IntArray:
+        """Return the labels of those that `worths` are of, from those of all tasks or queries."""
+        if self.answers is not None:
+            return labels[self.answers.places(key)]
+        return self.labels_of_side(key.side, labels)
+
+    def labels_of_side(self, side: str, labels: IntArray) -> IntArray:
+        """Return the labels of the tasks of a side, or of the queries that count, from all."""
+        self.check_side(side, side)
+        if self.answers is not None:
+            return self.answers.labels_of_counted(labels)
+        mask = self.mask_of_side(side)
+        return labels if mask is None else labels[mask]
+
+    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """Return the values at the ends of rankings, the best and the worst, as `worths` does."""
+        if self.answers is not None:
+            return self.answers.ends(key)
+        candidates = self.sample(key.side, key.kind).candidates
+        best = Sample(np.ones(len(candidates)), candidates)
+        worst = Sample(candidates.astype(np.float64), candidates)
+        return (
+            values_of_tasks(key.row, best, key.parameter),
+            values_of_tasks(key.row, worst, key.parameter),
+        )
+
+    def expectations(self, key: Key) -> FloatArray:
+        """Return the mean under chance of what each task of a side is worth."""
+        sizes, place = np.unique(self.sample(key.side, key.kind).candidates, return_inverse=True)
+        moments = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
+        of_tasks: FloatArray = moments[0][place]
+        return of_tasks
+
+
+def count_sides(ranks: Ranks) -> dict[str, int]:
+    """Count the tasks of each side, and those that may be pooled.
 
     Raises
     ------
@@ -191,12 +330,12 @@ def sides_of(ranks: Ranks) -> Sides:
     Examples
     --------
     >>> from truerank import Ranks
-    >>> sides_of(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).counts
+    >>> count_sides(Ranks([0, 3], [1, 1], 10, side=["head", "tail"]))
     {'both': 2, 'head': 1, 'tail': 1}
     """
     labels = ranks.side
     if labels is None or (labels.vocabulary is None and not len(ranks)):
-        return Sides({ALL_SIDES: len(ranks.above)})
+        return {ALL_SIDES: len(ranks.above)}
     counts = {str(name): n for name, n in labels.counts().items()}
     if labels.vocabulary is None:
         expected = "names of sides, as 'head' and 'tail', in `side`"
@@ -209,102 +348,5 @@ def sides_of(ranks: Ranks) -> Sides:
         )
     pooled = len(ranks) - counts.get(UNPOOLED_SIDE, 0)
     if len(ranks) and not pooled:
-        return Sides(counts, labels)
-    return Sides({ALL_SIDES: pooled} | counts, labels)
-
-
-# Tasks, and queries with several right answers, are a class each, with the same members, of which
-# reports, intervals and comparisons are made:
-# - `ranks`, with the weights in force, by whose labels tasks are paired and are units; `sides`;
-# - `unit`, "task" or "query", as keys have it;
-# - `value(key)`; `contributions` has the sums of their units, and the values of groups;
-# - `with_ranks(ranks)`, the same tasks in another order, or labelled anew, and `part(tasks)`;
-# - `paired_rules`, what else is equal in two that are compared: of retrieval gains and misses.
-class RankedTasks:
-    """Ranks of which each task counts on its own, and what their metrics are.
-
-    Parameters
-    ----------
-    ranks : Ranks
-        With the weights in force.
-    seed : int
-        The seed of the kind "random".
-
-    Attributes
-    ----------
-    unit : str
-    sides : Sides
-    paired_rules : mapping
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> from truerank.metrics.keys import parse
-    >>> RankedTasks(Ranks([0, 3, 4], [1, 1, 1], 10)).value(parse("mrr"))
-    0.48333333333333334
-    """
-
-    unit: ClassVar[str] = "task"
-    paired_rules: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(self, ranks: Ranks, seed: int = 0) -> None:
-        self.ranks = ranks
-        self.seed = seed
-        self.sides = sides_of(ranks)
-        self._whole: tuple[RankedTasks, IntArray] | None = None  # and the positions of these in it
-        self._last: tuple[str, str, Sample] | None = None  # the sample of the last side and kind
-
-    def with_ranks(self, ranks: Ranks) -> RankedTasks:
-        """Return these tasks in another order, or with other labels or weights."""
-        return RankedTasks(ranks, self.seed)
-
-    def part(self, tasks: IntArray) -> RankedTasks:
-        """Return some of the tasks, which are drawn as in the whole, and have its sides."""
-        part = RankedTasks(self.ranks[tasks], self.seed)
-        part._whole = self, tasks
-        absent = self.sides.counts.keys() - part.sides.counts
-        part.sides.counts.update(dict.fromkeys(absent, 0))
-        return part
-
-    # -- values ------------------------------------------------------------------------------------
-
-    def sample(self, side: str, kind: str) -> Sample:
-        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
-        if self._last is None or self._last[:2] != (side, kind):
-            if kind == "random":
-                sample = self._random_sample
-            else:
-                sample = sample_of(self.ranks, kind, self.seed)
-            if self.sides.labels is not None:
-                sample = take(sample, self.sides.mask(side))
-            self._last = side, kind, sample
-        return self._last[2]
-
-    @cached_property
-    def _random_sample(self) -> Sample:
-        """The random ranks of all tasks, which are drawn at once."""
-        if self._whole is not None:
-            whole, tasks = self._whole
-            return take(whole._random_sample, tasks)
-        return sample_of(self.ranks, "random", self.seed)
-
-    def value(self, key: Key) -> float:
-        """Return the value of a key that is no macro average."""
-        if key.side not in self.sides.counts:
-            self.sides.check(key.side, key)
-        return compute(key, self.sample(key.side, key.kind), self.ranks._memo)
-
-    def sizes_within(self, side: str, codes: IntArray, groups: int) -> IntArray:
-        """Return the number of tasks of a side in each group, by the group of each task."""
-        self.sides.check(side, side)
-        mask = self.sides.mask(side)
-        return np.bincount(codes if mask is None else codes[mask], minlength=groups)
-
-    def chance(self, key: Key) -> tuple[float, float]:
-        """Return the mean and the variance of a key's metric under chance."""
-        self.sides.check(key.side, key)
-        return kept_moments(self.ranks._memo, key, self.sample(key.side, key.kind))
-
-    def codes_of_units(self, codes: IntArray, argument: str) -> IntArray:
-        """Return the label of each unit, which here is a task."""
-        return codes
+        return counts
+    return {ALL_SIDES: pooled} | counts

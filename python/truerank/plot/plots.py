@@ -12,19 +12,12 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
-from ..metrics.averages import (
-    DEFAULT_KIND,
-    EXPECTED_KIND,
-    KINDS,
-    Sample,
-    rescale_weights,
-    values_per_task,
-    weighted_mean,
-)
-from ..metrics.chance_model import compress, hit_moments, sum_over_tasks
+from ..metrics import METRICS
+from ..metrics.averages import rescale_weights, weighted_mean
+from ..metrics.chance_model import compress, moments_of_tasks
 from ..metrics.keys import MACRO, increasing
-from ..metrics.ties import HIT
-from ..metrics.values import RankedTasks
+from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
+from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.report_table import COUNTED, label_text
 from ..reporting.reports import Report
@@ -322,10 +315,10 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     size = len(report.queries)
-    model: Any = report.model
+    answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
     if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
-        chance = model.success_by_chance(cutoffs.tolist())
+        chance = answers.success_by_chance(cutoffs.tolist())
     return Steps(
         line=report.success_at(cutoffs, cast("AnswerOrder", order)),
         low=report.success_at(cutoffs, "pessimistic"),
@@ -396,12 +389,12 @@ def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
     array([1., 5.])
     """
     tasks = report.model
-    if not isinstance(tasks, RankedTasks):
+    if tasks.answers is not None:
         expected = "reports of tasks with one right answer each"
         raise InputTypeError("reports", expected=expected, got="one of queries")
     if side is None:
         side = report.sides[0]
-    tasks.sides.check(side, side)
+    tasks.check_side(side, side)
     return tasks.sample(side, kind)
 
 
@@ -440,7 +433,7 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     array([0.5, 0.5, 1. ])
     """
     if sample.tied is not None:
-        shares = [values_per_task(HIT, sample, k) for k in cutoffs.tolist()]
+        shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
         return np.array([weighted_mean(each, sample.weights) for each in shares])
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
     # Counts are summed first, so that the value equals the report's.
@@ -500,8 +493,8 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
         sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
         mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
         tasks = compress((sizes, counts), mass / counts)
-    moments = (hit_moments(tasks.sizes, k) for k in cutoffs.tolist())
-    return np.array([sum_over_tasks(tasks, *of_cutoff)[0] for of_cutoff in moments])
+    hits = METRICS["hits"]
+    return np.array([moments_of_tasks(hits, k, tasks)[0] for k in cutoffs.tolist()])
 
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:

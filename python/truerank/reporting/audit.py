@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..metrics.averages import DEFAULT_KIND
 from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDE
+from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
 from ..ranks.container import ties_of
 from ..ranks.protocol import PROVENANCE
@@ -472,7 +472,7 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
     for side in report.sides:
         key = report.grammar.compose(side, DEFAULT_KIND, "amri")
         if report[key] < 0:
-            mask = report.model.sides.mask(side)
+            mask = report.model.mask_of_side(side)
             tasks = np.ones(len(report.ranks), np.bool_) if mask is None else mask
             z = _standard_errors_above(report, tasks)
             if z > STANDARD_ERRORS:

@@ -213,7 +213,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
         "protocol": protocol,
         "seed": report.seed,
         "weighting": report.weighting,
-        "sides": report.model.sides.counts,
+        "sides": report.model.side_counts,
         "findings": report.audit(),
         "groups": None,
     }
@@ -227,7 +227,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
             "by": report.by,
             "labels": list(report._labels),
             "tasks": {
-                side: report._size_by_group(side).tolist() for side in report.model.sides.counts
+                side: report._size_by_group(side).tolist() for side in report.model.side_counts
             },
             "metrics": values,
         }
@@ -295,7 +295,7 @@ def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     grammar = report.grammar
     names = choose_metrics(metrics, grammar.few, grammar.listed)
-    keys = {name: parse(name, report.unit) for name in names}
+    keys = {name: report.read_key(name) for name in names}
     for name, key in keys.items():
         if key != grammar.column_of(key):
             expected = f"{grammar.column_form} as a column of a table"

@@ -16,15 +16,13 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import (
     ALL_SIDES,
-    GRAMMARS,
     MACRO,
-    NO_CHANCE,
     Key,
     check_chance,
     parse,
     quote,
 )
-from ..metrics.values import RankedTasks
+from ..metrics.values import Rankings
 from ..naming import format_count, printable, public
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inputs.rules import AnswerOrder
-    from ..metrics.answers import AnsweredQueries
+    from ..metrics.answers import Answers
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..ranks.labels import LabelsLike
@@ -146,10 +144,10 @@ class Report(Mapping[str, float], AsTable):
             unit = getattr(ranks, "unit", "task")
         self.unit: str = unit
         self.weighting = ""
-        self._model: RankedTasks | AnsweredQueries
         if unit == "query":
-            self._model = _answered_queries(ranks, by, weights)
-            self.ranks = self._model.ranks
+            answers = _read_answers(ranks, by, weights)
+            self.ranks = answers.ranks
+            self.model = Rankings(answers.ranks, self.seed, answers)
         else:
             self.ranks = tasks = weighted_ranks("ranks", ranks)
             if tasks.protocol.candidates is None:  # Adjusted ranks depend on them.
@@ -162,21 +160,17 @@ class Report(Mapping[str, float], AsTable):
                 tasks = tasks.with_weights(weights)
             if tasks.weights is not None:
                 self.weighting = self.weighting or "weighted"
-            self._model = RankedTasks(tasks, self.seed)
-        self._values: dict[Key, float] = {}
-        self._values_of_groups: dict[Key, FloatArray] = {}
+            self.model = Rankings(tasks, self.seed)
+        # By the text of keys, which can be pickled.
+        self._values: dict[str, float] = {}
+        self._values_of_groups: dict[str, FloatArray] = {}
         if by is not None:
             self.group_labels, self._labels = group_codes(self.ranks, by)
-            self._group_of_unit = self._model.codes_of_units(self.group_labels, "by")
+            self._group_of_unit = self.model.labels(self.group_labels, "by")
             no_name = "group" if unit == "query" else "label"
             self.by = by if isinstance(by, str) else no_name
 
     # -- what was measured -------------------------------------------------------------------------
-
-    @property
-    def model(self) -> RankedTasks | AnsweredQueries:
-        """The tasks or queries, as `truerank.inference` takes them."""
-        return self._model
 
     @property
     def protocol(self) -> Protocol:
@@ -186,7 +180,7 @@ class Report(Mapping[str, float], AsTable):
     @property
     def sides(self) -> tuple[str, ...]:
         """ "both" and the named sides that have tasks; only "both" where there are no tasks."""
-        return self._model.sides.present
+        return self.model.sides
 
     @property
     def weights(self) -> FloatArray | None:
@@ -198,7 +192,7 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
         array([0.5, 0.5])
         """
-        return self._model.ranks.weights
+        return self.model.ranks.weights
 
     @cached_property
     def summary(self) -> reporting.Summary:
@@ -221,19 +215,19 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
         1
         """
-        self._model.sides.check(side, side)
-        return self._model.sides.counts[side]
+        self.model.check_side(side, side)
+        return self.model.side_counts[side]
 
     # -- values ------------------------------------------------------------------------------------
 
     @property
     def grammar(self) -> Grammar:
         """What keys are made of, and which of them are listed and shown."""
-        return GRAMMARS[self.unit]
+        return self.model.grammar
 
     def read_key(self, key: str) -> Key:
         """Read a key; an unknown one is a KeyError."""
-        return parse(key, self.unit)
+        return parse(key, self.model.grammar)
 
     @overload
     def __getitem__(self, key: str, /) -> float: ...
@@ -252,18 +246,19 @@ class Report(Mapping[str, float], AsTable):
         """
         if isinstance(key, (list, tuple)):
             return {name: self[name] for name in unique_keys(key, "key")}
-        return self._value(parse(key, self._model.unit))
+        return self._value(parse(key, self.model.grammar))
 
     def _value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
-        if key not in self._values:
+        text = key.text
+        if text not in self._values:
             if key.macro:
                 values = self._value_by_group(key)
                 values = values[~np.isnan(values)]
-                self._values[key] = float(values.mean()) if len(values) else math.nan
+                self._values[text] = float(values.mean()) if len(values) else math.nan
             else:
-                self._values[key] = self._model.value(key)
-        return self._values[key]
+                self._values[text] = self.model.value(key)
+        return self._values[text]
 
     def __iter__(self) -> Iterator[str]:
         grammar = self.grammar
@@ -325,12 +320,10 @@ class Report(Mapping[str, float], AsTable):
         (2.0, 0.3333333333333333)
         """
         key = self.read_key(metric)
-        if not isinstance(self._model, RankedTasks):
-            raise UnknownKeyError(quote(metric), NO_CHANCE)
         if key.macro:
             raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
         check_chance(key)
-        return self._model.chance(key)
+        return self.model.chance(key)
 
     # -- units -------------------------------------------------------------------------------------
 
@@ -352,7 +345,7 @@ class Report(Mapping[str, float], AsTable):
         (array([1.  , 0.25, 0.5 ]), array([1., 1., 1.]))
         """
         codes, _ = metrics.contributions.unit_codes(self.ranks, unit)
-        return metrics.contributions.contributions(self._model, self.read_key(key), codes)
+        return metrics.contributions.contributions(self.model, self.read_key(key), codes)
 
     @overload
     def interval(
@@ -465,8 +458,8 @@ class Report(Mapping[str, float], AsTable):
         group.seed = self.seed
         group.unit = self.unit
         group.weighting = self.weighting
-        group._model = self._model.part(tasks)
-        group.ranks = group._model.ranks
+        group.model = self.model.part(tasks)
+        group.ranks = group.model.ranks
         group._values = {}
         group._values_of_groups = {}
         return group
@@ -474,18 +467,20 @@ class Report(Mapping[str, float], AsTable):
     def _value_by_group(self, key: Key) -> FloatArray:
         """Return the value of a key in each group, nan where there is none; computed once."""
         of_group = replace(key, macro=False)
-        if of_group not in self._values_of_groups:
-            self._model.sides.check(key.side, key)
+        text = of_group.text
+        if text not in self._values_of_groups:
+            self.model.check_side(key.side, key)
             self._check_groups(str(key))
-            self._values_of_groups[of_group] = metrics.contributions.value_by_group(
-                self._model, of_group, self._group_of_unit, len(self._labels)
+            self._values_of_groups[text] = metrics.contributions.value_by_group(
+                self.model, of_group, self._group_of_unit, len(self._labels)
             )
-        return self._values_of_groups[of_group]
+        return self._values_of_groups[text]
 
     def _size_by_group(self, side: str) -> IntArray:
         """Return the number of tasks of a side in each group; of retrieval that of queries."""
         self._check_groups("group_tasks")
-        return self._model.sizes_within(side, self._group_of_unit, len(self._labels))
+        codes = self.model.labels_of_side(side, self._group_of_unit)
+        return np.bincount(codes, minlength=len(self._labels))
 
     def _check_groups(self, key: str) -> None:
         """Raise a KeyError where there are no groups."""
@@ -561,14 +556,14 @@ class Report(Mapping[str, float], AsTable):
     # -- queries -----------------------------------------------------------------------------------
 
     @property
-    def _answered(self) -> AnsweredQueries:
+    def _answered(self) -> Answers:
         """The queries and their answers; an AttributeError for a report of tasks."""
-        if isinstance(self._model, RankedTasks):
+        if self.model.answers is None:
             raise AttributeError(
                 "this report is of tasks with one right answer each; report(ranks, unit='query') "
                 "is of queries"
             )
-        return self._model
+        return self.model.answers
 
     @property
     def queries(self) -> list[Hashable]:
@@ -581,7 +576,7 @@ class Report(Mapping[str, float], AsTable):
     @property
     def answers(self) -> IntArray:
         """The number of right answers of each query."""
-        return self._answered.answers
+        return self._answered.right_numbers
 
     @property
     def candidates(self) -> IntArray:
@@ -867,7 +862,7 @@ class Groups(Mapping[Hashable, Report]):
         return len(self._places)
 
 
-def _answered_queries(ranks: Ranks | Report, by: object, weights: object) -> AnsweredQueries:
+def _read_answers(ranks: Ranks | Report, by: object, weights: object) -> Answers:
     """Check the ranks of queries with several right answers, and read their answers."""
     ranks = getattr(ranks, "ranks", ranks)
     if not isinstance(ranks, Ranks):
@@ -882,7 +877,7 @@ def _answered_queries(ranks: Ranks | Report, by: object, weights: object) -> Ans
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    answered = metrics.answers.AnsweredQueries(ranks)
+    answered = metrics.answers.Answers(ranks)
     if by is not None and answered.zeros:
         queries = format_count(answered.zeros, "query")
         problem = f"{queries} without an answer have no group"
