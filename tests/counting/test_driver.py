@@ -20,7 +20,7 @@ from truerank._core import Scores
 from truerank.counting import driver
 from truerank.counting.driver import count_scores
 from truerank.counting.job import Job, prepare_job
-from truerank.inputs import progress_listeners
+from truerank.embeddings import vectors
 from truerank.inputs.rules import read_rules
 from truerank.stores import Tile, read_scores
 from truerank.stores.store import ArrayStore
@@ -68,7 +68,7 @@ def count(form: str, folder: Path, **keywords: Any) -> tr.Ranks:
 @pytest.fixture
 def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "TILE_BYTES", SCORES.nbytes // 4)
-    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(vectors, "SECONDS_BETWEEN_REPORTS", 0.0)
     monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
 
 

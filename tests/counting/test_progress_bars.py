@@ -20,7 +20,7 @@ from support.environment import Run
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.counting import driver
-from truerank.inputs import progress_listeners
+from truerank.embeddings import vectors
 from truerank.inputs.progress_listeners import as_listener
 
 python_only = pytest.mark.python_only
@@ -107,7 +107,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
     monkeypatch.setattr(driver, "TILE_BYTES", 4096)
-    monkeypatch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(vectors, "SECONDS_BETWEEN_REPORTS", 0.0)
 
 
 @python_only
@@ -243,7 +243,7 @@ SCRIPT = """
 import ctypes, os, signal, sys, threading, time, warnings
 import numpy as np
 import truerank as tr
-from truerank.inputs import progress_listeners
+from truerank.embeddings import vectors
 warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
 rng = np.random.default_rng(0)
 entities = rng.standard_normal((20_000, 16)).astype(np.float32)
@@ -261,7 +261,7 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processe
 def test_interrupted_while_somebody_listens(run_python: Run, threads: int) -> None:
     """The exception is that of the signal's handler."""
     script = f"""
-progress_listeners.SECONDS_BETWEEN_REPORTS = 0.0
+vectors.SECONDS_BETWEEN_REPORTS = 0.0
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
 def interrupt(progress):
     if progress.done:
@@ -287,7 +287,7 @@ def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run, heard: 
     if heard != "nobody":
         listener = f"lambda progress: {heard.replace('late', 'started.set()')}"
     script = f"""
-progress_listeners.SECONDS_BETWEEN_REPORTS = {0.3 * late}
+vectors.SECONDS_BETWEEN_REPORTS = {0.3 * late}
 entities = np.resize(entities, (10**6 if {late} else 20_000, 16))
 started = threading.Event()
 def work():

@@ -31,7 +31,6 @@ from support.outcomes import Problem
 from support.problems import LAYOUTS, Array, assert_same, csr, in_blocks, unaligned
 from truerank import _core
 from truerank.alignment import CSLS
-from truerank.inputs import progress_listeners
 
 
 def test_every_similarity_has_an_oracle() -> None:
@@ -196,7 +195,7 @@ def test_mapped_entities_are_not_copied(run_python: Run, tmp_path: Path, sanitiz
 def reports_at_once() -> Iterator[None]:
     """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress_listeners, "SECONDS_BETWEEN_REPORTS", 0.0)
+        patch.setattr("truerank.embeddings.vectors.SECONDS_BETWEEN_REPORTS", 0.0)
         yield
 
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error
-from ..embeddings.vectors import CSLS, Embeddings
+from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import positive_integer
-from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary, align_set

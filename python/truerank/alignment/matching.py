@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from ..embeddings.scoring import topk_open_embeddings
-from ..embeddings.vectors import CSLS, Embeddings
+from ..embeddings.vectors import CSLS, Embeddings, watching
 from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import (
@@ -20,7 +20,7 @@ from ..inputs.checks import (
     number,
     positive_integer,
 )
-from ..inputs.progress_listeners import size_text, watch_of_part, watching
+from ..inputs.progress_listeners import size_text, watch_of_part
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..stores import in_one_array, read_scores

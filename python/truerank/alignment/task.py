@@ -14,11 +14,11 @@ from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import TileCount, open_in_turn
 from ..counting.job import prepare_job
 from ..embeddings.scoring import rank_open_embeddings
-from ..embeddings.vectors import CSLS, Embeddings
+from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
-from ..inputs.progress_listeners import listener_of, watch_of_part, watching
+from ..inputs.progress_listeners import watch_of_part
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,

@@ -490,7 +490,19 @@ def count_tiles(
     Fault or None
         The first NaN that the rule forbids, at which the count ends.
     """
-    saved = None if checkpoint is None else Checkpoint(checkpoint, count)
+    path = ""
+    if checkpoint is not None:
+        # An error comes before hours of counting.
+        place, _ = writable_place(checkpoint, "checkpoint")
+        path = os.fsdecode(checkpoint)
+        folder = os.path.dirname(place)
+        if not os.access(folder, os.W_OK):
+            raise OSError(f"checkpoint: no folder that can be written: {folder}")
+        facts = checkpoint_facts(count)
+        if os.path.exists(path):
+            restore_checkpoint(path, facts, count)
+    saved_at = time.monotonic()
+    seconds_to_save = 0.0
     store = count.store
     sizes = [tile.height * tile.width * store.itemsize for tile in count.tiles]
     resumed = sum(sizes[: count.done])
@@ -511,12 +523,16 @@ def count_tiles(
                 return fault
             done += sizes[count.done - 1]
             report_progress(done, resumed=resumed)
-            if saved is not None and saved.is_due():
-                saved.save()
+            now = time.monotonic()
+            seconds_between = max(SECONDS_BETWEEN_CHECKPOINTS, seconds_to_save / MAX_TIME_SHARE)
+            if path and now - saved_at >= seconds_between:
+                save_checkpoint(path, facts, count)
+                saved_at = time.monotonic()
+                seconds_to_save = saved_at - now
     finally:
         # A tile that is half added would be added again, so the last file is not replaced then.
-        if saved is not None and not count.is_half_added:
-            saved.save()
+        if path and not count.is_half_added:
+            save_checkpoint(path, facts, count)
     return None
 
 
@@ -573,66 +589,46 @@ def other_count(differing: Sequence[str]) -> str:
     return f"{problem}: the file has another {', '.join(of_files)}, so {done}; {advice}"
 
 
-class Checkpoint:
-    """The file that keeps a count, which goes on from it if it exists.
+def checkpoint_facts(count: TileCount) -> dict[str, Any]:
+    """Return digests of what tells the scores, each of their files and the job from others."""
+    facts: dict[str, Any] = {"scores": sha256_of(json.dumps(count.store.state()))}
+    files = count.store.file_states()
+    for name in FILE_FACTS if files else ():
+        facts[name] = sha256_of(json.dumps([file[name] for file in files]))
+    io = "by whole rows" if count.job.true_scores is None else "by parts of rows"
+    return facts | count.job.facts() | {"io": io, "tiles": len(count.tiles)}
+
+
+def save_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
+    """Write what has been counted; warn if that fails."""
+    members = {f"count.{name}": array for name, array in count.counts.items()}
+    members["done"] = np.array(count.done, np.int64)
+    try:
+        write_archive(path, KIND, facts, members)
+    except OSError as error:
+        warn_user(f"checkpoint: {path} was not written: {error.strerror or error}")
+
+
+def restore_checkpoint(path: str, facts: Mapping[str, Any], count: TileCount) -> None:
+    """Take over what a file says was counted, which has to be possible.
 
     Raises
     ------
     ValueError
         If the file is damaged, or belongs to another call or other scores.
     """
-
-    def __init__(self, path: str | os.PathLike[str], count: TileCount) -> None:
-        # An error comes before hours of counting.
-        place, _ = writable_place(path, "checkpoint")
-        if not os.access(os.path.dirname(place), os.W_OK):
-            raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
-        self._path = os.fsdecode(path)
-        self._count = count
-        # Digests of what tells the scores, and each of their files, from others.
-        self._facts: dict[str, Any] = {"scores": sha256_of(json.dumps(count.store.state()))}
-        files = count.store.file_states()
-        for name in FILE_FACTS if files else ():
-            self._facts[name] = sha256_of(json.dumps([file[name] for file in files]))
-        io = "by whole rows" if count.job.true_scores is None else "by parts of rows"
-        self._facts |= count.job.facts() | {"io": io, "tiles": len(count.tiles)}
-        if os.path.exists(self._path):
-            self._restore()
-        self._saved_at = time.monotonic()
-        self._seconds_to_save = 0.0
-
-    def is_due(self) -> bool:
-        """Whether it is time to save: enough seconds have passed, also for the cost of saving."""
-        least = max(SECONDS_BETWEEN_CHECKPOINTS, self._seconds_to_save / MAX_TIME_SHARE)
-        return time.monotonic() - self._saved_at >= least
-
-    def save(self) -> None:
-        """Write the file; warn if that fails."""
-        start = time.monotonic()
-        members = {f"count.{name}": array for name, array in self._count.counts.items()}
-        members["done"] = np.array(self._count.done, np.int64)
-        try:
-            write_archive(self._path, KIND, self._facts, members)
-        except OSError as error:
-            warn_user(f"checkpoint: {self._path} was not written: {error.strerror or error}")
-        self._saved_at = time.monotonic()
-        self._seconds_to_save = self._saved_at - start
-
-    def _restore(self) -> None:
-        """Take over what the file says, which has to be possible."""
-        count = self._count
-        with open_archive("checkpoint", self._path, KIND, ("count", "done")) as (facts, members):
-            differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
-            if differing:
-                raise ValueError(other_count(differing))
-            count.done = integer("done", members["done"], least=0, most=len(count.tiles))
-            most = np.zeros(len(count.job.targets), np.int64)
-            for tile in count.tiles[: count.done]:
-                most[count.tasks_of(tile)] += tile.width
-            if count.job.true_scores is None:  # The true candidates are among those counted.
-                least_tied = np.minimum(most, 1)
-            else:
-                # They are added at the end.
-                least_tied = np.zeros_like(most)
-                most = np.minimum(most, count.store.shape[1] - 1)
-            count.counts = saved_counts(members, count.counts, most, least_tied)
+    with open_archive("checkpoint", path, KIND, ("count", "done")) as (saved_facts, members):
+        differing = [name for name, fact in facts.items() if saved_facts.get(name) != fact]
+        if differing:
+            raise ValueError(other_count(differing))
+        count.done = integer("done", members["done"], least=0, most=len(count.tiles))
+        most = np.zeros(len(count.job.targets), np.int64)
+        for tile in count.tiles[: count.done]:
+            most[count.tasks_of(tile)] += tile.width
+        if count.job.true_scores is None:  # The true candidates are among those counted.
+            least_tied = np.minimum(most, 1)
+        else:
+            # They are added at the end.
+            least_tied = np.zeros_like(most)
+            most = np.minimum(most, count.store.shape[1] - 1)
+        count.counts = saved_counts(members, count.counts, most, least_tied)

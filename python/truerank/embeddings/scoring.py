@@ -9,7 +9,6 @@ import numpy as np
 from .. import _core
 from ..counting.lists import TopK
 from ..inputs.checks import check_size, positive_integer
-from ..inputs.progress_listeners import listener_of, watching
 from ..inputs.rules import (
     PLAIN,
     EmbeddingOptions,
@@ -19,7 +18,7 @@ from ..inputs.rules import (
     with_options,
 )
 from ..naming import public
-from .vectors import Embeddings
+from .vectors import Embeddings, listener_of, watching
 
 if TYPE_CHECKING:
     import os

@@ -6,7 +6,8 @@ Their scores are a store like any other, but that they are made while they are c
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -37,7 +38,7 @@ from ..inputs.checks import (
     columns_of,
     is_number,
 )
-from ..inputs.progress_listeners import listener_of
+from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity
 from ..naming import public
 from ..stores import Store, Tile, in_one_array, read_scores, shape_of
@@ -52,12 +53,13 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.driver import Counts
     from ..counting.job import Job
-    from ..inputs.progress_listeners import Watch
+    from ..inputs.progress_listeners import Progress, Watch
     from ..inputs.rules import Layout, Rules
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
 
+SECONDS_BETWEEN_REPORTS = 0.1  # of a watch
 # Tiles of vectors are larger than those of scores, for something has to be prepared for each.
 TIMES_AS_LARGE = 4
 COMPARED_BYTES = 4 << 20  # Vectors of so many bytes are compared at a time: they stay in a cache.
@@ -477,3 +479,46 @@ def rounded_means(csls: Any, sizes: tuple[int, ...], dtype: Any) -> CSLS:
             got = f"dtype {array.dtype}, shape {array.shape}"
             raise InputValueError("csls", expected=expected, got=got)
     return CSLS(_rounded(means[0], dtype), _rounded(means[1], dtype), csls.k)
+
+
+# -- progress -------------------------------------------------------------------------------------
+
+
+def listener_of(watch: Watch | None) -> _core.Listener | None:
+    """Return what the core takes for a watch."""
+    if watch is None:
+        return None
+    return _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
+
+
+@contextmanager
+def watching(
+    progress: bool | Callable[[Progress], object] | None, size: int
+) -> Iterator[Watch | None]:
+    """Give a watch for a block of code that counts embeddings, whose scores have so many bytes.
+
+    `progress` is told of each report in bytes of scores; at the end of the block it is told that
+    all is done, and what bounds spared in it.
+    """
+    listener = as_listener(progress)
+    if listener is None:
+        yield None
+        return
+    last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
+    tally = _core.bounds_tally()
+    report_progress = reporter(listener, size)
+    from_file = 0
+
+    def watch(done: int, total: int, resumed: int = 0) -> None:
+        nonlocal last_report, from_file
+        from_file = resumed
+        now = time.monotonic()
+        # The end is told once, with the bounds.
+        if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
+            last_report = now
+            report_progress(size * done // total, resumed=resumed)
+
+    yield watch
+    counted = [after - before for before, after in zip(tally, _core.bounds_tally(), strict=True)]
+    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *counted)
+    report_progress(size, resumed=from_file, bounds=bounds)

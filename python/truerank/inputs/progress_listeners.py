@@ -10,13 +10,11 @@ looks for Ctrl-C, and need not tell the end. What it raises ends the call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from .. import _core
 from ..errors import InputTypeError
 from ..naming import import_extra, public
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     Watch = Callable[..., object]
 
 BYTES = "bytes"
-SECONDS_BETWEEN_REPORTS = 0.1  # of a watch
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0, "bytes"))
 
 
@@ -226,13 +223,6 @@ def bar() -> Listener:
     return draw
 
 
-def listener_of(watch: Watch | None) -> _core.Listener | None:
-    """Return what the core takes for a watch."""
-    if watch is None:
-        return None
-    return _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
-
-
 @overload
 def watch_of_part(watch: Watch, sizes: Sequence[int], number: int) -> Watch: ...
 @overload
@@ -256,36 +246,3 @@ def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Wat
     size = sizes[number]
     whole = sum(sizes)
     return lambda done, total=size, resumed=0: watch(before + size * done // max(total, 1), whole)
-
-
-@contextmanager
-def watching(
-    progress: bool | Callable[[Progress], object] | None, size: int
-) -> Iterator[Watch | None]:
-    """Give a watch for a block of code that counts embeddings, whose scores have so many bytes.
-
-    `progress` is told of each report in bytes of scores; at the end of the block it is told that
-    all is done, and what bounds spared in it.
-    """
-    listener = as_listener(progress)
-    if listener is None:
-        yield None
-        return
-    last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
-    tally = _core.bounds_tally()
-    report_progress = reporter(listener, size)
-    from_file = 0
-
-    def watch(done: int, total: int, resumed: int = 0) -> None:
-        nonlocal last_report, from_file
-        from_file = resumed
-        now = time.monotonic()
-        # The end is told once, with the bounds.
-        if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
-            last_report = now
-            report_progress(size * done // total, resumed=resumed)
-
-    yield watch
-    counted = [after - before for before, after in zip(tally, _core.bounds_tally(), strict=True)]
-    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *counted)
-    report_progress(size, resumed=from_file, bounds=bounds)

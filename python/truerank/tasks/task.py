@@ -24,7 +24,7 @@ from ..counting.orders import refuse_permutations
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import device_of, index_array, on_host
 from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
-from ..inputs.progress_listeners import as_listener, reporter, watch_of_part, watching
+from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.protocol import Origin, Protocol
@@ -387,7 +387,7 @@ class Task:
             )
         sizes = [vectors.nbytes for vectors, _ in opened]
         ranks_of_sides = []
-        with watching(rules.progress, sum(sizes)) as watch:
+        with embeddings.vectors.watching(rules.progress, sum(sizes)) as watch:
             for i, (name, side) in enumerate(self.sides.items()):
                 vectors, rows = opened[i]
                 first_rows = rows[first_equals(side.rows)]
