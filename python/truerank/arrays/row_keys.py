@@ -7,7 +7,6 @@ they hash or sort at random; what they are used for elsewhere is done here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -148,9 +147,13 @@ class RowKeys:
 
     def __init__(self, columns: Sequence[IntArray]) -> None:
         self._columns = columns
-        self.ranges = [_core.range_of(column) for column in columns]
+        self.ranges = list(map(_core.range_of, columns))
+        # How many rows the ranges allow of the columns from each one on; of none at all, one.
+        self.sizes = [1]
+        for _, span in reversed(self.ranges):
+            self.sizes.insert(0, span * self.sizes[0])
         self._coded: IntArray | None = None
-        if prod([span for _, span in self.ranges]) > _LARGEST_KEY:
+        if self.sizes[0] > _LARGEST_KEY:
             self._coded = _coded_rows(columns, self.ranges)
 
     @property
@@ -310,9 +313,9 @@ def occurrences_of(*parts: IntArray) -> Occurrences:
     >>> occurrences_of(np.array([5, 2, 5]))
     Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
     """
-    ranges = [_core.range_of(values) for values in parts if len(values)]
-    low = min((least for least, _ in ranges), default=0)
-    span = max((least + width for least, width in ranges), default=0) - low
+    ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
+    low, _ = min(ranges)
+    span = max(map(sum, ranges)) - low  # A range is its least value, and a width.
     if span <= 2 * sum(map(len, parts)) + _SMALL:
         numbers = np.zeros(span, dtype=np.int64)
         for values in parts:
@@ -346,6 +349,7 @@ class DistinctRows:
         # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
         keys_of_rows = RowKeys(columns)
         self._ranges = keys_of_rows.ranges
+        self._sizes = keys_of_rows.sizes
         self._keys: IntArray | None = None
         self._columns: list[IntArray] = []
         if keys_of_rows.are_plain:
@@ -354,15 +358,12 @@ class DistinctRows:
             first = codes_of(keys_of_rows.all()).first()
             self._columns = [column[first] for column in columns]
 
-    def _size_of(self, columns: slice) -> int:
-        return prod([span for _, span in self._ranges[columns]])
-
     def column(self, j: int) -> IntArray:
         """Return one of the columns of the distinct rows."""
         if self._keys is None:
             return self._columns[j]
         low, span = self._ranges[j]
-        size = self._size_of(slice(j + 1, None))
+        size = self._sizes[j + 1]
         decoded = np.empty(len(self._keys), dtype=np.int64)
         for block in blocks_of(len(decoded)):
             values = self._keys[block] // size
@@ -377,8 +378,8 @@ class DistinctRows:
         """Count the distinct beginnings, so many columns wide, that each first value has."""
         if self._keys is None:
             return occurrences_of(DistinctRows(self._columns[:width]).column(0))
-        after = self._size_of(slice(width, None))
-        between = self._size_of(slice(1, width))
+        after = self._sizes[width]
+        between = self._sizes[1] // after
         firsts = np.empty(len(self._keys), dtype=np.int64)  # What is not written takes no memory.
         end = 0
         last = -1
@@ -431,7 +432,9 @@ def blocks_of(number: int) -> list[slice]:
     >>> blocks_of(40_000)
     [slice(0, 32768, None), slice(32768, 40000, None)]
     """
-    starts = range(0, max(number, 1), _BLOCK)
+    if number <= _BLOCK:
+        return [slice(0, number)]
+    starts = range(0, number, _BLOCK)
     return [slice(start, min(start + _BLOCK, number)) for start in starts]
 
 

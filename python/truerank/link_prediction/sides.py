@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,8 @@ def degree_buckets(numbers: IntArray) -> Labels:
     _, exponent = np.frexp(numbers.astype(np.float64))  # The exponent is a number's length in bits.
     largest = int(exponent.max(initial=0))
     names = ["0", "1"]
-    names.extend(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))
+    for i in range(1, largest):
+        names.append(f"{1 << i}-{(2 << i) - 1}")
     return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
@@ -127,7 +128,7 @@ def make_sides(
     Parameters
     ----------
     roles : mapping of str to sequence of str
-        Of the sides to predict, as `roles_by_side` returns them.
+        Of the sides to predict: of their queries, with further columns, and then of their answers.
     splits : SplitTables
         The evaluated split, which comes first, and the known ones.
     test_rows : ndarray of int64, shape (n,)
@@ -201,17 +202,6 @@ def _numbers_of_queries(side: Side, query: Sequence[str], size: int) -> IntArray
     for column in keys:
         numbers += column << 31
     return numbers[side.rows]
-
-
-def roles_by_side(sides: Iterable[str], keys: Sequence[int]) -> dict[str, tuple[str, ...]]:
-    """Return the roles of each side: of its queries, with their further columns, and its answers.
-
-    Examples
-    --------
-    >>> roles_by_side(["tail"], [4])
-    {'tail': ('head', 'relation', '4', 'tail')}
-    """
-    return {side: (*SIDES[side], *map(str, keys), side) for side in sides}
 
 
 def as_candidates(

@@ -295,8 +295,9 @@ class Ranks(Immutable):
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
         attributes["origins"] = origins
-        if labels:
-            attributes.update((name, labels[name]) for name in LABELS if name in labels)
+        for name in LABELS:
+            if name in labels:
+                attributes[name] = labels[name]
         if "audit" in arrays:
             attributes["audit"] = Audit(*arrays["audit"])
         return ranks

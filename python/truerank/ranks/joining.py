@@ -236,13 +236,14 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
 
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the values of each name, which every part must have if one has it."""
-    values = {}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        missing = [i for i, part in enumerate(parts) if name not in part]
-        if missing:
-            problem = f"{name} missing in part {missing[0]}, but not in all"
-            raise InputValueError("parts", problem)
-        values[name] = [part[name] for part in parts]
+    values: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, value in part.items():
+            values.setdefault(name, []).append(value)
+    for name, each in values.items():
+        if len(each) < len(parts):
+            missing = next(i for i, part in enumerate(parts) if name not in part)
+            raise InputValueError("parts", f"{name} missing in part {missing}, but not in all")
     return values
 
 

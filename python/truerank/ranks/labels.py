@@ -321,12 +321,13 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
     array(['head', 'tail'], dtype='<U4')
     """
+    vocabularies = [part.vocabulary for part in parts]
+    first = vocabularies[0]
+    if vocabularies.count(first) == len(parts):  # Slices of one whole share it.
+        return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
     has_ids = {part.vocabulary is None for part in parts if part.codes.size}
     if len(has_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
-    first = parts[0].vocabulary
-    if all(part.vocabulary is first for part in parts):  # Slices of one whole share it.
-        return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
     code_of_name: dict[str, int] = {}
 
     @cache  # Equal vocabularies are merged once.

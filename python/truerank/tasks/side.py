@@ -182,7 +182,7 @@ class Side:
             return
         tasks = tasks[:PAIRS_COMPARED]
         firsts = first_equals(self.rows)[tasks]
-        columns = np.stack([self._some_candidates(task) for task in firsts.tolist()])
+        columns = self._some_candidates(firsts)
         one, other = (
             store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel())
             for some in (tasks, firsts)
@@ -204,12 +204,28 @@ class Side:
             whose = "row i belongs to test[i], or row_queries= says whose it is"
             warn_user(f"{argument}: {text}; {whose}")
 
-    def _some_candidates(self, task: int) -> IntArray:
-        """Return candidates of a task by even steps, filtered ones and repeats among them."""
-        pool = _list_of(self.candidates, task)
-        size = self.n_candidates if pool is None else len(pool)
-        places = np.linspace(0, size - 1, COLUMNS_COMPARED).astype(np.int64)
-        return places if pool is None else pool[places]
+    def _some_candidates(self, tasks: IntArray) -> IntArray:
+        """Return candidates of tasks by even steps, filtered ones and repeats among them.
+
+        Examples
+        --------
+        >>> one = np.zeros(1, np.int64)
+        >>> Side("tail", 15, one[:, None], one, one, one)._some_candidates(one)
+        array([[ 0,  2,  4,  6,  8, 10, 12, 14]])
+        """
+        starts = np.zeros_like(tasks)
+        pool: Any = self.candidates
+        if isinstance(pool, tuple):
+            indptr, pool, lists = pool
+            starts = indptr[lists[tasks]]
+            sizes = indptr[lists[tasks] + 1] - starts
+        elif pool is None:
+            sizes = np.full_like(tasks, self.n_candidates)
+        else:
+            sizes = np.full_like(tasks, len(pool))
+        steps = np.linspace(0, 1, COLUMNS_COMPARED)
+        places: IntArray = starts[:, None] + (steps * (sizes[:, None] - 1)).astype(np.int64)
+        return places if pool is None else np.asarray(pool[places])
 
     def part(self, units: IntArray) -> Side:
         """Return the tasks of some units, each given once, unit after unit, and their queries.
@@ -325,11 +341,11 @@ def make_side(
     queries = codes_of(keys_of(ranked))
     lists_of_known = None
     if has_filter:
-        width = 1 + int(facts[answer].max(initial=0))
-        codes = _codes_of_answers(queries.distinct, keys_of, facts[answer], width, is_asked)
+        answers = facts[answer]
+        codes = _codes_of_answers(queries.distinct, keys_of, answers, n_candidates, is_asked)
         del keys_of
         codes = distinct_in_place(codes)
-        starts = np.arange(len(queries.distinct) + 1) * width
+        starts = np.arange(len(queries.distinct) + 1) * n_candidates
         indptr = np.searchsorted(codes, starts).astype(np.int64)
         first_codes = np.repeat(starts[:-1], np.diff(indptr))
         indices = np.subtract(codes, first_codes, out=first_codes)
