@@ -247,35 +247,36 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     """
     metrics = {pair.metric for pair in pairs}
     notes = {}
-    on_units: dict[str, str] = {}
     for pair in pairs:
         models = f"{pair.name_a} - {pair.name_b}"
-        name = f"{pair.metric}, {models}" if len(metrics) > 1 else models
-        notes[name] = [note for note in pair.notes if not note.startswith(FEW)]
-        for note in pair.notes:
-            if note.startswith(FEW):
-                on_units.setdefault(note.partition(":")[0], note)
-    return gather_notes(notes) + list(on_units.values())
+        notes[f"{pair.metric}, {models}" if len(metrics) > 1 else models] = pair.notes
+    return gather_notes(notes)
 
 
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """List each note once; one that some of the names lack says behind it which have it.
 
+    That units are few is said at last, by the first note of each kind.
+
     Examples
     --------
     >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
-    ['few units: 9 tasks', 'long tail (mr)']
+    ['long tail (mr)', 'few units: 9 tasks']
     """
     names_by_note: dict[str, list[str]] = {}
+    on_units: dict[str, str] = {}
     for name, notes_of_name in notes.items():
         for note in notes_of_name:
-            names_by_note.setdefault(note, []).append(name)
+            if note.startswith(FEW):
+                on_units.setdefault(note.partition(":")[0], note)
+            else:
+                names_by_note.setdefault(note, []).append(name)
     gathered = []
     for note, names in names_by_note.items():
         if len(names) < len(notes):
             note += f" ({', '.join(names)})"
         gathered.append(note)
-    return gathered
+    return gathered + list(on_units.values())
 
 
 # -- comparing -------------------------------------------------------------------------------------
