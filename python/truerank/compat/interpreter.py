@@ -23,6 +23,8 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import choice
 from ..inputs.selection import indptr_of
+from ..metrics.keys import parse_alone
+from ..metrics.values import Sample, values_of_tasks
 from ..naming import public
 from ..ranks.container import Ranks
 from ..reporting import report
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 # rounding of a transform or a NaN. These are neither above nor tied.
 Single = np.float32
 BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
+MEANS = ("mr", "mrr", "hits", "ndcg")  # These, and amri, are what toolkits show.
 LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
 
 
@@ -465,28 +468,6 @@ def up_to_counts(convention: Convention) -> Convention:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-# A task whose true candidate is among the first k adds this; all others add 0.
-_AMONG_K: dict[str, Callable[[Values], Values]] = {
-    "hits": np.ones_like,
-    "mrr": lambda ranks: 1 / ranks,
-    "ndcg": lambda ranks: 1 / np.log2(ranks + 1),  # One answer is right, with gain 1.
-}
-
-
-def split_key(key: str) -> tuple[str, int]:
-    """Return the name and the k of a key, 0 without a k.
-
-    Examples
-    --------
-    >>> split_key("hits@10"), split_key("mr")
-    (('hits', 10), ('mr', 0))
-    """
-    name, _, k = key.partition("@")
-    if key not in ("mr", "mrr", "amri") and not (name in _AMONG_K and k.isdecimal()):
-        raise InputValueError("key", "", "mr, mrr, hits@k, mrr@k, ndcg@k or amri", repr(key))
-    return name, int(k or 0)
-
-
 def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatArray]:
     """Compute the first and the last place that the true candidate of each task can take.
 
@@ -508,7 +489,7 @@ def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatA
     return (above + first).astype(np.float64), (above + unsettled + last).astype(np.float64)
 
 
-def per_task(key: str, ranks: Values) -> Values:
+def per_task(key: str, ranks: Any) -> Values:
     """Compute the values whose mean a metric is, in the precision of the ranks.
 
     Examples
@@ -516,14 +497,14 @@ def per_task(key: str, ranks: Values) -> Values:
     >>> per_task("hits@3", np.array([1.0, 3.5])), per_task("mrr@3", np.array([2.0, 4.0]))
     (array([1., 0.]), array([0.5, 0. ]))
     """
-    name, k = split_key(key)
-    if name == "mr":
-        return ranks
+    metric = parse_alone(key)
+    if metric.metric not in MEANS:
+        raise InputValueError("key", "", "mr, mrr, hits@k, mrr@k, ndcg@k or amri", repr(key))
+    # None of these hangs on the number of candidates.
+    sample = Sample(ranks, np.zeros(len(ranks), np.int64))
     with np.errstate(divide="ignore"):  # One toolkit gives a true score of NaN rank 0.
-        values = _AMONG_K[name](ranks)
-    if k == 0:
-        return values
-    return np.where(ranks <= k, values, 0).astype(ranks.dtype)
+        values: Values = values_of_tasks(metric.row, sample, metric.parameter)
+    return values
 
 
 def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
@@ -618,11 +599,5 @@ def mean_over_orders(key: str, counts: IntArray) -> float:
     0.5
     """
     above, tied, candidates, _ = counts
-    name, k = split_key(key)
-    if not k or name == "hits":
-        ranks = Ranks(above, tied, np.maximum(candidates, above + tied))
-        return report(ranks)[f"expected.{key}"]
-    sums = np.append(0, _AMONG_K[name](np.arange(1.0, k + 1)).cumsum())
-    last = np.minimum(above + tied, k)
-    before = np.minimum(above, k)
-    return float(((sums[last] - sums[before]) / tied).mean())
+    ranks = Ranks(above, tied, np.maximum(candidates, above + tied))
+    return report(ranks)[f"expected.{key}"]

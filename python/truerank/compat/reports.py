@@ -32,10 +32,8 @@ from .interpreter import (
     counts_by_convention,
     figure,
     full_blocks,
-    per_task,
     places,
     sampled_blocks,
-    split_key,
 )
 
 if TYPE_CHECKING:
@@ -343,14 +341,7 @@ class CompatReport(Mapping[str, float], AsTable):
         100.0
         """
         metric = self._metric(name)
-        metric_name, cutoff = split_key(metric.key)
-        if not cutoff or metric_name == "hits":
-            return self.exact[metric.key] * metric.scale
-        # No report of ranks has the other keys with a cutoff.
-        ranks = self.exact.ranks.realistic
-        if not len(ranks):
-            return float("nan")
-        return float(per_task(metric.key, ranks).mean()) * metric.scale
+        return self.exact[metric.key] * metric.scale
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return a row for each number: the exact one, those after the steps, and the toolkit's.
