@@ -194,15 +194,9 @@ class Side:
         for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
             for task in (tasks[i], firsts[i]):
                 is_compared[i] &= self.are_candidates(int(task), columns[i])
-        with np.errstate(all="ignore"):
-            differences = np.abs(one - other)[is_compared].sum()
-            are_unlike = differences > _ROUNDING * np.abs(one[is_compared]).sum()
-        if are_unlike:
-            number = np.count_nonzero((is_compared & (one != other)).any(axis=1))
-            text = f"in {number:,} of {len(tasks):,} rows that were compared a query has other"
-            text += " scores than in its first row"
-            whose = "row i belongs to test[i], or row_queries= says whose it is"
-            warn_user(f"{argument}: {text}; {whose}")
+        warn_of_other_scores(
+            argument, np.where(is_compared, one, 0), np.where(is_compared, other, 0)
+        )
 
     def _some_candidates(self, tasks: IntArray) -> IntArray:
         """Return candidates of tasks by even steps, filtered ones and repeats among them.
@@ -257,6 +251,17 @@ class Side:
             labels={name: labels[tasks] for name, labels in self.labels.items()},
             without_answers=_entries(self.without_answers, tasks),
         )
+
+
+def warn_of_other_scores(argument: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
+    """Warn if scores (n, k) of rows differ from those of others by more than rounding makes."""
+    with np.errstate(all="ignore"):
+        are_unlike = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
+    if are_unlike:
+        number = np.count_nonzero((one != other).any(axis=1))
+        text = f"in {number:,} of {len(one):,} rows that were compared a query has other scores"
+        whose = "row i belongs to test[i], or row_queries= says whose it is"
+        warn_user(f"{argument}: {text} than in its first row; {whose}")
 
 
 def _list_of(selection: Any, task: int) -> Any:

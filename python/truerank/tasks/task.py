@@ -31,7 +31,7 @@ from ..ranks.protocol import Origin, Protocol
 from ..records.columns import read_keys
 from ..records.vocabularies import align
 from ..stores import read_scores, shape_of
-from .side import check_score_shape, join_sides, rank_batches
+from .side import check_score_shape, join_sides, rank_batches, warn_of_other_scores
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -392,7 +392,11 @@ class Task:
                 vectors, rows = opened[i]
                 first_rows = rows[first_equals(side.rows)]
                 is_unlike = vectors.mismatched_rows(rows, first_rows)
-                side.warn_of_unlike_rows(title or name, vectors, rows, np.flatnonzero(is_unlike))
+                if is_unlike.any():
+                    columns = side.targets[is_unlike]
+                    one = vectors.take(rows[is_unlike], columns)
+                    other = vectors.take(first_rows[is_unlike], columns)
+                    warn_of_other_scores(title or name, one[:, None], other[:, None])
                 rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
                 with argument_names(scores=title or name):
                     job = vectors.job(side.targets, rows, **side.selections, rules=rules)
