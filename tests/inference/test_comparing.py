@@ -285,7 +285,7 @@ def test_refusals(call: Callable[[], object], error: type[Exception], argument: 
         ("count", "count is the number of tasks"),
         ("hmr", "hmr is no mean over units; compare mrr$"),
         ("igmr", "compare gmr$"),
-        ("median", "compare mrr, hits@k or gmr$"),
+        ("median", "compare mrr, mr or hits@k$"),
         ("z.mr", "z.mr differs where mr does; compare mr$"),
         ("tail.std", "tail.std is no mean over units"),
         ("macro.median", "scipy.stats.ttest_rel over the groups' values"),

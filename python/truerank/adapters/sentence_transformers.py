@@ -142,12 +142,9 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         """
         if report is None:
             report = self.report
-        ranked = report._answered.right
-        best = ranked.ties("optimistic")
-        worst = ranked.ties("pessimistic")
-        above = best.above[best.starts] + worst.above[worst.starts]
-        ranks: FloatArray = 1 + above / 2
-        return ranks
+        best = report.per_query("optimistic.mr")
+        worst = report.per_query("pessimistic.mr")
+        return (best + worst) / 2
 
     def compute_all_metrics(
         self,

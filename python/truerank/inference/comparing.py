@@ -52,7 +52,7 @@ RATIO = "ratio"
 _FOR_PROGRAMS = "level", "effect", "method", "units", "unit", "pairing"
 MORE_DECIMALS = 4  # Bounds have at most so many decimals more than their metric.
 # What is compared in the place of a function of it.
-_INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr", "imedian": "mrr, hits@k or gmr"}
+_INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
 
 
 @public("truerank.inference")
@@ -467,9 +467,7 @@ def why_incomparable(key: Key) -> str:
         return f"{key} differs where {plain} does; compare {plain}"
     if key.row.is_mean or key.metric == "gmr":
         return ""
-    means = "mrr, hits@k or gmr" if key.row.of_answers is None else "mrr, mr or hits@k"
-    instead = _INSTEAD.get(key.metric, means)
-    return f"{key} is no mean over units; compare {instead}"
+    return f"{key} is no mean over units; compare {_INSTEAD.get(key.metric, 'mrr, mr or hits@k')}"
 
 
 def compare_pair(
