@@ -64,10 +64,6 @@ def check_two(values: np.ndarray, others: np.ndarray) -> None:
     first = np.unique(others, return_index=True)[1]
     assert np.array_equal(where, np.flatnonzero(expected))
     assert np.array_equal(positions, first[np.searchsorted(distinct, values[where])])
-    joint = rows.occurrences_of(values, others)
-    expected_joint = np.unique(np.concatenate([values, others]), return_counts=True)
-    assert np.array_equal(joint.distinct, expected_joint[0])
-    assert np.array_equal(joint.numbers, expected_joint[1])
     ascending = np.sort(others)
     places = np.searchsorted(ascending, values)
     assert np.array_equal(rows.search_sorted(ascending, values), places)
@@ -101,16 +97,9 @@ def test_many_integers(bounds: tuple[int, int], dtype: type) -> None:
 
 
 def check_rows(columns: list[np.ndarray]) -> None:
-    """Distinct rows, how they begin, and their keys, are what numpy says."""
+    """Distinct rows, and the keys of rows, are what numpy says."""
     expected = np.unique(np.stack(columns, axis=1), axis=0)
-    found = rows.DistinctRows(columns)
-    for j in range(len(columns)):
-        assert np.array_equal(found.column(j), expected[:, j])
-        prefixes = np.unique(expected[:, : j + 1], axis=0)
-        values, numbers = np.unique(prefixes[:, 0], return_counts=True)
-        counted = found.count_prefixes(j + 1)
-        assert np.array_equal(counted.distinct, values)
-        assert np.array_equal(counted.numbers, numbers)
+    assert np.array_equal(np.stack(rows.distinct_rows(columns), axis=1), expected)
     keys = rows.RowKeys(columns)
     chosen = np.arange(len(columns[0]))[::-2]
     assert np.array_equal(keys.of(chosen), rows.row_keys(columns)[chosen])
@@ -129,6 +118,6 @@ def test_distinct_rows(table: list[tuple[int, int, int]]) -> None:
 
 @pytest.mark.parametrize("bounds", RANGES)
 def test_many_distinct_rows(bounds: tuple[int, int]) -> None:
-    """Of several blocks; a run of equal beginnings goes on from one to the next."""
+    """Of several blocks."""
     firsts = drawn(7, 0, 2, 100_000)
     check_rows([firsts, drawn(8, 0, 5_000, 100_000), drawn(9, *bounds, 100_000)])

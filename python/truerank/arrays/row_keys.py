@@ -121,7 +121,7 @@ def codes_of(*columns: IntArray) -> Codes:
         distinct_values += low
         return Codes(distinct_values, code_of_place[places])
     ordered, order = sorted_with_order(values)
-    is_new = _are_new(ordered)
+    is_new = are_new(ordered)
     distinct_values = ordered[is_new]
     numbers = np.cumsum(is_new, out=ordered)
     numbers -= 1
@@ -148,12 +148,11 @@ class RowKeys:
     def __init__(self, columns: Sequence[IntArray]) -> None:
         self._columns = columns
         self.ranges = list(map(_core.range_of, columns))
-        # How many rows the ranges allow of the columns from each one on; of none at all, one.
-        self.sizes = [1]
-        for _, span in reversed(self.ranges):
-            self.sizes.insert(0, span * self.sizes[0])
+        rows_of_ranges = 1
+        for _, span in self.ranges:
+            rows_of_ranges *= span
         self._coded: IntArray | None = None
-        if self.sizes[0] > _LARGEST_KEY:
+        if rows_of_ranges > _LARGEST_KEY:
             self._coded = _coded_rows(columns, self.ranges)
 
     @property
@@ -292,106 +291,41 @@ def distinct_in_place(values: IntArray) -> IntArray:
     array([2, 5])
     """
     values.sort()
-    are_new = _are_new(values)
-    if are_new.all():
+    is_new = are_new(values)
+    if is_new.all():
         return values
-    return values[are_new]
+    return values[is_new]
 
 
-def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Return for each of ascending values whether it is not the one before it."""
-    are_new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=are_new[1:])
-    return are_new
+def are_new(values: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is not the one before it.
+
+    Examples
+    --------
+    >>> are_new(np.array([5, 5, 2]))
+    array([ True, False,  True])
+    """
+    is_new = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return is_new
 
 
-def occurrences_of(*parts: IntArray) -> Occurrences:
-    """Count how often each integer occurs, in one array or in several.
+def occurrences_of(values: IntArray) -> Occurrences:
+    """Count how often each integer occurs.
 
     Examples
     --------
     >>> occurrences_of(np.array([5, 2, 5]))
     Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
     """
-    ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
-    low, _ = min(ranges)
-    span = max(map(sum, ranges)) - low  # A range is its least value, and a width.
-    if span <= 2 * sum(map(len, parts)) + _SMALL:
-        numbers = np.zeros(span, dtype=np.int64)
-        for values in parts:
-            numbers += np.bincount(values - low if low else values, minlength=span)
+    low, span = _core.range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        numbers = np.bincount(values - low if low else values, minlength=span)
         places = np.flatnonzero(numbers)
         return Occurrences(places + low, numbers[places])
-    ordered = np.concatenate(parts)
-    ordered.sort()
-    starts = np.flatnonzero(_are_new(ordered))
+    ordered = np.sort(values)
+    starts = np.flatnonzero(are_new(ordered))
     return Occurrences(ordered[starts], np.diff(starts, append=len(ordered)))
-
-
-class DistinctRows:
-    """The distinct rows of some columns, in lexicographic order.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray of int64, shape (n,)
-        As `row_keys` takes them.
-
-    Examples
-    --------
-    >>> rows = DistinctRows([np.array([4, 4, 6, 4]), np.array([5, 7, 5, 7])])
-    >>> rows.column(1)
-    array([5, 7, 5])
-    >>> rows.count_prefixes(2)
-    Occurrences(distinct=array([4, 6]), numbers=array([2, 1]))
-    """
-
-    def __init__(self, columns: Sequence[IntArray]) -> None:
-        # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
-        keys_of_rows = RowKeys(columns)
-        self._ranges = keys_of_rows.ranges
-        self._sizes = keys_of_rows.sizes
-        self._keys: IntArray | None = None
-        self._columns: list[IntArray] = []
-        if keys_of_rows.are_plain:
-            self._keys = distinct_in_place(keys_of_rows.all())
-        else:
-            first = codes_of(keys_of_rows.all()).first()
-            self._columns = [column[first] for column in columns]
-
-    def column(self, j: int) -> IntArray:
-        """Return one of the columns of the distinct rows."""
-        if self._keys is None:
-            return self._columns[j]
-        low, span = self._ranges[j]
-        size = self._sizes[j + 1]
-        decoded = np.empty(len(self._keys), dtype=np.int64)
-        for block in blocks_of(len(decoded)):
-            values = self._keys[block] // size
-            if j:
-                quotients = values // span  # This is several times as quick as a remainder.
-                quotients *= span
-                values -= quotients
-            np.add(values, low, out=decoded[block])
-        return decoded
-
-    def count_prefixes(self, width: int) -> Occurrences:
-        """Count the distinct beginnings, so many columns wide, that each first value has."""
-        if self._keys is None:
-            return occurrences_of(DistinctRows(self._columns[:width]).column(0))
-        after = self._sizes[width]
-        between = self._sizes[1] // after
-        firsts = np.empty(len(self._keys), dtype=np.int64)  # What is not written takes no memory.
-        end = 0
-        last = -1
-        for block in blocks_of(len(self._keys)):
-            prefixes = self._keys[block] // after
-            new_firsts = prefixes[np.diff(prefixes, prepend=last) != 0] // between
-            firsts[end : end + len(new_firsts)] = new_firsts
-            end += len(new_firsts)
-            last = int(prefixes[-1]) if len(prefixes) else last
-        firsts = firsts[:end]
-        firsts += self._ranges[0][0]
-        return occurrences_of(firsts)
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
@@ -402,8 +336,22 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     >>> distinct_rows([np.array([1, 0, 1]), np.array([5, 7, 5])])
     [array([0, 1]), array([7, 5])]
     """
-    rows = DistinctRows(columns)
-    return [rows.column(j) for j in range(len(columns))]
+    rows = RowKeys(columns)
+    keys = rows.all()
+    if not rows.are_plain:
+        first = codes_of(keys).first()
+        return [column[first] for column in columns]
+    # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
+    keys = distinct_in_place(keys)
+    decoded = [keys, *(np.empty(len(keys), np.int64) for _ in columns[1:])]
+    for block in blocks_of(len(keys)):
+        values = keys[block]
+        for column, (low, span) in zip(decoded[:0:-1], rows.ranges[:0:-1], strict=True):
+            before = values // span  # This is several times as quick as a remainder.
+            np.subtract(values, before * span - low, out=column[block])
+            values = before
+        np.add(values, rows.ranges[0][0], out=keys[block])
+    return decoded
 
 
 def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import (
-    DistinctRows,
     Occurrences,
     are_among,
+    are_new,
     distinct,
     distinct_rows,
     occurrences_of,
@@ -72,14 +72,10 @@ def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
 
     Further columns do not count, and memory grows with the number of triples, whatever their ids.
     """
-    known = splits.rows[splits.tested :]
-    rows = DistinctRows([known[:, 1], known[:, 0], known[:, 2]])
-    of_relations = rows.count_prefixes(3)
-    heads = rows.column(1)
-    tails = rows.column(2)
-    del rows  # There may be millions of rows.
+    heads, relations, tails = splits.rows[splits.tested :, :3].T
+    relations, heads, tails = distinct_rows([relations, heads, tails])
     tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-    return occurrences_of(heads, tails), of_relations
+    return occurrences_of(np.concatenate([heads, tails])), occurrences_of(relations)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -91,13 +87,14 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
     set, an average below 1.5 is 1, others are MANY.)
     """
-    heads, known, tails = triples[:, 0], triples[:, 1], triples[:, 2]
-    rows = DistinctRows([known, heads, tails])
-    sizes = rows.count_prefixes(3).of(relations)
-    of_heads = rows.count_prefixes(2).of(relations)
-    del rows
-    of_tails = DistinctRows([known, tails]).count_prefixes(2).of(relations)
-    return 2 * (2 * sizes >= 3 * of_tails) + (2 * sizes >= 3 * of_heads)
+    heads, known, tails = triples[:, :3].T
+    of_tails, _ = distinct_rows([known, tails])
+    of_triples, heads, _ = distinct_rows([known, heads, tails])
+    of_heads = of_triples[are_new(of_triples) | are_new(heads)]
+    n_triples, n_heads, n_tails = (
+        occurrences_of(each).of(relations) for each in (of_triples, of_heads, of_tails)
+    )
+    return 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
 
 
 def degree_buckets(numbers: IntArray) -> Labels:
