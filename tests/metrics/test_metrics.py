@@ -203,6 +203,7 @@ ROW = Metric(
     of_rank=lambda r, N, p: (r / N) ** p / 2,
     inverse=lambda mean: 2 * mean,
     increasing=False,
+    decimals=3,
     source="this test",
 )
 RANKS = Ranks(
@@ -228,7 +229,9 @@ def test_a_new_row(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
     refusal(KeyError, "rank_share is no mean over tasks", parse, f"index.{name}")
     refusal(KeyError, r"did you mean rank_share:p", parse, "rank_shares")
-    assert f"| Rank-Share{example} \u2193 |" in measured.to_markdown([name, "mrr"])
+    text = measured.to_markdown([name, "mrr"])
+    assert f"| Rank-Share{example} \u2193 |" in text
+    assert f" {measured[name]:.3f} " in text
     interval = measured.interval(name, level=0.5)
     assert interval.low <= interval.value == measured[name] <= interval.high
 

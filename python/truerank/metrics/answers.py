@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
+from ..naming import format_count
+from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from .answer_metrics import ANSWER_KEYS, BEYOND, Ties, hit_chances
 from .keys import Key, fail
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..arrays.types import FloatArray, IntArray
-    from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
 
 # These rules say how answers count; the first of each is the usual one.
@@ -396,6 +397,36 @@ class Answers:
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
         shares: FloatArray = np.array(hits) / (counts.sum() + self._zeros_in_all)
         return shares
+
+
+def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> Answers:
+    """Check that ranks, or those of a report, are of queries with several right answers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no ranks, has weights or no queries, or is filtered by its own answers; and
+        where queries have groups, if some of them have no answer and count as 0.
+    """
+    ranks = getattr(ranks, "ranks", ranks)
+    if not isinstance(ranks, Ranks):
+        raise InputTypeError("ranks", expected="Ranks or a Report", got=type(ranks).__name__)
+    for name, each in (("ranks", ranks.weights), ("weights", weights)):
+        if each is not None:
+            raise InputValueError(name, expected="no weights, as every query counts once")
+    if ranks.queries is None:
+        expected = "labels of queries; ranks.with_labels(queries=...) has them"
+        raise InputValueError("ranks", expected=expected)
+    protocol = ranks.protocol
+    if protocol.split is not None and protocol.split in protocol.filter:
+        expected = "ranks among which no right answer is filtered"
+        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
+    answers = Answers(ranks)
+    if has_groups and answers.zeros:
+        queries = format_count(answers.zeros, "query")
+        problem = f"{queries} without an answer have no group"
+        raise InputValueError("by", f'{problem}; answerless="omit" leaves them out')
+    return answers
 
 
 def _levels(gains: FloatArray) -> IntArray:

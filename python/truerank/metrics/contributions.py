@@ -7,6 +7,7 @@ w. Values, intervals, comparisons and runs follow from what units add to both.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ import numpy as np
 
 from .. import metrics
 from ..arrays.row_keys import codes_of, sorted_with_order
+from ..errors import UnknownKeyError
 from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
 from .averages import median, power_mean, rescale_weights, variance
 from .keys import NO_ADJUSTMENT, Key
 from .metric_table import ADJUSTMENTS
-from .values import adjusted
+from .values import Sample, adjusted, values_of_tasks
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -37,6 +39,7 @@ UNIT_OF_SIDE.update(left_to_right="pair", right_to_left="pair", answers="query")
 COUNT = "count"
 LEAST_POWER = 1e-6  # The mean of a smaller power is that of the logarithm.
 ROUNDING = 1e-12
+MOST_NAMED = 10  # A message names so many groups.
 MOST_POWER = 10  # Sums of greater powers of ranks hang on the largest alone, or leave float64.
 
 
@@ -126,7 +129,7 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     if key.adjustment != NO_ADJUSTMENT and not metric.is_mean:
         chance = model.chance(key)
     elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
-        shift = expectations = model.expectations(key)[has_weight]
+        shift = expectations = _expectations(model, key)[has_weight]
         scale = metric.optimum - expectations
         if key.adjustment == "ratio":
             shift, scale = 0.0, expectations
@@ -136,7 +139,7 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
             values = np.square(distances - float(weights @ distances / weights.sum()))
             ends = [-math.inf, math.inf]
         else:
-            every = [values, *(end[has_weight] for end in model.ends(key))]
+            every = [values, *(end[has_weight] for end in _ends(model, key))]
             if metric.average is power_mean:
                 every = [_power(ranks, key.parameter) for ranks in every]
             values, *of_ends = every
@@ -182,6 +185,26 @@ def worths_by_unit(
     if weights is None or (weights == weights[:1]).all():
         return values, np.ones(len(values)), codes, chosen
     return values, rescale_weights(weights), codes, chosen
+
+
+def _ends(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+    """Return what tasks or queries are worth at best and at worst, as `Rankings.worths` does."""
+    if model.answers is not None:
+        return model.answers.ends(key)
+    candidates = model.sample(key.side, key.kind).candidates
+    best = Sample(np.ones(len(candidates)), candidates)
+    worst = Sample(candidates.astype(np.float64), candidates)
+    of_best = values_of_tasks(key.row, best, key.parameter)
+    return of_best, values_of_tasks(key.row, worst, key.parameter)
+
+
+def _expectations(model: Rankings, key: Key) -> FloatArray:
+    """Return the mean under chance of what each task of a side is worth."""
+    candidates = model.sample(key.side, key.kind).candidates
+    sizes, place = np.unique(candidates, return_inverse=True)
+    moments = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
+    of_tasks: FloatArray = moments[0][place]
+    return of_tasks
 
 
 def _power(ranks: FloatArray, p: Parameter) -> FloatArray:
@@ -360,6 +383,57 @@ def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArr
     medians = np.full(groups, np.nan)
     medians[filled] = (ordered[below] + ordered[middle]) / 2
     return medians
+
+
+class Groups(Mapping[Hashable, Any]):
+    """The reports of groups by label, each made when it is first read.
+
+    Parameters
+    ----------
+    labels : sequence
+        That of each group.
+    codes : ndarray of int64, shape (n,), or None
+        The group of each task; None where there are no groups.
+    make : callable
+        Returns the report of some tasks by their positions.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> groups = report(Ranks([0, 3], [1, 1], 10), by=["a", "b"]).groups
+    >>> list(groups), groups["b"]["mr"]
+    (['a', 'b'], 4.0)
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Hashable],
+        codes: IntArray | None,
+        make: Callable[[IntArray], Any],
+    ) -> None:
+        self._places = {label: place for place, label in enumerate(labels)}
+        self._make = make
+        self._reports: dict[Hashable, Any] = {}
+        if codes is not None:
+            self._order, self._bounds = order_of_groups(codes, len(labels))
+
+    def __getitem__(self, label: Hashable) -> Any:
+        if label not in self._reports:
+            if label not in self._places:
+                labels = ", ".join(map(repr, list(self)[:MOST_NAMED])) or "none"
+                if len(self) > MOST_NAMED:
+                    labels += ", ..."
+                raise UnknownKeyError(repr(label), f"no group of the report, which has {labels}")
+            place = self._places[label]
+            tasks = self._order[self._bounds[place] : self._bounds[place + 1]]
+            self._reports[label] = self._make(tasks)
+        return self._reports[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def positions_within(codes: IntArray, groups: int) -> list[IntArray]:

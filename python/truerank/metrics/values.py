@@ -297,25 +297,6 @@ class Rankings:
         mask = self.mask_of_side(side)
         return labels if mask is None else labels[mask]
 
-    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
-        """Return the values at the ends of rankings, the best and the worst, as `worths` does."""
-        if self.answers is not None:
-            return self.answers.ends(key)
-        candidates = self.sample(key.side, key.kind).candidates
-        best = Sample(np.ones(len(candidates)), candidates)
-        worst = Sample(candidates.astype(np.float64), candidates)
-        return (
-            values_of_tasks(key.row, best, key.parameter),
-            values_of_tasks(key.row, worst, key.parameter),
-        )
-
-    def expectations(self, key: Key) -> FloatArray:
-        """Return the mean under chance of what each task of a side is worth."""
-        sizes, place = np.unique(self.sample(key.side, key.kind).candidates, return_inverse=True)
-        moments = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
-        of_tasks: FloatArray = moments[0][place]
-        return of_tasks
-
 
 def count_sides(ranks: Ranks) -> dict[str, int]:
     """Count the tasks of each side, and those that may be pooled.

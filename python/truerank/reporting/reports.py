@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -12,18 +12,11 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from .. import inference, metrics, reporting, tables
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
-from ..metrics.keys import (
-    ALL_SIDES,
-    MACRO,
-    Key,
-    check_chance,
-    parse,
-    quote,
-)
+from ..metrics.keys import ALL_SIDES, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
-from ..naming import format_count, printable, public
+from ..naming import printable, public
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
 from ..ranks.labels import LABEL_WORDS
@@ -43,7 +36,6 @@ if TYPE_CHECKING:
 
 UNITS = ("task", "query")
 NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
-MOST_NAMED = 10  # A message names so many groups.
 
 
 @public("truerank")
@@ -142,10 +134,9 @@ class Report(Mapping[str, float], AsTable):
             unit = "task" if is_of_tasks else "query"
         else:
             unit = getattr(ranks, "unit", "task")
-        self.unit: str = unit
         self.weighting = ""
         if unit == "query":
-            answers = _read_answers(ranks, by, weights)
+            answers = metrics.answers.read_answers(ranks, weights, has_groups=by is not None)
             self.ranks = answers.ranks
             self.model = Rankings(answers.ranks, self.seed, answers)
         else:
@@ -176,6 +167,11 @@ class Report(Mapping[str, float], AsTable):
     def protocol(self) -> Protocol:
         """How the ranks were counted."""
         return self.ranks.protocol
+
+    @property
+    def unit(self) -> str:
+        """What counts once: "task", or "query" with all its right answers."""
+        return self.model.grammar.unit
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -349,13 +345,9 @@ class Report(Mapping[str, float], AsTable):
 
     @overload
     def interval(
-        self,
-        metric: str,
-        *,
-        unit: LabelsLike | None = ...,
-        level: float = ...,
-        seed: int = ...,
+        self, metric: str, *, unit: LabelsLike | None = ..., level: float = ..., seed: int = ...
     ) -> Interval: ...
+
     @overload
     def interval(
         self,
@@ -365,6 +357,7 @@ class Report(Mapping[str, float], AsTable):
         level: float = ...,
         seed: int = ...,
     ) -> Intervals: ...
+
     def interval(
         self,
         metric: str | list[str] | tuple[str, ...],
@@ -450,13 +443,12 @@ class Report(Mapping[str, float], AsTable):
     @cached_property
     def groups(self) -> Mapping[Hashable, Report]:
         """The report of each group by its label; empty without groups."""
-        return Groups(self._labels, self.group_labels, self._group)
+        return metrics.contributions.Groups(self._labels, self.group_labels, self._group)
 
     def _group(self, tasks: IntArray) -> Report:
         """Return the report of some tasks, which are weighted and drawn as in the whole."""
         group = Report.__new__(Report)
         group.seed = self.seed
-        group.unit = self.unit
         group.weighting = self.weighting
         group.model = self.model.part(tasks)
         group.ranks = group.model.ranks
@@ -810,79 +802,6 @@ class Report(Mapping[str, float], AsTable):
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
-
-
-class Groups(Mapping[Hashable, Report]):
-    """The reports of groups by label, each made when it is first read.
-
-    Parameters
-    ----------
-    labels : sequence
-        That of each group.
-    codes : ndarray of int64, shape (n,), or None
-        The group of each task; None where there are no groups.
-    make : callable
-        Returns the report of some tasks by their positions.
-
-    Examples
-    --------
-    >>> report = Report(Ranks([0, 3], [1, 1], 10), by=["a", "b"])
-    >>> list(report.groups), report.groups["b"]["mr"]
-    (['a', 'b'], 4.0)
-    """
-
-    def __init__(
-        self,
-        labels: Sequence[Hashable],
-        codes: IntArray | None,
-        make: Callable[[IntArray], Report],
-    ) -> None:
-        self._places = {label: place for place, label in enumerate(labels)}
-        self._make = make
-        self._reports: dict[Hashable, Report] = {}
-        if codes is not None:
-            self._order, self._bounds = metrics.contributions.order_of_groups(codes, len(labels))
-
-    def __getitem__(self, label: Hashable) -> Report:
-        if label not in self._reports:
-            if label not in self._places:
-                labels = ", ".join(map(repr, list(self)[:MOST_NAMED])) or "none"
-                if len(self) > MOST_NAMED:
-                    labels += ", ..."
-                raise UnknownKeyError(repr(label), f"no group of the report, which has {labels}")
-            place = self._places[label]
-            tasks = self._order[self._bounds[place] : self._bounds[place + 1]]
-            self._reports[label] = self._make(tasks)
-        return self._reports[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-def _read_answers(ranks: Ranks | Report, by: object, weights: object) -> Answers:
-    """Check the ranks of queries with several right answers, and read their answers."""
-    ranks = getattr(ranks, "ranks", ranks)
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks or a Report", got=type(ranks).__name__)
-    for name, each in (("ranks", ranks.weights), ("weights", weights)):
-        if each is not None:
-            raise InputValueError(name, expected="no weights, as every query counts once")
-    if ranks.queries is None:
-        expected = "labels of queries; ranks.with_labels(queries=...) has them"
-        raise InputValueError("ranks", expected=expected)
-    protocol = ranks.protocol
-    if protocol.split is not None and protocol.split in protocol.filter:
-        expected = "ranks among which no right answer is filtered"
-        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    answered = metrics.answers.Answers(ranks)
-    if by is not None and answered.zeros:
-        queries = format_count(answered.zeros, "query")
-        problem = f"{queries} without an answer have no group"
-        raise InputValueError("by", f'{problem}; answerless="omit" leaves them out')
-    return answered
 
 
 @public("truerank")
