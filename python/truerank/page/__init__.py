@@ -257,7 +257,7 @@ def _json(report: Report) -> str:
 
 
 def _usual_keys(report: Report) -> list[str]:
-    metrics: Sequence[str] = METRICS if report.unit == "task" else report.grammar.few
+    metrics: Sequence[str] = METRICS if report.model.answers is None else report.grammar.few
     side = report.sides[0]
     if side == ALL_SIDES:
         return list(metrics)
@@ -276,7 +276,7 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None) -> str:
     if _have_tasks(models):
         hits = partial(hits_curve, drawn)
         pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
-        if first.unit == "task":
+        if first.model.answers is None:
             ranks = partial(rank_distribution, drawn)
             pictures.append(picture("ranks", "How many tasks have which rank", ranks))
     if is_one and first.by is not None:

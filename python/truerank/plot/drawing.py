@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from typing import Any
 
 from ..errors import InputTypeError, InputValueError
@@ -49,21 +49,16 @@ def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
         return ax
     width = import_extra("matplotlib", function, "plot").rcParams["figure.figsize"][0]
     figure = figures.Figure(figsize=(width, height), dpi=120, layout="constrained")
-    return figure.add_subplot(axes_class=_shown_axes())
+    ax = figure.add_subplot()
+    ax._repr_png_ = partial(_picture, figure)
+    return ax
 
 
-@cache
-def _shown_axes() -> type[Any]:
-    """Return the class of axes that a notebook shows as a picture of their figure."""
-    base: Any = import_extra("matplotlib.axes", "truerank.plot", "plot").Axes
-
-    class ShownAxes(base):  # type: ignore[misc]
-        def _repr_png_(self) -> bytes:
-            data = io.BytesIO()
-            self.figure.savefig(data, format="png")
-            return data.getvalue()
-
-    return ShownAxes
+def _picture(figure: Any) -> bytes:
+    """Return a figure as a PNG, which a notebook shows."""
+    data = io.BytesIO()
+    figure.savefig(data, format="png")
+    return data.getvalue()
 
 
 def check_axes(ax: Axes) -> Axes:
@@ -135,17 +130,6 @@ def unlike_protocols(named: Mapping[str, Any]) -> str:
     return f"unlike protocols: {', '.join(fields)}" if fields else ""
 
 
-def colours_for(n: int) -> list[str]:
-    """Return n colours, which repeat beyond the table.
-
-    Examples
-    --------
-    >>> colours_for(8)[::7]
-    ['#0072b2', '#0072b2']
-    """
-    return [COLOURS[i % len(COLOURS)] for i in range(n)]
-
-
 def escape_formulas(name: str) -> str:
     """Escape a text so that matplotlib does not read it as a formula.
 
@@ -186,8 +170,13 @@ def draw_legend(
     if not names:
         return
     shown = [escape_formulas(name) for name in names]
-    legends = [other.get_legend() for other in ax.figure.axes if other is not ax]
-    alike = [other for other in legends if other and _words_of(other) == [title or "", *shown]]
+    alike = []
+    for other in ax.figure.axes:
+        legend = other.get_legend()
+        if other is not ax and legend is not None:
+            words = [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
+            if words == [title or "", *shown]:
+                alike.append(legend)
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
     place["ncols"] = _count_columns(ax, names)
     if alike and not ax.texts:  # Rows have their cells there.
@@ -207,10 +196,6 @@ def draw_legend(
     )
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_text(name)
-
-
-def _words_of(legend: Any) -> list[str]:
-    return [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
 
 
 def _count_columns(ax: Axes, names: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ from ..metrics.keys import MACRO, increasing
 from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
+from ..reporting.audit import describe_candidates
 from ..reporting.report_table import COUNTED, label_text
 from ..reporting.reports import Report
 from .drawing import (
@@ -26,7 +27,6 @@ from .drawing import (
     MARKERS,
     axes_for,
     check_named,
-    colours_for,
     draw_legend,
     escape_formulas,
     shorten,
@@ -83,8 +83,8 @@ def draw_steps(
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-    x : ndarray of int64, shape (m,) or (m + 1,)
-        Where the steps begin, and where the last one ends.
+    x : ndarray of int64, shape (m,)
+        Where the steps begin.
     label : str
         That of a model without a name.
     curves : mapping of name to Steps
@@ -96,21 +96,20 @@ def draw_steps(
     bands = []
     handles = []
     names = []
-    colours = colours_for(len(curves))
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(curves))]
     sizes = {curve.tasks for curve in curves.values()}
     for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
-        low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
             style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
-        handles += ax.plot(x, line, color=colour, **style)
+        handles += ax.plot(x, curve.line, color=colour, **style)
         name = shorten(name) or label
         if len(sizes) > 1:
             name += f" ({format_count(curve.tasks, 'task')})"
         names.append(name)
-        if flag("band", band) and (high - low > _MIN_BAND).any():
+        if flag("band", band) and (curve.high - curve.low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
-            bands.append(ax.fill_between(x, low, high, step="post", **filled))
+            bands.append(ax.fill_between(x, curve.low, curve.high, step="post", **filled))
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
@@ -137,7 +136,7 @@ def _draw_chance(
         label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
     handles = [
-        ax.plot(x, _extend_last_step(x, line), color=colour, **style)[0]
+        ax.plot(x, line, color=colour, **style)[0]
         for line, colour in zip(lines, colours, strict=True)
     ]
     return handles[0], label
@@ -149,13 +148,6 @@ def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
     ax.set_xlim(1, end)
     ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
     ax.xaxis.set_minor_formatter("")  # It would label other ticks.
-
-
-def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
-    """Repeat the last value where x has the end of the last step."""
-    if len(x) == len(y):
-        return y
-    return np.append(y, y[-1:])
 
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
@@ -222,7 +214,9 @@ def rank_distribution(
     most = _most_candidates(models, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
-    curves = _curves(models, side, kind, edges[1:] - 1, is_cumulative=False)
+    curves = {}  # One after the other, so that only one model's ranks are in memory.
+    for name, report in models.items():
+        curves[name] = _shares(report, side, kind, edges[1:] - 1)
     note = unlike_protocols(models)
     draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
@@ -280,7 +274,7 @@ def hits_curve(
     """
     models = check_named("reports", reports, Report)
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = any(report.unit == "task" for report in models.values())
+    are_of_ranks = any(report.model.answers is None for report in models.values())
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
     if are_of_ranks:
         most = _most_candidates(models, side)
@@ -290,7 +284,7 @@ def hits_curve(
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     if are_of_ranks:
-        curves = _curves(models, side, kind, cutoffs, is_cumulative=True)
+        curves = {name: _hits(report, side, kind, cutoffs) for name, report in models.items()}
         heading = f"{kind} rank"
         label = "Hits@k"
     else:
@@ -314,7 +308,6 @@ def hits_curve(
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
     order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
-    size = len(report.queries)
     answers: Any = report.model.answers
     chance = np.full(len(cutoffs), np.nan)
     if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
@@ -324,54 +317,45 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
         low=report.success_at(cutoffs, "pessimistic"),
         high=report.success_at(cutoffs, "optimistic"),
         chance=chance,
-        tasks=size,
-        details=(format_count(size, "query"), _format_candidates(report)),
+        tasks=report.tasks(),
+        details=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
     )
+
+
+def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute hits at the cutoffs."""
+    kinds = (kind, "pessimistic", "optimistic")
+    line, low, high = (hits_at(ranks_to_draw(report, side, each), cutoffs) for each in kinds)
+    sample = ranks_to_draw(report, side, kind)
+    chance = chance_hits(sample, cutoffs)
+    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
+
+
+def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
+    sample = ranks_to_draw(report, side, kind)
+    best = ranks_to_draw(report, side, "optimistic")
+    worst = ranks_to_draw(report, side, "pessimistic")
+    curves = [shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs)]
+    curves.append(np.diff(chance_hits(sample, cutoffs), prepend=0.0))
+    line, low, high, chance = (np.append(curve, curve[-1:]) for curve in curves)
+    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
+
+
+def _details(report: Report, sample: Sample) -> tuple[str, ...]:
+    tasks = format_count(len(sample.ranks), "task")
+    return tasks, _format_candidates(sample.candidates), report.weighting
+
+
+def _format_candidates(candidates: IntArray) -> str:
+    if not len(candidates):
+        return ""
+    return describe_candidates(int(candidates.min()), int(candidates.max()))
 
 
 def _most_candidates(models: Mapping[str, Report], side: str | None) -> int:
     samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in models.values())
     return max(int(sample.candidates.max(initial=1)) for sample in samples)
-
-
-def _curves(
-    models: Mapping[str, Report],
-    side: str | None,
-    kind: str,
-    cutoffs: IntArray,
-    *,
-    is_cumulative: bool,
-) -> dict[str, Steps]:
-    """Compute the steps of each model in turn, so that only one model's ranks are in memory.
-
-    They are hits at the cutoffs, or the shares of tasks with a rank between two of them.
-    """
-    curves = {}
-    for name, report in models.items():
-        sample = ranks_to_draw(report, side, kind)
-        best = ranks_to_draw(report, side, "optimistic")
-        worst = ranks_to_draw(report, side, "pessimistic")
-        chance = chance_hits(sample, cutoffs)
-        if is_cumulative:
-            line, low, high = (hits_at(one, cutoffs) for one in (sample, worst, best))
-        else:
-            line = shares(sample, cutoffs)
-            low, high = bounds_of_shares(best, worst, cutoffs)
-            chance = np.diff(chance, prepend=0.0)
-        tasks = len(sample.ranks)
-        details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
-        curves[name] = Steps(line, low, high, chance, tasks, details)
-    return curves
-
-
-def _format_candidates(sample: Sample | Report) -> str:
-    if not len(sample.candidates):
-        return ""
-    low = int(sample.candidates.min())
-    high = int(sample.candidates.max())
-    if low == high:
-        return format_count(high, "candidate")
-    return f"{low:,} to {high:,} candidates"
 
 
 def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:

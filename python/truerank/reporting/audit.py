@@ -126,9 +126,10 @@ def summary_of(report: Report) -> Summary:
     """
     ranks = report.ranks
     candidates = ranks.candidates
-    if report.unit == "query":
-        ranks = ranks[report._answered.is_right]
-        candidates = report.candidates  # A list counts here with all that it misses.
+    answers = report.model.answers
+    if answers is not None:
+        ranks = ranks[answers.is_right]
+        candidates = answers.candidates  # A list counts here with all that it misses.
     tied = ties_of(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
@@ -148,18 +149,18 @@ def summary_of(report: Report) -> Summary:
 
 def kinds_differ(report: Report) -> bool:
     """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
-    if report.unit == "query":
+    if report.model.answers is not None:
         has_bounds = report.protocol.misses == "bounds" and bool(share_missed(report))
         return report.summary.tied_tasks > 0 or has_bounds
     return bool((report.ranks.tied > 1).any())
 
 
 def share_missed(report: Report) -> float | None:
-    """Return the share of the right answers of queries that lists miss; None without lists."""
-    is_right = report._answered.is_right
-    if report.ranks.listed is None or not is_right.any():
+    """Return the share of the right answers of queries that lists miss; None without either."""
+    answers = report.model.answers
+    if answers is None or report.ranks.listed is None or not answers.is_right.any():
         return None
-    return float(1 - report.ranks.listed[is_right].mean())
+    return float(1 - report.ranks.listed[answers.is_right].mean())
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -167,7 +168,7 @@ def share_missed(report: Report) -> float | None:
 
 def lines_above(report: Report) -> list[str]:
     """Say what was counted, among how many candidates: the lines above a table."""
-    if report.unit == "query":
+    if report.model.answers is not None:
         return _lines_of_queries(report)
     summary = report.summary
     protocol = report.protocol
@@ -178,7 +179,8 @@ def lines_above(report: Report) -> list[str]:
     words = [tasks]
     if summary.tasks:
         noun = "sampled candidate" if protocol.sampled else "candidate"
-        words.append(describe_candidates(summary, noun))
+        low = summary.candidates_min
+        words.append(describe_candidates(low, summary.candidates_max, noun))
     if protocol.filter:
         words.append(f"filtered by {' + '.join(protocol.filter)}")
     else:
@@ -205,7 +207,8 @@ def _lines_of_queries(report: Report) -> list[str]:
     tied = f"{summary.tied_tasks:,} of them tied"
     if protocol.ties:
         tied = f"ties {protocol.ties}"
-    lines = [f"{sizes}, {tied}, among {describe_candidates(summary)}"]
+    candidates = describe_candidates(summary.candidates_min, summary.candidates_max)
+    lines = [f"{sizes}, {tied}, among {candidates}"]
     missed = share_missed(report)
     if missed is not None:
         share = f"{percent(missed)} of the right answers"
@@ -228,30 +231,32 @@ def _sizes_of_queries(report: Report) -> str:
     return f"{format_count(report.tasks(), 'query')} with {answers}"
 
 
-def describe_candidates(summary: Summary, noun: str = "candidate") -> str:
-    """Write the range of the number of candidates."""
-    low = summary.candidates_min
-    high = summary.candidates_max
-    if low == high:
-        return format_count(high, noun)
-    return f"{low:,} to {high:,} {noun}s"
+def describe_candidates(least: int, most: int, noun: str = "candidate") -> str:
+    """Write the range of the number of candidates.
+
+    Examples
+    --------
+    >>> describe_candidates(9, 9), describe_candidates(1, 2000)
+    ('9 candidates', '1 to 2,000 candidates')
+    """
+    if least == most:
+        return format_count(most, noun)
+    return f"{least:,} to {most:,} {noun}s"
 
 
 def words_of_repr(report: Report) -> list[str]:
     """List what the repr of a report says: its sizes, and a few of its values."""
-    if report.unit == "query":
+    summary = report.summary
+    side = report.sides[0]
+    keys = [report.grammar.compose(side, report.grammar.default_kind, n) for n in SHORT_METRICS]
+    words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
+    if report.protocol.ties:
+        words[1] = f"ties {report.protocol.ties}"
+    if report.by is not None:
+        words.append(format_count(len(report._labels), "group"))
+    if report.model.answers is not None:
         words = [_sizes_of_queries(report)]
         keys = list(report.grammar.few)
-    else:
-        summary = report.summary
-        words = [format_count(summary.tasks, "task"), f"{summary.tied_tasks:,} tied"]
-        if report.protocol.ties:
-            words[1] = f"ties {report.protocol.ties}"
-        if report.by is not None:
-            words.append(format_count(len(report._labels), "group"))
-        keys = [
-            report.grammar.compose(report.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS
-        ]
     return words + [f"{key} {report[key]:.4g}" for key in keys if key in report]
 
 
@@ -522,7 +527,7 @@ def _ties(report: Report) -> tuple[float, str]:
     metrics: Sequence[str] = TIE_METRICS
     sides = list(report.sides[:1])
     over = ""
-    if report.unit == "query":
+    if report.model.answers is not None:
         metrics = grammar.few
         if report.protocol.misses == "bounds" and share_missed(report):
             report = type(report)(report.ranks.with_protocol(misses=None))

@@ -231,7 +231,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
             },
             "metrics": values,
         }
-    if report.unit == "query":
+    if report.model.answers is not None:
         missed = share_missed(report)
         longest = None
         if missed is not None and report.ranks.lengths is not None:
