@@ -50,19 +50,18 @@ _PLAIN = {str, int, bool, type(None)}  # JSON holds these as they are.
 
 def cells_in(
     table: Table, write: Callable[[str], str], bold: str, dagger: str = DAGGER
-) -> list[list[str]]:
-    """Return the heading and the rows, escaped by a function, and marked where they are to be."""
+) -> tuple[list[list[str]], bool]:
+    """Return the heading and the rows, escaped and marked, and whether some cells are in bold."""
     rows = [[write(text) for text in row] for row in table.texts()]
     best, differing = table.marks()
     for i, j in best:
         rows[i][j] = bold.format(rows[i][j])
     for i, j in differing:
         rows[i][j] += dagger
-    titles = [column.title for column in table.shown_columns]
-    heading = [write(printable(title)) for title in titles]
+    heading = [write(printable(column.title)) for column in table.shown_columns]
     if table.more:
         rows.append([write(f"{table.more:,} more in CSV")] + [""] * (len(heading) - 1))
-    return [heading, *rows]
+    return [heading, *rows], bool(best)
 
 
 # -- plain text ------------------------------------------------------------------------------------
@@ -73,7 +72,7 @@ def text(table: Table) -> str:
 
     An asterisk stands behind the best cells, and a line below says so.
     """
-    heading, *rows = cells_in(table, str, "{}*")
+    (heading, *rows), has_best = cells_in(table, str, "{}*")
     names = table.shown_names
     columns = []
     for j, title in enumerate(heading):
@@ -89,10 +88,10 @@ def text(table: Table) -> str:
             padded.append(cell + blanks if j < names else blanks + cell)
         columns.append(padded)
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    before, notes = table._lines(by_default=True)
-    has_best = bool(table.marks()[0])
-    if has_best and table._has_notes(by_default=True):
-        notes.insert(0, BEST_OF_PART if len(set(table.parts)) > 1 else BEST)
+    note_on_best = []
+    if has_best:
+        note_on_best = [BEST_OF_PART if len(set(table.parts)) > 1 else BEST]
+    before, notes = table._lines(note_on_best, by_default=True)
     above = "\n".join(before)
     below = "\n".join(notes)
     return "\n\n".join(filter(None, [above, lines, below]))
@@ -137,7 +136,7 @@ def markdown_cell(text: str) -> str:
 
 def markdown(table: Table) -> str:
     """Write a pipe table, the lines above it as a paragraph and the notes as a list."""
-    heading, *rows = cells_in(table, markdown_cell, "**{}**")
+    (heading, *rows), _ = cells_in(table, markdown_cell, "**{}**")
     alignment = [":---"] * table.shown_names
     alignment += ["---:"] * (len(heading) - table.shown_names)
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, alignment, *rows) if cells]
@@ -182,7 +181,7 @@ def latex(table: Table) -> str:
 
     Daggers take no room, so that the points of numbers stand below each other.
     """
-    heading, *rows = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
+    (heading, *rows), _ = cells_in(table, latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
     before, notes = table._lines(by_default=False)
     lines = [f"% {' '.join(line.split())}" for line in before]
     alignment = "l" * table.shown_names
@@ -219,7 +218,7 @@ def html_text(text: str) -> str:
 def html(table: Table) -> str:
     """Write a table with headings that screen readers find, and a paragraph for each line."""
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
-    heading, *rows = cells_in(table, escape, "<strong>{}</strong>", dagger)
+    (heading, *rows), _ = cells_in(table, escape, "<strong>{}</strong>", dagger)
     styles = ["text-align: left"] * table.shown_names
     styles += ["text-align: right"] * (len(heading) - table.shown_names)
     titles = "".join(

@@ -306,15 +306,11 @@ class Table(AsTable):
                 best |= {i for i in numbers if column.text(cells[i], i, self._digits) == text}
         return best
 
-    def _lines(self, *, by_default: bool) -> tuple[list[str], list[str]]:
-        """Return the lines above and below, of a form that has them or not by default."""
-        if not self._has_notes(by_default=by_default):
+    def _lines(self, first: Iterable[str] = (), *, by_default: bool) -> tuple[list[str], list[str]]:
+        """Return the lines above and below, with some before the others, as a form writes them."""
+        if not (by_default if self._notes_shown is None else self._notes_shown):
             return [], []
-        return list(map(printable, self.before)), list(map(printable, self.notes))
-
-    def _has_notes(self, *, by_default: bool) -> bool:
-        """Whether lines and notes are written, in a form that has them or not by default."""
-        return by_default if self._notes_shown is None else self._notes_shown
+        return list(map(printable, self.before)), list(map(printable, [*first, *self.notes]))
 
 
 # -- checks ----------------------------------------------------------------------------------------
