@@ -228,16 +228,6 @@ class Grammar:
         words: dict[str, Any] = {name: self.defaults[name] for name in self.rows}
         return replace(key, macro=False, **words)
 
-    def key_of_row(self, key: Key, side: str, kind: str) -> Key:
-        """Return the key of a cell: that of its column, with the side and the kind of its row.
-
-        Examples
-        --------
-        >>> str(RANK_KEYS.key_of_row(parse("amri"), "tail", "expected"))
-        'tail.expected.index.mr'
-        """
-        return replace(key, side=side, kind=kind)
-
     def compose(self, side: str, kind: str, metric: str) -> str:
         """Join side, kind and metric to a key, without defaults.
 

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -340,13 +341,16 @@ def keys_of_line(
     The line is of a side and of a kind of rank, unless keys are to keep theirs, or of macro
     averages.
     """
-    keys_here: dict[str, Key | None] = {}
+    keys_here = {}
     for name, key in keys.items():
-        key_here = replace(
-            key, side=side or key.side, kind=kind or key.kind, macro=macro or key.macro
-        )
-        keys_here[name] = None if why_no_value(key_here) else key_here
+        keys_here[name] = _key_of_line(key, side or key.side, kind or key.kind, macro or key.macro)
     return keys_here
+
+
+@lru_cache(4096)  # The keys keep how they are written.
+def _key_of_line(key: Key, side: str, kind: str, macro: bool) -> Key | None:
+    key_here = replace(key, side=side, kind=kind, macro=macro)
+    return None if why_no_value(key_here) else key_here
 
 
 def make_lines(
