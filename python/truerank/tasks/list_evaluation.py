@@ -18,6 +18,7 @@ from ..naming import format_count
 from ..records.columns import first_names
 from ..records.lists import Lists, read_lists
 from ..reporting import Finding
+from .side import core_selections
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -123,7 +124,7 @@ def rank_lists_of_side(
     files : tuple of str
         That have the lists.
     """
-    filter = side.selections["filter"]
+    filter = core_selections(side)["filter"]
     sizes: Any = None
     if are_listed:
         sizes = LISTED

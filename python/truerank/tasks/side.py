@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
@@ -119,107 +118,9 @@ class Side:
         """A copy of the distinct queries, which may be changed."""
         return self.query_ids.copy()
 
-    @cached_property
-    def selections(self) -> dict[str, Any]:
-        """The filter and the candidates as the core takes them, so that nothing reads them again.
-
-        Examples
-        --------
-        >>> one = np.zeros(1, np.int64)
-        >>> lists = np.array([0, 1]), np.array([5]), one
-        >>> Side("tail", 9, one[:, None], one, one, one, filter=lists).selections["filter"].indices
-        array([5])
-        """
-        selections: dict[str, Any] = {"filter": self.filter, "candidates": self.candidates}
-        for name, selection in selections.items():
-            if isinstance(selection, tuple):
-                selections[name] = Selection(*selection)
-        return selections
-
     def __len__(self) -> int:
         """The number of tasks."""
         return len(self.targets)
-
-    def are_candidates(self, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
-        """Return whether columns are candidates of a task.
-
-        Examples
-        --------
-        >>> one = np.zeros(1, np.int64)
-        >>> lists = np.array([0, 2]), np.array([0, 5]), one
-        >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
-        >>> side.are_candidates(0, np.array([0, 4, 5]))
-        array([ True,  True, False])
-        """
-        among = _list_of(self.candidates, task)
-        filtered = _list_of(self.filter, task)
-        is_one = np.full(len(columns), True)
-        if among is not None:
-            is_one &= are_among(columns, among)
-        if filtered is not None:
-            is_one &= ~are_among(columns, filtered) | (columns == self.targets[task])
-        return is_one
-
-    def warn_of_unlike_rows(
-        self, argument: str, store: Store, rows: IntArray, tasks: IntArray
-    ) -> None:
-        """Warn if rows of one query have other scores, by more than rounding makes.
-
-        Rows may differ in what their tasks leave out, as where known answers are masked: a few are
-        compared, in a few columns where both are finite, and that are candidates of both tasks.
-
-        Parameters
-        ----------
-        argument : str
-            What the warning calls the scores.
-        store : Store
-        rows : ndarray of int64, shape (n,)
-            The row of each task.
-        tasks : ndarray of int64
-            Tasks that read another row than the first task of their query.
-        """
-        if not len(tasks) or not store.in_place or store.carrier.kind != "f":
-            return
-        tasks = tasks[:PAIRS_COMPARED]
-        firsts = first_equals(self.rows)[tasks]
-        columns = self._some_candidates(firsts)
-        one, other = (
-            store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel())
-            for some in (tasks, firsts)
-        )
-        one = one.reshape(columns.shape)
-        other = other.reshape(columns.shape)
-        is_compared = np.isfinite(one) & np.isfinite(other)
-        is_compared &= (is_compared & (one != other)).any(axis=1)[:, None]
-        for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
-            for task in (tasks[i], firsts[i]):
-                is_compared[i] &= self.are_candidates(int(task), columns[i])
-        warn_of_other_scores(
-            argument, np.where(is_compared, one, 0), np.where(is_compared, other, 0)
-        )
-
-    def _some_candidates(self, tasks: IntArray) -> IntArray:
-        """Return candidates of tasks by even steps, filtered ones and repeats among them.
-
-        Examples
-        --------
-        >>> one = np.zeros(1, np.int64)
-        >>> Side("tail", 15, one[:, None], one, one, one)._some_candidates(one)
-        array([[ 0,  2,  4,  6,  8, 10, 12, 14]])
-        """
-        starts = np.zeros_like(tasks)
-        pool: Any = self.candidates
-        if isinstance(pool, tuple):
-            indptr, pool, lists = pool
-            starts = indptr[lists[tasks]]
-            sizes = indptr[lists[tasks] + 1] - starts
-        elif pool is None:
-            sizes = np.full_like(tasks, self.n_candidates)
-        else:
-            sizes = np.full_like(tasks, len(pool))
-        steps = np.linspace(0, 1, COLUMNS_COMPARED)
-        places: IntArray = starts[:, None] + (steps * (sizes[:, None] - 1)).astype(np.int64)
-        return places if pool is None else np.asarray(pool[places])
 
     def part(self, units: IntArray) -> Side:
         """Return the tasks of some units, each given once, unit after unit, and their queries.
@@ -253,6 +154,86 @@ class Side:
         )
 
 
+def warn_of_unlike_rows(
+    argument: str, store: Store, rows: IntArray, side: Side, tasks: IntArray
+) -> None:
+    """Warn if rows of one query have other scores, by more than rounding makes.
+
+    Rows may differ in what their tasks leave out, as where known answers are masked: a few are
+    compared, in a few columns where both are finite, and that are candidates of both tasks.
+
+    Parameters
+    ----------
+    argument : str
+        What the warning calls the scores.
+    store : Store
+    rows : ndarray of int64, shape (n,)
+        The row of each task.
+    side : Side
+    tasks : ndarray of int64
+        Tasks that read another row than the first task of their query.
+    """
+    if not len(tasks) or not store.in_place or store.carrier.kind != "f":
+        return
+    tasks = tasks[:PAIRS_COMPARED]
+    firsts = first_equals(side.rows)[tasks]
+    columns = _some_candidates(side, firsts)
+    one, other = (
+        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel()).reshape(columns.shape)
+        for some in (tasks, firsts)
+    )
+    is_compared = np.isfinite(one) & np.isfinite(other)
+    is_compared &= (is_compared & (one != other)).any(axis=1)[:, None]
+    for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
+        for task in (tasks[i], firsts[i]):
+            is_compared[i] &= _are_candidates(side, int(task), columns[i])
+    one[~is_compared] = 0
+    other[~is_compared] = 0
+    warn_of_other_scores(argument, one, other)
+
+
+def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
+    """Return candidates of tasks by even steps, filtered ones and repeats among them.
+
+    Examples
+    --------
+    >>> one = np.zeros(1, np.int64)
+    >>> _some_candidates(Side("tail", 15, one[:, None], one, one, one), one)
+    array([[ 0,  2,  4,  6,  8, 10, 12, 14]])
+    """
+    steps = np.linspace(0, 1, COLUMNS_COMPARED)
+    if isinstance(side.candidates, tuple):
+        indptr, pool, lists = side.candidates
+        starts = indptr[lists[tasks]]
+        sizes = indptr[lists[tasks] + 1] - starts
+        return pool[starts[:, None] + np.rint(steps * (sizes[:, None] - 1)).astype(np.int64)]
+    size = side.n_candidates if side.candidates is None else len(side.candidates)
+    places: IntArray = np.rint(steps * (size - 1)).astype(np.int64)
+    columns = places if side.candidates is None else side.candidates[places]
+    return np.tile(columns, (len(tasks), 1))
+
+
+def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether columns are candidates of a task.
+
+    Examples
+    --------
+    >>> one = np.zeros(1, np.int64)
+    >>> lists = np.array([0, 2]), np.array([0, 5]), one
+    >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
+    >>> _are_candidates(side, 0, np.array([0, 4, 5]))
+    array([ True,  True, False])
+    """
+    among = _list_of(side.candidates, task)
+    filtered = _list_of(side.filter, task)
+    is_one = np.full(len(columns), True)
+    if among is not None:
+        is_one &= are_among(columns, among)
+    if filtered is not None:
+        is_one &= ~are_among(columns, filtered) | (columns == side.targets[task])
+    return is_one
+
+
 def warn_of_other_scores(argument: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
     """Warn if scores (n, k) of rows differ from those of others by more than rounding makes."""
     with np.errstate(all="ignore"):
@@ -262,6 +243,24 @@ def warn_of_other_scores(argument: str, one: npt.NDArray[Any], other: npt.NDArra
         text = f"in {number:,} of {len(one):,} rows that were compared a query has other scores"
         whose = "row i belongs to test[i], or row_queries= says whose it is"
         warn_user(f"{argument}: {text} than in its first row; {whose}")
+
+
+def core_selections(side: Side) -> dict[str, Any]:
+    """Return the filter and the candidates as the core takes them: nothing reads them again.
+
+    Examples
+    --------
+    >>> one = np.zeros(1, np.int64)
+    >>> lists = np.array([0, 1]), np.array([5]), one
+    >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
+    >>> core_selections(side)["filter"].indices
+    array([5])
+    """
+    selections: dict[str, Any] = {"filter": side.filter, "candidates": side.candidates}
+    for name, selection in selections.items():
+        if isinstance(selection, tuple):
+            selections[name] = Selection(*selection)
+    return selections
 
 
 def _list_of(selection: Any, task: int) -> Any:

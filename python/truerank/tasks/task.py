@@ -31,7 +31,14 @@ from ..ranks.protocol import Origin, Protocol
 from ..records.columns import read_keys
 from ..records.vocabularies import align
 from ..stores import read_scores, shape_of
-from .side import check_score_shape, join_sides, rank_batches, warn_of_other_scores
+from .side import (
+    check_score_shape,
+    core_selections,
+    join_sides,
+    rank_batches,
+    warn_of_other_scores,
+    warn_of_unlike_rows,
+)
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -399,7 +406,7 @@ class Task:
                     warn_of_other_scores(title or name, one[:, None], other[:, None])
                 rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
                 with argument_names(scores=title or name):
-                    job = vectors.job(side.targets, rows, **side.selections, rules=rules)
+                    job = vectors.job(side.targets, rows, **core_selections(side), rules=rules)
                     part = watch_of_part(watch, sizes, i)
                     counts = vectors.counts(job, watch=part).checked(job)
                 if rules.audit:
@@ -474,11 +481,14 @@ class Task:
         for i, (name, side) in enumerate(self.sides.items()):
             store, rows = opened[i]
             with argument_names(scores=title or name):
-                job = prepare_job(store.shape, side.targets, rows, **side.selections, rules=rules)
+                job = prepare_job(
+                    store.shape, side.targets, rows, **core_selections(side), rules=rules
+                )
                 part = watch_of_part(watch, sizes, i)
                 counts = count_scores(store, job, io, report_progress=part).checked(job)
             first_rows = rows[first_equals(side.rows)]
-            side.warn_of_unlike_rows(title or name, store, rows, np.flatnonzero(rows != first_rows))
+            others = np.flatnonzero(rows != first_rows)
+            warn_of_unlike_rows(title or name, store, rows, side, others)
             if rules.audit:
                 is_unlike = store.mismatched_rows(rows, first_rows, io)
                 counts.arrays["mismatched"] = is_unlike.astype(np.int64)
