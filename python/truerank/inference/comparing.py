@@ -12,11 +12,7 @@ import numpy as np
 
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
-from ..metrics.contributions import (
-    COUNT,
-    UNIT,
-    mean_and_influences,
-)
+from ..metrics.contributions import COUNT, UNIT, mean_and_influences
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
@@ -43,6 +39,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
+    from ..metrics.values import Rankings
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | tuple[str, ...]
@@ -471,7 +468,7 @@ def why_incomparable(key: Key) -> str:
 
 
 def compare_pair(
-    models: Mapping[str, Sequence[Any]],
+    models: Mapping[str, Sequence[Rankings]],
     names: tuple[str, str],
     keys: Mapping[str, Key],
     *,

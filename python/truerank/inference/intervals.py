@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputValueError
-from ..inputs.array_likes import checked_weights
 from ..inputs.checks import confidence, integer
 from ..metrics.contributions import (
     COUNT,
@@ -244,10 +243,9 @@ def interval(
         raise InputValueError("metric", problem)
     if weights is not None and runs[0].answers is None:  # Every query counts once.
         for i, run in enumerate(runs):
-            of_tasks = weights
+            of_tasks: Any = weights
             if isinstance(weights, str):
                 of_tasks = task_weights_by(run.ranks, weights)
-            of_tasks = checked_weights(of_tasks, length=len(run.ranks))
             runs[i] = run.with_ranks(run.ranks.with_weights(of_tasks))
     if is_mean(key):
         found = _interval_of_mean(runs, key, metric, unit, level)
@@ -265,7 +263,7 @@ def interval(
 
 
 def _interval_of_mean(
-    runs: Sequence[Any], key: Key, metric: str, unit: LabelsLike | None, level: float
+    runs: Sequence[Rankings], key: Key, metric: str, unit: LabelsLike | None, level: float
 ) -> Interval:
     """The t interval of a function of a mean, or Wilson's of a share."""
     aligned = align_runs(runs)
@@ -296,7 +294,7 @@ def _interval_of_mean(
 
 
 def units_of_runs(
-    runs: Sequence[Any], unit: LabelsLike | None, *, are_folds: bool
+    runs: Sequence[Rankings], unit: LabelsLike | None, *, are_folds: bool
 ) -> tuple[list[IntArray], str]:
     """Return the unit of each task, for each fold, or once for all runs; and the name of a unit."""
     units = [unit_codes(run.ranks, unit) for run in (runs if are_folds else runs[:1])]
@@ -304,7 +302,7 @@ def units_of_runs(
 
 
 def add_up_runs(
-    runs: Sequence[Any],
+    runs: Sequence[Rankings],
     key: Key,
     codes: Sequence[IntArray],
     argument: str,
@@ -356,7 +354,7 @@ def add_up_runs(
     return sums, number
 
 
-def method_of_runs(runs: Sequence[Any], *, are_folds: bool) -> str:
+def method_of_runs(runs: Sequence[Rankings], *, are_folds: bool) -> str:
     """Return the name of the t interval and test of several runs; empty for one."""
     if are_folds:
         return OF_FOLDS

@@ -37,7 +37,7 @@ BY_POSITION_ONLY = "paired by position only"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
-def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Any]]:
+def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rankings]]:
     """Read models by name, each of one run or a list of them; all on tasks, or all on queries.
 
     Parameters
@@ -66,7 +66,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Any]
     """
     first_name = ""
     first_units = ""
-    runs_by_model: dict[str, list[Any]] = {}
+    runs_by_model: dict[str, list[Rankings]] = {}
     for model_name, model in models.items():
         runs = model if isinstance(model, (list, tuple)) else [model]
         if not runs:
@@ -309,7 +309,7 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
 # -- models ----------------------------------------------------------------------------------------
 
 
-def align_runs(runs: Sequence[Any]) -> list[Any] | None:
+def align_runs(runs: Sequence[Rankings]) -> list[Rankings] | None:
     """Put the tasks of runs in the order of the first; None where they are unlike, as of folds.
 
     Examples
@@ -332,8 +332,12 @@ def align_runs(runs: Sequence[Any]) -> list[Any] | None:
 
 
 def pair_ranks(
-    one: Any, two: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
-) -> tuple[Any, Any, str, list[str]]:
+    one: Rankings,
+    two: Rankings,
+    names: tuple[str, str] = ("a", "b"),
+    *,
+    allow_unlike: bool = False,
+) -> tuple[Rankings, Rankings, str, list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     Parameters
@@ -411,12 +415,12 @@ def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def pair_runs(
-    runs_a: Sequence[Any],
-    runs_b: Sequence[Any],
+    runs_a: Sequence[Rankings],
+    runs_b: Sequence[Rankings],
     names: tuple[str, str],
     *,
     allow_unlike: bool = False,
-) -> tuple[list[Any], list[Any], bool, str, tuple[str, ...]]:
+) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
     """Pair the tasks of several runs of two models; see `pair_ranks`.
 
     Returns
