@@ -12,8 +12,6 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import TileCount, open_in_turn
-from ..counting.job import prepare_job
-from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
@@ -44,7 +42,7 @@ from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
 from ..tasks.candidates import CandidateSet, name_of_sets
-from ..tasks.side import Side, make_side
+from ..tasks.side import Side, job_of_side, make_side
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
@@ -639,9 +637,10 @@ def rank_vectors(
     sizes = [vectors.nbytes] * 2
     ranks = []
     for i, side in enumerate(sides.values()):
-        part = watch_of_part(watch, sizes, i)
-        tasks = _tasks_of(side)
-        ranks.append(rank_open_embeddings(vectors, rules=rules, **tasks, watch=part))
+        job = replace(_job_of(side, rules), is_turned=vectors.is_turned)
+        counts = vectors.counts(job, watch=watch_of_part(watch, sizes, i)).checked(job)
+        counted = vectors.ranks(job, counts.arrays, counts.place)
+        ranks.append(job.mark_masked(counted, vectors))
         vectors = vectors.turned()
     return ranks
 
@@ -678,7 +677,8 @@ def _rank_jointly(
 ) -> list[Ranks]:
     """Score all candidates of both graphs once, and count each score in both directions."""
     forward, backward = sides.values()
-    forward_job, backward_job = _prepare_jobs(vectors.shape, sides, rules)
+    forward_job = _job_of(forward, rules)
+    backward_job = replace(_job_of(backward, rules), is_turned=True)
     counts = _core.rank_grid(
         _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward)),
         # Each pair has its left entity first, and then the right one.
@@ -697,22 +697,9 @@ def _rank_jointly(
     return ranks
 
 
-def _tasks_of(side: Side) -> dict[str, Any]:
-    """Return the tasks of one direction, with a row of scores for each entity of its queries."""
-    return {
-        "targets": side.targets,
-        "rows": side.query_ids[side.rows, 0],
-        "filter": side.filter,
-        "candidates": side.candidates,
-    }
-
-
-def _prepare_jobs(shape: tuple[int, int], sides: Mapping[str, Side], rules: Rules) -> list[Job]:
-    """Check the tasks of both directions, for scores with a row for each entity of queries."""
-    forward, backward = sides.values()
-    forward_job = prepare_job(shape, **_tasks_of(forward), rules=rules)
-    backward_job = prepare_job(shape[::-1], **_tasks_of(backward), rules=rules)
-    return [forward_job, replace(backward_job, is_turned=True)]
+def _job_of(side: Side, rules: Rules) -> Job:
+    """Return the job of one direction, for scores with a row for each entity of its queries."""
+    return job_of_side(side, side.query_ids[side.rows, 0], rules)
 
 
 def rank_matrix(
@@ -720,8 +707,9 @@ def rank_matrix(
 ) -> list[Ranks]:
     """Rank as `rank_vectors` does, and read each score once: tiles are counted and transposed."""
     io = store.io if io is None else io
-    forward_job, backward_job = _prepare_jobs(store.shape, sides, rules)
-    forward = TileCount(store, forward_job, io)
+    left_to_right, right_to_left = sides.values()
+    forward = TileCount(store, _job_of(left_to_right, rules), io)
+    backward_job = replace(_job_of(right_to_left, rules), is_turned=True)
     backward = TileCount(TransposedStore(store), backward_job, io)
     done = 0
 

@@ -185,7 +185,9 @@ class Embeddings(Store):
             files += bias_files
         super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
         self.device = device or right_device or left_device
-        self.csls: CSLS | None = self.with_csls(csls).csls
+        self.csls: CSLS | None = None
+        if csls is not None:
+            self.csls = rounded_means(csls, self.shape, self.dtype)
         self.queries = left.with_array(np.atleast_2d(left.array))
         self.entities = right
 

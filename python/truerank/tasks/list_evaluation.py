@@ -18,7 +18,7 @@ from ..naming import format_count
 from ..records.columns import first_names
 from ..records.lists import Lists, read_lists
 from ..reporting import Finding
-from .side import core_selections
+from .side import core_selection
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -124,7 +124,7 @@ def rank_lists_of_side(
     files : tuple of str
         That have the lists.
     """
-    filter = core_selections(side)["filter"]
+    filter = core_selection(side.filter)
     sizes: Any = None
     if are_listed:
         sizes = LISTED

@@ -20,6 +20,7 @@ from ..arrays.row_keys import (
     distinct_in_place,
     first_equals,
 )
+from ..counting.job import Job
 from ..counting.ranking import rank
 from ..errors import InputValueError, argument_names, warn_user
 from ..inputs.checks import integer
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
-    from ..inputs.rules import BatchOptions
+    from ..inputs.rules import BatchOptions, Rules
     from ..ranks.container import Ranks
     from ..ranks.labels import Labels
     from ..ranks.protocol import Origin, Protocol
@@ -245,22 +246,25 @@ def warn_of_other_scores(argument: str, one: npt.NDArray[Any], other: npt.NDArra
         warn_user(f"{argument}: {text} than in its first row; {whose}")
 
 
-def core_selections(side: Side) -> dict[str, Any]:
-    """Return the filter and the candidates as the core takes them: nothing reads them again.
+def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:
+    """Return a filter or candidates as the core takes them, so that nothing reads them again.
 
     Examples
     --------
-    >>> one = np.zeros(1, np.int64)
-    >>> lists = np.array([0, 1]), np.array([5]), one
-    >>> side = Side("tail", 9, one[:, None], one, one, one, filter=lists)
-    >>> core_selections(side)["filter"].indices
-    array([5])
+    >>> core_selection(np.array([2, 5])).shared
+    True
     """
-    selections: dict[str, Any] = {"filter": side.filter, "candidates": side.candidates}
-    for name, selection in selections.items():
-        if isinstance(selection, tuple):
-            selections[name] = Selection(*selection)
-    return selections
+    if selection is None:
+        return None
+    if isinstance(selection, tuple):
+        return Selection(*selection)
+    return Selection(np.array([0, len(selection)]), selection, None, True)
+
+
+def job_of_side(side: Side, rows: IntArray, rules: Rules) -> Job:
+    """Return the job of the tasks of a side, each of which reads a row; all was checked before."""
+    selections = core_selection(side.filter), core_selection(side.candidates)
+    return Job(rows, side.targets, *selections, rules=rules)
 
 
 def _list_of(selection: Any, task: int) -> Any:

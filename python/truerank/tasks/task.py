@@ -19,7 +19,6 @@ import numpy as np
 from .. import embeddings, reporting, tasks
 from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows
 from ..counting.driver import count_scores
-from ..counting.job import prepare_job
 from ..counting.orders import refuse_permutations
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import device_of, index_array, on_host
@@ -33,7 +32,7 @@ from ..records.vocabularies import align
 from ..stores import read_scores, shape_of
 from .side import (
     check_score_shape,
-    core_selections,
+    job_of_side,
     join_sides,
     rank_batches,
     warn_of_other_scores,
@@ -406,7 +405,7 @@ class Task:
                     warn_of_other_scores(title or name, one[:, None], other[:, None])
                 rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
                 with argument_names(scores=title or name):
-                    job = vectors.job(side.targets, rows, **core_selections(side), rules=rules)
+                    job = job_of_side(side, rows, rules)
                     part = watch_of_part(watch, sizes, i)
                     counts = vectors.counts(job, watch=part).checked(job)
                 if rules.audit:
@@ -481,9 +480,7 @@ class Task:
         for i, (name, side) in enumerate(self.sides.items()):
             store, rows = opened[i]
             with argument_names(scores=title or name):
-                job = prepare_job(
-                    store.shape, side.targets, rows, **core_selections(side), rules=rules
-                )
+                job = job_of_side(side, rows, rules)
                 part = watch_of_part(watch, sizes, i)
                 counts = count_scores(store, job, io, report_progress=part).checked(job)
             first_rows = rows[first_equals(side.rows)]
