@@ -312,9 +312,8 @@ def make_vocabulary(
     Vocabulary(size=2, names=('a', 'b'), of='entities')
     """
     columns = [table.columns[role] for table in tables for role in roles]
-    # Columns share labels.
-    listed = {id(column.labels): column.listed for column in columns if column.has_labels}
-    labels = tuple(sorted(set().union(*listed.values())))
+    with_labels = {id(column.labels): column for column in columns if column.has_labels}
+    labels = tuple(sorted(set().union(*(column.listed for column in with_labels.values()))))
     if is_further:
         are_text = all(column.is_text for column in columns if column.has_labels)
         text_has_ids = text_has_ids and are_text and all(map(is_integer_text, labels))
