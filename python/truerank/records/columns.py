@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
 
-    Elements = IntArray | Sequence[str]
     Name = Any  # It is a str or an int.
     Names = tuple[Any, ...]  # They are all str, or all int.
 
@@ -663,17 +662,7 @@ def read_column(
     *,
     is_text: bool = False,
 ) -> Column:
-    """Read elements as a column, each of which is a label of its own: as `read_elements` does."""
-    elements = read_elements(name, values, expected, where)
-    if isinstance(elements, np.ndarray):
-        return Column(elements, is_text=is_text)
-    return Column(np.arange(len(elements)), elements, is_text)
-
-
-def read_elements(
-    name: str, values: Any, expected: str, where: Callable[[int], str] = at_position
-) -> Elements:
-    """Read elements that are all labels or all integers.
+    """Read elements that are all labels or all integers; each is a label of its own.
 
     Parameters
     ----------
@@ -688,10 +677,8 @@ def read_elements(
     where : callable, optional
         The place of an element, for messages.
 
-    Returns
-    -------
-    ndarray of int64, or sequence of str
-        No elements at all are an array.
+    is_text : bool
+        Whether labels are fields of text.
 
     Raises
     ------
@@ -704,22 +691,23 @@ def read_elements(
 
     Examples
     --------
-    >>> read_elements("candidates", ["b", "a"], "labels"), read_elements("rows", range(2), "ids")
-    (['b', 'a'], array([0, 1]))
-    >>> read_elements("candidates", ["b", 1], "labels")
+    >>> read_column("candidates", ["b", "a"], "labels").labels
+    ['b', 'a']
+    >>> read_column("rows", range(2), "ids")
+    Column(ids=array([0, 1]), labels=None, is_text=False)
+    >>> read_column("candidates", ["b", 1], "labels")
     Traceback (most recent call last):
     truerank.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
 position 1 (str(...) of each makes labels of all)
     """
     elements = _as_list(name, values, expected)
     if isinstance(elements, np.ndarray) or not elements:
-        return index_array(name, elements)
+        return Column(index_array(name, elements))
     kinds = _core.types_of(elements)
     if all(issubclass(kind, str) for kind in kinds):
-        labels: Sequence[str] = elements
-        return labels
+        return Column(np.arange(len(elements)), elements, is_text)
     if all(map(is_integer_type, kinds)):
-        return index_array(name, elements)
+        return Column(index_array(name, elements))
     first_is_label = isinstance(elements[0], str)
     for i, value in enumerate(elements):
         is_label = isinstance(value, str)
@@ -796,10 +784,8 @@ def checked_names(argument: str, values: Any) -> Names:
     >>> checked_names("queries", np.array([3, 1])), checked_names("queries", ["3", "1"])
     ((3, 1), ('3', '1'))
     """
-    elements = read_elements(argument, values, "names that are str or int")
-    if isinstance(elements, np.ndarray):
-        return tuple(elements.tolist())
-    return plain_names(elements)
+    column = read_column(argument, values, "names that are str or int")
+    return plain_names(column.listed) if column.has_labels else column.entries()
 
 
 def joined_rows(
@@ -807,7 +793,7 @@ def joined_rows(
     rows: Iterable[Any],
     expected: str,
     row_name: Callable[[int], str] = "in list {}".format,
-) -> tuple[IntArray, Elements]:
+) -> tuple[IntArray, Column]:
     """Return how many elements each row has, and those of all rows, one row after another.
 
     Parameters
@@ -815,33 +801,35 @@ def joined_rows(
     name, expected : str
         For messages.
     rows : iterable
-        Of what `read_elements` takes.
+        Of what `read_column` takes.
     row_name : callable, optional
         The place of a row, for messages.
 
     Examples
     --------
-    >>> joined_rows("known", [["b", "a"], ("c",)], "labels")
-    (array([2, 1]), ['b', 'a', 'c'])
+    >>> lengths, column = joined_rows("known", [["b", "a"], ("c",)], "labels")
+    >>> lengths, column.entries()
+    (array([2, 1]), ('b', 'a', 'c'))
     """
     lists: list[Any] = []
     for i, row in enumerate(rows):
         if isinstance(row, (list, tuple)):
             lists.append(row)
         else:
-            lists.append(read_elements(name, row, f"{expected} {row_name(i)}"))
+            column = read_column(name, row, f"{expected} {row_name(i)}")
+            lists.append(column.labels if column.has_labels else column.ids)
     lengths = np.array(list(map(len, lists)), dtype=np.int64)
     # An empty array says nothing of what the others hold.
     filled = [row for row in lists if len(row)]
     if filled and all(isinstance(row, np.ndarray) for row in filled):
-        return lengths, np.concatenate(filled)
+        return lengths, Column(np.concatenate(filled))
     joined = list(chain.from_iterable(filled))
     ends = np.cumsum(lengths)
 
     def where(i: int) -> str:
         return row_name(int(np.searchsorted(ends, i, side="right")))
 
-    return lengths, read_elements(name, joined, expected, where)
+    return lengths, read_column(name, joined, expected, where)
 
 
 def first_names(names: Sequence[Name]) -> str:

@@ -30,8 +30,8 @@ from .columns import (
     find_columns,
     is_column,
     joined_rows,
+    read_column,
     read_columns,
-    read_elements,
 )
 from .text import find_form, is_id, is_integer_text, is_path, line_of, read_rows
 from .vocabularies import MAX_IDS, Vocabulary, align
@@ -258,9 +258,12 @@ def _column_of_role(
         expected = f"integers or labels in column {roles.index(role)} ({role})"
     else:  # It may hold weights.
         expected += f", or columns= with {', '.join(roles)} alone"
-    elements = read_elements(title, values, expected, "in row {}".format)
-    if isinstance(elements, np.ndarray):
-        return Column(elements)
+    column: Column = values
+    if not isinstance(values, Column):
+        column = read_column(title, values, expected, "in row {}".format)
+    elements: Any = column.labels
+    if elements is None:
+        return column
     if role in roles and not door.is_of_lists and "" in elements:
         row = list(elements).index("")
         raise InputValueError(title, expected=expected, got=f"'' in row {row}")

@@ -172,7 +172,7 @@ def read_tables(
         flag("header", header)
     reads_further = door.has_further and (columns is None or has_further)
     tables = _read_each(splits, door, columns, header, reads_further)
-    tables = _of_one_width(tables, splits, door)
+    tables = _of_one_width(tables, door)
     for table in tables:
         if table.path and header is None and not table.form.header:
             _refuse_unsaid_header(table, tables)
@@ -218,18 +218,17 @@ def _read_each(
     return tables
 
 
-def _of_one_width(tables: Sequence[IdTable], splits: Splits, door: Door) -> list[IdTable]:
+def _of_one_width(tables: Sequence[IdTable], door: Door) -> list[IdTable]:
     """Return tables that have the same columns; one without rows takes them from others."""
     width = max(door.needed, *(len(table.columns) for table in tables))
     roles = [*door.needed_roles, *map(str, range(door.needed, width))]
     filled = []
-    for table, (title, _) in zip(tables, splits.values(), strict=True):
+    for table in tables:
         if not table.columns:
-            none = Column(np.zeros(0, np.int64))
-            table = IdTable(dict.fromkeys(roles, none), title=title)
+            table = replace(table, columns={role: Column(np.zeros(0, np.int64)) for role in roles})
         if len(table.columns) != width:
             expected = f"{width} columns, as in another split"
-            raise InputValueError(title, expected=expected, got=len(table.columns))
+            raise InputValueError(table.title, expected=expected, got=len(table.columns))
         filled.append(table)
     return filled
 

@@ -25,7 +25,7 @@ from ..inputs.checks import (
 )
 from ..inputs.selection import refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
-from .columns import Column, at_position, read_column, read_elements
+from .columns import Column, at_position, read_column
 from .text import (
     fields_of,
     first_like_an_integer,
@@ -128,21 +128,21 @@ class Vocabulary:
             order = read_labels(name, os.fsdecode(order))
         if isinstance(order, (bytes, Set)) or not is_iterable(order):
             raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
-        labels = read_elements(name, order, "labels")
-        if not len(labels):
+        column = read_column(name, order, "labels")
+        if not len(column):
             raise InputValueError(name, expected="at least one label", got="none")
-        if not isinstance(labels, np.ndarray):
-            names = plain_names(labels)
+        if column.has_labels:
+            names = plain_names(column.listed)
             vocabulary = cls(len(names), names, name)
             if not are_unlike(names, bare=True):
                 refuse_repeated(name, names)
                 vocabulary.refuse_blanks()
             return vocabulary
-        ints, numbers = occurrences_of(labels)
-        if len(ints) < len(labels):
+        ints, numbers = occurrences_of(column.ids)
+        if len(ints) < len(column):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
-        return cls(len(labels), tuple(labels.tolist()), name)
+        return cls(len(column), column.entries(), name)
 
     def refuse_blanks(self) -> None:
         """Refuse labels that differ from one another only in blanks at their ends."""
@@ -319,7 +319,7 @@ def align(
     ----------
     argument : str
         For messages.
-    values : Column, or elements as `read_elements` takes them
+    values : Column, or elements as `read_column` takes them
     vocabulary : Vocabulary
         Where it has no size, integers are what they are.
     where : callable, optional

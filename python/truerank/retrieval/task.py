@@ -217,6 +217,7 @@ class Task(SidedTask):
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
         candidate_set = read_candidates(candidates, splits)
+        repeats = count_repeats(candidate_set.repeated, "candidates")
         query_names, entity_names = splits.vocabularies.values()
         self.queries = query_names.names
         self.entities = entity_names.names if entity_names.has_order else None
@@ -242,11 +243,7 @@ class Task(SidedTask):
             known=", ".join(map(digest_of_rows, known_pairs)) or "none",
             test_rows=distinct(side.units),
             height=query_names.size or n_queries,
-            findings=(
-                *splits.findings,
-                *leaks_found,
-                *count_repeats(candidate_set.repeated, "candidates"),
-            ),
+            findings=[*splits.findings, *leaks_found, *repeats],
             row_axis=Axis(self.queries, "task.queries"),
             report_options={"by": None if groups is None else "group", "unit": "query"},
         )
