@@ -23,7 +23,7 @@ from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from support.refusals import refusal
 from truerank.devices import task_counts
-from truerank.devices.backends import counts_right
+from truerank.devices.task_counts import counts_right
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
 

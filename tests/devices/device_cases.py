@@ -33,7 +33,7 @@ from support.simulated_device import (
     pending_tensor,
 )
 from truerank import _core, alignment
-from truerank.devices import backends
+from truerank.devices import task_counts
 from truerank.link_prediction import Task
 from truerank.stores import on_device as device
 
@@ -523,16 +523,16 @@ def test_operations_of_torch_are_the_default(
     """Without a choice a device counts by itself what it counts right in a trial."""
     array, targets = example
     expected = tr.rank(array, targets)
-    backends.counts_right.cache_clear()
+    task_counts.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(backends, "count_parts", lambda *args: 1 / 0)  # a device that cannot
-    backends.counts_right.cache_clear()
+    monkeypatch.setattr(task_counts, "count_parts", lambda *args: 1 / 0)  # a device that cannot
+    task_counts.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert ranks.protocol.device == "standin:0, host"
-    backends.counts_right.cache_clear()
+    task_counts.counts_right.cache_clear()
     monkeypatch.setenv("TRUERANK_DEVICE", "gpu")
     refused(ValueError, "TRUERANK_DEVICE", tr.rank, on_device(np.eye(3)), [0, 1, 2])
 
@@ -558,9 +558,9 @@ def test_the_first_backend_that_counts_right_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TRUERANK_DEVICE", chosen)
-    monkeypatch.setattr(backends, "find_spec", lambda name: name if installed else None)
-    monkeypatch.setattr(backends, "counts_right", lambda device, dtype, name: name in right)
-    assert backends.backend_of(on_device(np.eye(3))) == expected
+    monkeypatch.setattr(task_counts, "find_spec", lambda name: name if installed else None)
+    monkeypatch.setattr(task_counts, "counts_right", lambda device, dtype, name: name in right)
+    assert task_counts.backend_of(on_device(np.eye(3))) == expected
 
 
 def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,11 +568,11 @@ def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     tensor = on_device(np.eye(3)).raw
     monkeypatch.setenv("TRUERANK_DEVICE", "triton")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(backends, "find_spec", lambda name: name)
-    monkeypatch.setattr(backends, "counts_right", lambda *arguments: False)
-    assert backends.backend_of(tensor) == "triton"
-    monkeypatch.setattr(backends, "find_spec", lambda name: None)
-    refusal(ImportError, "^TRUERANK_DEVICE=triton needs", backends.backend_of, tensor)
+    monkeypatch.setattr(task_counts, "find_spec", lambda name: name)
+    monkeypatch.setattr(task_counts, "counts_right", lambda *arguments: False)
+    assert task_counts.backend_of(tensor) == "triton"
+    monkeypatch.setattr(task_counts, "find_spec", lambda name: None)
+    refusal(ImportError, "^TRUERANK_DEVICE=triton needs", task_counts.backend_of, tensor)
 
 
 @pytest.mark.usefixtures("counted_there")

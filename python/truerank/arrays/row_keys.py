@@ -412,23 +412,6 @@ def digest_of_rows(columns: Sequence[IntArray]) -> str:
     return f"{total % (1 << 64):016x}"
 
 
-def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
-    """Return how many of ascending values are below each of many others, in any order.
-
-    Examples
-    --------
-    >>> search_sorted(np.array([2, 5, 5]), np.array([9, 5, 2]))
-    array([3, 1, 0])
-    """
-    if len(values) <= _SMALL:
-        return np.searchsorted(ascending, values)
-    # Sorted searches find what they need in the cache.
-    ordered, order = sorted_with_order(values)
-    positions = np.empty(len(values), dtype=np.int64)
-    positions[order] = np.searchsorted(ascending, ordered)
-    return positions
-
-
 def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
     """Return for each value whether it is among others, which may be repeated and in any order.
 

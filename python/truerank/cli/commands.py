@@ -116,7 +116,8 @@ def info(values: Values) -> None:
     \b
     truerank info --json
     """
-    backends = devices.backends_of_devices()
+    backends = devices.backends_of_devices().items()
+    named_devices = ", ".join(f"{name} ({backend})" for name, backend in backends)
     openmp = "yes" if _core.openmp() else "no"
     facts = {
         "truerank": __version__,
@@ -127,8 +128,7 @@ def info(values: Values) -> None:
         "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
         "OpenMP": openmp,
         "threads": str(_core.default_threads()),
-        "devices": ", ".join(f"{name} ({backends[name]})" for name in backends)
-        or "none that torch knows",
+        "devices": named_devices or "none that torch knows",
         "compiler": _core.compiler,
     }
     table = Table(["fact", "value"], facts.items())
