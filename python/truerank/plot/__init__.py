@@ -12,10 +12,627 @@ are given as a mapping of names to Reports; where their protocols differ the leg
 
 from __future__ import annotations
 
-from .plots import groups, hits_curve, rank_distribution
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
-__all__ = [
-    "groups",
-    "hits_curve",
-    "rank_distribution",
-]
+import numpy as np
+
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inference.intervals import why_no_interval
+from ..inputs.checks import choice, confidence, flag, positive_integer
+from ..metrics import METRICS
+from ..metrics.averages import rescale_weights, weighted_mean
+from ..metrics.chance_model import compress, moments_of_tasks
+from ..metrics.keys import MACRO, increasing
+from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
+from ..metrics.values import Sample, values_of_tasks
+from ..naming import format_count, public
+from ..reporting.audit import describe_candidates
+from ..reporting.report_table import COUNTED, label_text
+from ..reporting.reports import Report
+from .drawing import (
+    COLOURS,
+    MARKERS,
+    axes_for,
+    check_named,
+    draw_legend,
+    escape_formulas,
+    shorten,
+    unlike_protocols,
+)
+
+if TYPE_CHECKING:
+    from ..arrays.types import FloatArray, IntArray
+    from ..inputs.rules import AnswerOrder
+    from .drawing import Axes
+
+
+__all__ = ["groups", "hits_curve", "rank_distribution"]
+
+ORDERS = ("tasks", "value")  # These are of groups.
+
+_ROW_HEIGHT = 0.27  # The unit is inches.
+DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
+_MOST_MARKED = 32  # Curves of so many steps have a marker at each.
+_MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The curves of one model over the common cutoffs: arrays of float64, shape (m,).
+
+    Attributes
+    ----------
+    line, low, high, chance : ndarray
+        nan where there are no tasks.
+    tasks : int
+    details : tuple of str
+        Tasks, candidates and weights; the legend has those that all models share.
+    """
+
+    line: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    tasks: int
+    details: tuple[str, ...]
+
+
+def draw_steps(
+    ax: Axes,
+    x: IntArray,
+    label: str,
+    curves: Mapping[str, Steps],
+    note: str,
+    *,
+    band: bool,
+    chance: bool,
+) -> None:
+    """Draw each model with its band, then chance, and the legend.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    x : ndarray of int64, shape (m,)
+        Where the steps begin.
+    label : str
+        That of a model without a name.
+    curves : mapping of name to Steps
+    note : str
+        What limits their comparison, for the title of the legend.
+    band, chance : bool
+        Whether they are drawn.
+    """
+    bands = []
+    handles = []
+    names = []
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(curves))]
+    sizes = {curve.tasks for curve in curves.values()}
+    for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
+        style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
+        if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
+            style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
+        handles += ax.plot(x, curve.line, color=colour, **style)
+        name = shorten(name) or label
+        if len(sizes) > 1:
+            name += f" ({format_count(curve.tasks, 'task')})"
+        names.append(name)
+        if flag("band", band) and (curve.high - curve.low > _MIN_BAND).any():
+            filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
+            bands.append(ax.fill_between(x, curve.low, curve.high, step="post", **filled))
+    if bands:
+        handles.append(bands[0])
+        names.append("from optimistic to pessimistic")
+    if flag("chance", chance):
+        handle, name = _draw_chance(ax, x, curves, colours)
+        handles.append(handle)
+        names.append(name)
+    ax.spines[["top", "right"]].set_visible(False)
+    columns = zip(*(curve.details for curve in curves.values()), strict=True)
+    title = [words[0] for words in columns if len(set(words)) == 1]  # what all models share
+    draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
+
+
+def _draw_chance(
+    ax: Axes, x: IntArray, curves: Mapping[str, Steps], colours: Sequence[str]
+) -> tuple[Any, str]:
+    """Draw chance, in one line if it is the same for all models; return handle and label."""
+    lines = [curve.chance for curve in curves.values()]
+    if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
+        lines = lines[:1]
+        colours = ["black"]
+        label = "chance"
+    else:
+        label = "chance, in the colour of each"
+    style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
+    handles = [
+        ax.plot(x, line, color=colour, **style)[0]
+        for line, colour in zip(lines, colours, strict=True)
+    ]
+    return handles[0], label
+
+
+def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
+    """Make the x axis logarithmic, from 1 to the end, with the given ticks written out."""
+    ax.set_xscale("log")
+    ax.set_xlim(1, end)
+    ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
+    ax.xaxis.set_minor_formatter("")  # It would label other ticks.
+
+
+_EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
+_POINTS = 256  # So many cutoffs are spaced evenly on the logarithmic axis.
+_MAX_TICKS = 8  # Ticks stay readable where intervals double.
+
+
+@public("truerank.plot")
+def rank_distribution(
+    reports: Report | Mapping[str, Report],
+    *,
+    side: str | None = None,
+    kind: str = "realistic",
+    band: bool = True,
+    chance: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of the tasks with each rank, in intervals that double.
+
+    The intervals are the ranks 1, 2 to 3, 4 to 7, 8 to 15, and so on up to the greatest number of
+    candidates. A rank between two whole numbers counts as the larger one, as in hits@k.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        Each report is a line.
+    side : str, optional
+        The side of the tasks. Default: all that are pooled.
+    kind : str
+        The kind of rank of the line.
+    band : bool
+        Draw what ties leave open: from the share of the tasks whose tie lies within the interval
+        (both its optimistic and its pessimistic rank) to that of the tasks whose tie reaches into
+        it. Every way to break ties gives a share in between. Where no task ties there is no band.
+    chance : bool
+        Draw the mean share under chance, where each rank of a task is equally likely.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines are the models in their order, then chance.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For a side that a report does not have.
+    TypeError, ValueError
+        For anything but Reports, if there are none, and for an unknown kind.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ax = rank_distribution(report(Ranks([0, 0, 5, 2], [1, 1, 1, 1], 8)))
+    >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
+    [0.5, 0.25, 0.25, 0.0]
+    """
+    models = check_named("reports", reports, Report)
+    choice("kind", kind, tuple(KINDS))
+    ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
+    most = _most_candidates(models, side)
+    starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
+    edges = np.append(starts, most + 1)
+    curves = {}  # One after the other, so that only one model's ranks are in memory.
+    for name, report in models.items():
+        curves[name] = _shares(report, side, kind, edges[1:] - 1)
+    note = unlike_protocols(models)
+    draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
+    rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
+    ax.set_ylim(bottom=0)
+    if not any(curve.tasks for curve in curves.values()):
+        ax.set_ylim(top=1)
+    ax.set_xlabel(f"{kind} rank")
+    ax.set_ylabel("share of tasks")
+    return ax
+
+
+@public("truerank.plot")
+def hits_curve(
+    reports: Report | Mapping[str, Report],
+    *,
+    side: str | None = None,
+    kind: str = "realistic",
+    band: bool = True,
+    chance: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw hits@k for k from 1 to the greatest number of candidates.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        Each report is a line. Those of retrieval have success@k of each query: the CMC curve of
+        identification, whose realistic line is the mean over all orders of ties.
+    side, kind, ax
+        As in `rank_distribution`.
+    band : bool
+        Fill the area between the optimistic and the pessimistic curve. Where no task ties they are
+        equal.
+    chance : bool
+        Draw the mean of hits@k under chance, where each rank of a task is equally likely.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines are the models in their order, then chance. Every k up to 20 is a point; larger
+        ones are spaced evenly on the logarithmic axis, with some 250 points in all.
+
+    Raises
+    ------
+    ImportError, KeyError, TypeError, ValueError
+        As `rank_distribution`.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ax = hits_curve(report(Ranks([0, 0, 5, 2], [1, 1, 1, 1], 8)))
+    >>> line = ax.get_lines()[0]
+    >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
+    0.75
+    """
+    models = check_named("reports", reports, Report)
+    choice("kind", kind, tuple(KINDS))
+    are_of_ranks = any(report.model.answers is None for report in models.values())
+    ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
+    if are_of_ranks:
+        most = _most_candidates(models, side)
+    else:
+        most = max(int(report.candidates.max()) for report in models.values())
+    most = max(most, 2)
+    apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
+    cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
+    if are_of_ranks:
+        curves = {name: _hits(report, side, kind, cutoffs) for name, report in models.items()}
+        heading = f"{kind} rank"
+        label = "Hits@k"
+    else:
+        is_known = all(report.protocol.candidates is not None for report in models.values())
+        chance = flag("chance", chance) and is_known
+        curves = {name: _success(report, kind, cutoffs) for name, report in models.items()}
+        heading = "queries"
+        label = "Success@k"
+    numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
+    ticks = [k for k in numbers if k <= most]
+    if most >= 1000:
+        ticks = ticks[::3]  # These are the powers of ten alone.
+    draw_steps(ax, cutoffs, heading, curves, unlike_protocols(models), band=band, chance=chance)
+    rank_axis(ax, most, ticks)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("k")
+    ax.set_ylabel(label)
+    return ax
+
+
+def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute the steps of a report of retrieval."""
+    order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    answers: Any = report.model.answers
+    chance = np.full(len(cutoffs), np.nan)
+    if report.protocol.candidates is not None:  # Of lists without candidates it is not known.
+        chance = answers.success_by_chance(cutoffs.tolist())
+    return Steps(
+        line=report.success_at(cutoffs, cast("AnswerOrder", order)),
+        low=report.success_at(cutoffs, "pessimistic"),
+        high=report.success_at(cutoffs, "optimistic"),
+        chance=chance,
+        tasks=report.tasks(),
+        details=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
+    )
+
+
+def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute hits at the cutoffs."""
+    kinds = (kind, "pessimistic", "optimistic")
+    line, low, high = (hits_at(ranks_to_draw(report, side, each), cutoffs) for each in kinds)
+    sample = ranks_to_draw(report, side, kind)
+    chance = chance_hits(sample, cutoffs)
+    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
+
+
+def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
+    sample = ranks_to_draw(report, side, kind)
+    best = ranks_to_draw(report, side, "optimistic")
+    worst = ranks_to_draw(report, side, "pessimistic")
+    curves = [shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs)]
+    curves.append(np.diff(chance_hits(sample, cutoffs), prepend=0.0))
+    line, low, high, chance = (np.append(curve, curve[-1:]) for curve in curves)
+    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
+
+
+def _details(report: Report, sample: Sample) -> tuple[str, ...]:
+    tasks = format_count(len(sample.ranks), "task")
+    return tasks, _format_candidates(sample.candidates), report.weighting
+
+
+def _format_candidates(candidates: IntArray) -> str:
+    if not len(candidates):
+        return ""
+    return describe_candidates(int(candidates.min()), int(candidates.max()))
+
+
+def _most_candidates(models: Mapping[str, Report], side: str | None) -> int:
+    samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in models.values())
+    return max(int(sample.candidates.max(initial=1)) for sample in samples)
+
+
+def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
+    """Return the ranks of a side and kind; None stands for the first side, usually "both".
+
+    Raises
+    ------
+    KeyError
+        For an unknown side.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ranks_to_draw(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
+    array([1., 5.])
+    """
+    tasks = report.model
+    if tasks.answers is not None:
+        expected = "reports of tasks with one right answer each"
+        raise InputTypeError("reports", expected=expected, got="one of queries")
+    if side is None:
+        side = report.sides[0]
+    tasks.check_side(side, side)
+    return tasks.sample(side, kind)
+
+
+def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
+    """Return the share of the tasks with a rank above the previous cutoff and up to each cutoff.
+
+    Parameters
+    ----------
+    sample : Sample
+        n tasks, which count by their weights.
+    cutoffs : ndarray of int64, shape (m,)
+        Ascending.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        nan where no task has a weight above 0. The sum of the first shares is hits@k.
+
+    Examples
+    --------
+    >>> shares(Sample(np.array([1.0, 4.5]), np.array([9, 9])), np.array([1, 3, 7]))
+    array([0.5, 0. , 0.5])
+    """
+    if sample.tied is not None:  # Each position of a tie has its share.
+        return np.diff(hits_at(sample, cutoffs), prepend=0.0)
+    tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
+    return _interval_shares(tasks, sample.weights, len(cutoffs))
+
+
+def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
+    """Return hits@k for all cutoffs k at once; float64, shape (m,). For parameters see `shares`.
+
+    Examples
+    --------
+    >>> hits_at(Sample(np.array([1.0, 4.0]), np.array([9, 9])), np.array([1, 3, 4]))
+    array([0.5, 0.5, 1. ])
+    """
+    if sample.tied is not None:
+        shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
+        return np.array([weighted_mean(each, sample.weights) for each in shares])
+    tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
+    # Counts are summed first, so that the value equals the report's.
+    if sample.weights is None:
+        counts = np.bincount(tasks, minlength=len(cutoffs))[: len(cutoffs)]
+        return np.cumsum(counts) / (len(tasks) or np.nan)
+    return np.cumsum(_interval_shares(tasks, sample.weights, len(cutoffs)))
+
+
+def bounds_of_shares(
+    best: Sample, worst: Sample, cutoffs: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest share of each interval over all ways to break ties.
+
+    The least share is that of the tasks whose tie lies within the interval, the greatest that of
+    the tasks whose tie reaches into it.
+
+    Parameters
+    ----------
+    best, worst : Sample
+        Optimistic and pessimistic ranks of the same tasks.
+    cutoffs : ndarray of int64, shape (m,)
+
+    Returns
+    -------
+    least, greatest : ndarray of float64, shape (m,)
+
+    Examples
+    --------
+    >>> best, worst = (Sample(np.array([r]), np.array([9])) for r in (2.0, 4.0))
+    >>> bounds_of_shares(best, worst, np.array([1, 3, 7]))
+    (array([0., 0., 0.]), array([0., 1., 1.]))
+    """
+    ends = cutoffs.astype(np.float64)
+    first = np.searchsorted(ends, best.ranks)
+    last = np.searchsorted(ends, worst.ranks)
+    m = len(cutoffs)
+    weights = best.weights
+    within = np.where(first == last, first, m)  # The number m stands for no interval.
+    begun = np.cumsum(_interval_shares(first, weights, m))
+    ended = np.cumsum(_interval_shares(last, weights, m))
+    greatest = begun - np.append(0.0, ended[:-1])
+    return _interval_shares(within, weights, m), np.clip(greatest, 0.0, 1.0)
+
+
+def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
+    """Return hits@k under chance for all cutoffs; float64, shape (m,).
+
+    Examples
+    --------
+    >>> chance_hits(Sample(np.array([1.0, 4.0]), np.array([5, 10])), np.array([1, 5]))
+    array([0.15, 0.75])
+    """
+    if sample.weights is None:
+        tasks = compress(sample.candidates)
+    else:  # A mean needs only the total weight of the tasks with the same number of candidates.
+        sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
+        mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
+        tasks = compress((sizes, counts), mass / counts)
+    hits = METRICS["hits"]
+    return np.array([moments_of_tasks(hits, k, tasks)[0] for k in cutoffs.tolist()])
+
+
+def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
+    """The share of the tasks in each of m intervals; tasks with the number m are in none."""
+    mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
+    total = mass.sum() or np.nan  # Without tasks no share is known.
+    interval_shares: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
+    return interval_shares
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+@public("truerank.plot")
+def groups(
+    report: Report,
+    metric: str = "mrr",
+    *,
+    most: int = 20,
+    order: str = "tasks",
+    interval: bool = True,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a metric for each group of a report, with numbers of tasks and both averages.
+
+    Parameters
+    ----------
+    report : Report
+        A report with groups: ``report(ranks, by="relation")``; or one of retrieval.
+    metric : str
+        A key without "macro.", with side and kind if needed.
+    most : int
+        The greatest number of groups; the heading of the legend says how many there are.
+    order : {"tasks", "value"}
+        Whether the groups with the most tasks of the side come first, or those with the best value.
+    interval : bool
+        Draw the confidence interval of each value.
+    level : float
+        The level of the intervals.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its patches are the bars, the first at the top. A group without a value has no bar but the
+        words "no value".
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For an unknown metric.
+    TypeError, ValueError
+        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order,
+        and a level outside of (0, 1).
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> measured = report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["likes", "knows", "likes"])
+    >>> ax = groups(measured, "mr")
+    >>> [float(bar.get_width()) for bar in ax.patches]
+    [1.5, 4.0]
+    """
+    if not isinstance(report, Report):
+        raise InputTypeError("report", expected="a Report", got=type(report).__name__)
+    if report.by is None:
+        raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
+    positive_integer("most", most)
+    choice("order", order, ORDERS)
+    key = report.read_key(metric)
+    confidence(level)
+    values = report.group_values(metric)
+    tasks = report.group_tasks(key.side)
+    labels = [label for label, number in tasks.items() if number]
+    labels.sort(key=tasks.__getitem__, reverse=True)
+    if order == "value":  # The best come first, and those without a value last.
+        sign = 1 if increasing(key) is False else -1
+        labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
+    shown = labels[:most]
+    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))
+    widths = np.array([values[label] for label in shown])
+    ax.barh(range(len(shown)), widths, height=0.68, color=COLOURS[5], zorder=1)
+    for place in np.flatnonzero(np.isnan(widths)).tolist():
+        ax.text(0, place, " no value", va="center", fontsize="small")
+    handles, names = _draw_averages(ax, report, metric)
+    if flag("interval", interval):
+        bounds = [_bounds(report.groups[label], metric, level) for label in shown]
+        known = {place: ends for place, ends in enumerate(bounds) if not math.isnan(sum(ends))}
+        if known:
+            low, high = zip(*known.values(), strict=True)
+            line = ax.hlines(list(known), low, high, colors="black", linewidth=1.8, zorder=3)
+            handles.append(line)
+            names.append(f"{100 * level:g} % interval")
+    width = len(f"{max(tasks.values(), default=0):,}")
+    # These spaces are as wide as digits are.
+    numbers = [f"{tasks[label]:\u2007>{width},}" for label in shown]
+    _write_rows(ax, list(map(label_text, shown)), numbers, COUNTED[report.unit])
+    ax.set_xlabel(key.title)
+    title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
+    if len(shown) < len(labels):
+        title = f"{len(shown):,} of {title}"
+    draw_legend(ax, handles, names, title)
+    return ax
+
+
+def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:
+    """Draw a line for each average that the report has; return them with their names."""
+    handles = []
+    names = []
+    decimals = report.read_key(metric).decimals
+    for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
+        try:
+            value = report[prefix + metric]
+        except UnknownKeyError:  # z has no macro average.
+            continue
+        if not math.isnan(value):
+            handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
+            names.append(f"{name} {value:.{decimals}f}")
+    return handles, names
+
+
+def _write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
+    """Name rows from the top down, and write a cell on the right of each, under a heading."""
+    shown_names = [escape_formulas(shorten(name)) for name in names]
+    ax.set_yticks(range(len(names)), shown_names, fontsize="small")
+    ax.set_ylim(max(len(names) - 1, 0) + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
+    for row, cell in enumerate(cells):
+        xycoords = ("axes fraction", "data")
+        ax.annotate(cell, xy=(1.0, row), xycoords=xycoords, xytext=(8, 0), va="center", **style)
+    ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(8, 3), **style)
+
+
+def _bounds(report: Report, key: str, level: float) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan where there is none."""
+    if not len(report.ranks) or why_no_interval(report.read_key(key)):
+        return math.nan, math.nan
+    interval = report.interval(key, level=level)
+    return interval.low, interval.high
