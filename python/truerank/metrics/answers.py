@@ -69,8 +69,10 @@ class Answers:
         Whether the gains reach the relevance level.
     right : Answers
         Those that are right, with equal gains; these answers themselves where all are.
-    has_right : ndarray of int64, shape (r,), or None
-        The positions of the queries that have a right answer; None where all have.
+    has_right : ndarray of int64, shape (r,), or slice
+        The positions of the queries that have a right answer.
+    counted : int
+        The number of queries that count.
     without_answers : int
         The number of queries that have no right answer.
     zeros : int or None
@@ -111,14 +113,18 @@ class Answers:
         if ranks.gains is not None:
             self.is_right = ranks.gains >= level
         self.right = self
-        self.has_right: IntArray | None = None
+        self.has_right: IntArray | slice = slice(None)
         if not self.is_right.all():
             equal = dataclasses.replace(protocol, gain="binary", relevance_level=None)
             self.right = Answers(ranks[self.is_right]._with(protocol=equal))
             self.has_right = self.codes[self.is_right][self.right.first]
         unanswered = 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
         self.without_answers = unanswered + len(self.queries) - len(self.right.queries)
-        self.zeros = unanswered if answerless == "zero" else None
+        self.zeros = None
+        self.counted = len(self.right.queries)
+        if answerless == "zero":  # Queries that have answers, none of which is right, are 0, too.
+            self.zeros = unanswered
+            self.counted += self.without_answers
         rules: dict[str, Any] = {
             # Without gains there is nothing for this rule to decide, and likewise below.
             "gain": None if ranks.gains is None or gain == GAINS[0] else gain,
@@ -201,26 +207,11 @@ class Answers:
     # -- queries -----------------------------------------------------------------------------------
 
     @property
-    def counted(self) -> int:
-        """The number of queries that count."""
-        return len(self.right.queries) + self._zeros_in_all
-
-    @property
-    def _zeros_in_all(self) -> int:
-        """How many queries count as 0: queries have answers, none of which is right, too."""
-        return 0 if self.zeros is None else self.without_answers
-
-    @property
     def right_numbers(self) -> IntArray:
         """The number of right answers of each query: int64, shape (q,), read-only."""
         numbers = np.zeros(len(self.queries), np.int64)
-        numbers[self._places_of_right] = self.right.numbers
+        numbers[self.has_right] = self.right.numbers
         return read_only(numbers)
-
-    @property
-    def _places_of_right(self) -> IntArray | slice:
-        """Where the queries with a right answer are among all."""
-        return slice(None) if self.has_right is None else self.has_right
 
     def labels(self, labels: IntArray, argument: str) -> IntArray:
         """Return the label of each query from those of its answers, which are the same."""
@@ -234,7 +225,7 @@ class Answers:
 
     def labels_of_counted(self, labels: IntArray) -> IntArray:
         """Return the labels of the queries that count, from those of all."""
-        return labels if self.zeros is not None else labels[self._places_of_right]
+        return labels[self.has_right] if self.zeros is None else labels
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -265,7 +256,7 @@ class Answers:
         """Return where the queries that `worths` are of are among all."""
         if key.row.of_gains or self._counts_zeros(key):
             return slice(None)
-        return self._places_of_right
+        return self.has_right
 
     def per_query(self, key: Key) -> FloatArray:
         """Return the value of a key for each query, nan where it does not count."""
@@ -273,12 +264,8 @@ class Answers:
         if weights is not None:
             values = np.where(weights > 0, values, np.nan)
         of_query = np.full(len(self.queries), np.nan)
-        of_query[self.places(key)] = values[: len(values) - self.added_zeros(key)]
+        of_query[self.places(key)] = values[: len(self.queries)]  # Others have no answer at all.
         return of_query
-
-    def added_zeros(self, key: Key) -> int:
-        """Return how many queries without any answer count as 0."""
-        return self.zeros or 0 if self._counts_zeros(key) else 0
 
     def _counts_zeros(self, key: Key) -> bool:
         """Whether queries without answers move a value: they have no pairs, and no first place."""
@@ -288,10 +275,9 @@ class Answers:
         """Add the queries that count as 0 to the values of those that have answers."""
         if not self._counts_zeros(key):
             return values
-        every = np.zeros(len(self.queries) + self.added_zeros(key))
-        places = slice(len(self.queries)) if key.row.of_gains else self._places_of_right
-        every[: len(self.queries)][places] = values
-        return every
+        of_query = np.zeros(len(self.queries))
+        of_query[slice(None) if key.row.of_gains else self.has_right] = values
+        return np.append(of_query, np.zeros(self.zeros or 0))
 
     def values(self, key: Key, order: str) -> FloatArray:
         """Return what each query of these answers is worth under an order of ties; read-only."""
@@ -395,7 +381,7 @@ class Answers:
         where = codes.first()
         above, size, right = (column[where] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
-        shares: FloatArray = np.array(hits) / (counts.sum() + self._zeros_in_all)
+        shares: FloatArray = np.array(hits) / self.counted
         return shares
 
 

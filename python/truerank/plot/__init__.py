@@ -30,7 +30,7 @@ from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
-from ..reporting.report_table import COUNTED, label_text
+from ..reporting.report_table import label_text
 from ..reporting.reports import Report
 from .drawing import (
     COLOURS,
@@ -591,7 +591,7 @@ def groups(
     width = len(f"{max(tasks.values(), default=0):,}")
     # These spaces are as wide as digits are.
     numbers = [f"{tasks[label]:\u2007>{width},}" for label in shown]
-    _write_rows(ax, list(map(label_text, shown)), numbers, COUNTED[report.unit])
+    _write_rows(ax, list(map(label_text, shown)), numbers, report.grammar.units)
     ax.set_xlabel(key.title)
     title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
     if len(shown) < len(labels):

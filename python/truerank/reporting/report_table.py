@@ -51,8 +51,6 @@ ALL_KINDS = "all"  # It means all kinds but the random one.
 # What a line of a table is of, but for the kind of rank. Lines of several models have the number of
 # their "part", in which they are comparable.
 LABELS = ("average", "group", "side", "part", "model")
-# What a report counts, as the heading of its column.
-COUNTED = {"task": "tasks", "query": "queries"}
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 # Papers print these metrics as percentages, too.
 SHARES = ("hits", "sampled_hits", "success", "recall", "precision")
@@ -152,7 +150,7 @@ def table_of_report(
         lines,
         keys,
         columns,
-        [Column(COUNTED[report.unit])],
+        [Column(report.grammar.units)],
         notes=notes,
         before=lines_above(report),
         percent=percent,
@@ -183,7 +181,7 @@ def table_of_keys(
     lines = [make_lines([report], read_keys, labels)]
     columns: dict[Column, str | None] = {}
     if report.by is not None:
-        columns = {Column("group", report.by): None, Column(COUNTED[report.unit]): None}
+        columns = {Column("group", report.by): None, Column(report.grammar.units): None}
         of_groups = {name: None if key.macro else key for name, key in read_keys.items()}
         labels["average"] = GROUP
         groups = list(largest_groups(report, side))
@@ -384,7 +382,7 @@ def make_lines(
     cells: dict[str, list[Any]] = {name: [label] * len(sizes) for name, label in labels.items()}
     if groups is not None:
         cells["group"] = list(map(label_text, groups))
-    cells[COUNTED[reports[0].unit]] = sizes
+    cells[reports[0].grammar.units] = sizes
     for name, key in keys.items():
         values_of_runs = [_values(report, key, groups) for report in reports]
         cells[name] = values_of_runs[0]
