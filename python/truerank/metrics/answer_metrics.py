@@ -470,7 +470,6 @@ def _row(
     )
 
 
-_FIRST: dict[str, Any] = {"increasing": False, "decimals": 1}  # They are of first places.
 _ROWS = (
     _row("MRR", "[@k]", "mean reciprocal rank", reciprocal_rank, _TREC),
     _row("MAP", "[@k]", "mean average precision", average_precision, _TREC),
@@ -488,19 +487,21 @@ _ROWS = (
     ),
     _row("DCG", "[@k]", "discounted cumulative gain", discounted_gain, _TREC, of_gains=True),
     _row(
-        "ERR",
-        "@k",
-        "expected reciprocal rank",
-        expected_reciprocal_rank,
-        _CHAPELLE,
-        of_gains=True,
+        "ERR", "@k", "expected reciprocal rank", expected_reciprocal_rank, _CHAPELLE, of_gains=True
     ),
     _row("RBP", ":p", "rank-biased precision", rank_biased_precision, _MOFFAT),
-    _row("Recall", "@k", "recall at k", recall, _TREC),
-    _row("Precision", "@k", "precision at k", precision, _TREC),
+    _row("Recall", "@k", "recall at k", recall, _TREC, is_share=True),
+    _row("Precision", "@k", "precision at k", precision, _TREC, is_share=True),
     _row("F1", "@k", "harmonic mean of precision and recall at k", f1, "PyTorch Geometric"),
-    _row("Success", "@k", "success at k", success, _TREC),
-    _row("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", sampled_success, ZHU),
+    _row("Success", "@k", "success at k", success, _TREC, is_share=True),
+    _row(
+        "Sampled-Hits",
+        "@k:n",
+        "hits at k among n drawn negatives",
+        sampled_success,
+        ZHU,
+        is_share=True,
+    ),
     _row("AUC", "", "area under the ROC curve", pairs_in_order, _HANLEY, of_pairs=True),
     _row(
         "GAUC",
@@ -511,15 +512,24 @@ _ROWS = (
         of_pairs=True,
         by_candidates=True,
     ),
-    _row("MR", "", "mean rank of the first right answer", first_rank, _HODOSH, **_FIRST),
+    _row(
+        "MR",
+        "",
+        "mean rank of the first right answer",
+        first_rank,
+        _HODOSH,
+        increasing=False,
+        decimals=1,
+    ),
     _row(
         "Median",
         "",
         "median rank of the first right answer",
         first_rank,
         _HODOSH,
+        increasing=False,
+        decimals=1,
         average=median,
-        **_FIRST,
     ),
 )
 ANSWER_METRICS = {row.name: row for row in _ROWS}

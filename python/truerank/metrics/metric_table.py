@@ -57,6 +57,8 @@ class Metric:
         Whether higher is better; None where neither higher nor lower is better.
     decimals : int
         How many tables show: three of a share, one of a mean rank.
+    is_share : bool
+        Whether it is a share of tasks, answers or places, which papers print as a percentage, too.
     of_rank : callable
         f, what a task of one right answer is worth, from its rank (float64), the number of
         candidates (int64) and the parameter; the rank itself if not given.
@@ -109,6 +111,7 @@ class Metric:
     examples: tuple[str, ...] = ("",)
     increasing: bool | None = None
     decimals: int = 3
+    is_share: bool = False
     of_rank: RankFunction = lambda r, N, _: r
     over_tie: TieFunction | None = None
     of_middle: TieFunction | None = None
@@ -220,6 +223,7 @@ _ROWS = (
         examples=("@1", "@3"),
         listed=("@1", "@3", "@5", "@10"),
         increasing=True,
+        is_share=True,
         of_rank=lambda r, N, k: (r <= min(k, ties.MOST)).astype(np.float64),
         over_tie=lambda a, m, N, k: ties.hit_share(a, m, k),
         moments=ties.hit_moments,
@@ -233,6 +237,7 @@ _ROWS = (
         examples=("@1:3", "@3:20"),
         listed=(),
         increasing=True,
+        is_share=True,
         of_rank=ties.drawn_hit_share,
         over_tie=ties.mean_drawn_hit_share,
         of_middle=ties.middle_drawn_hit_share,

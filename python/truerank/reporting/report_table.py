@@ -52,8 +52,6 @@ ALL_KINDS = "all"  # It means all kinds but the random one.
 # their "part", in which they are comparable.
 LABELS = ("average", "group", "side", "part", "model")
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
-# Papers print these metrics as percentages, too.
-SHARES = ("hits", "sampled_hits", "success", "recall", "precision")
 
 GROUPS_NAMED = 3  # A note names so many.
 GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
@@ -540,7 +538,7 @@ def metric_column(
     key = parse(name) if key is None else key
     better = BETTER[increasing(key)] if is_ranked else None
     column = Column(name, table_name(key), key.decimals, better=better)
-    is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
+    is_share = key.adjustment == NO_ADJUSTMENT and key.row.is_share
     if percent and is_share:
         return replace(column, decimals=1, unit="%")
     return column
