@@ -259,6 +259,8 @@ def test_comparisons_of_runs_by_definition(seed: int, runs_a: int, runs_b: int) 
         assert (result.runs_a, result.runs_b) == (runs_a, runs_b)
         assert result.method == "t of runs and units"
         assert (result.p_value > 0.05) == (result.low <= 0 <= result.high)
+        better = power * (values[1].mean(axis=0) - values[0].mean(axis=0))
+        assert (result.wins, result.losses) == ((better > 1e-12).sum(), (better < -1e-12).sum())
 
 
 @pytest.mark.parametrize("key", ["mr", "gmr", "hmr", "std", "hits@10", "index.mrr"])

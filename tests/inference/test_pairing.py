@@ -84,6 +84,11 @@ PAIR = tr.Ranks([0, 5], [1, 1], 9)
             r"tasks: 4 against 0; only a has 4, the first at position 0 \(query x\)$",
         ),
         (PAIR, PAIR[:1], "tasks: 2 against 1$"),
+        (
+            NAMED[:2],
+            NAMED,
+            r"tasks: 2 against 3; only b has 1, the first at position 2 \(query z\)$",
+        ),
         (NAMED, NUMBERED, "queries: names against integer ids; with_labels gives both the same"),
     ],
 )
@@ -249,6 +254,17 @@ def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
     assert (mixed.estimate, mixed.low) == pytest.approx((plain.estimate, plain.low))
     assert (mixed.wins, mixed.losses) == (plain.wins, plain.losses)
     assert mixed.pairing == "query and target ids"
+
+
+def test_queries_come_in_the_order_of_the_first_model() -> None:
+    """Names in another vocabulary are the same queries, whose values are compared one by one."""
+    numbers = np.arange(20)
+    names = [f"query {x}" for x in numbers]
+    a, b = (tr.Ranks(above, np.ones(20, int), 100) for above in (numbers, 7 * numbers % 20))
+    a = a.with_labels(queries=names)
+    plain = compare(report(a), report(b.with_labels(queries=names)), metric="mrr")
+    turned = b.with_labels(queries=(19 - numbers, names[::-1]))
+    assert compare(report(a), report(turned), metric="mrr") == plain
 
 
 def by_names(order: list[str], first: int = 0) -> tr.Ranks:
