@@ -169,6 +169,7 @@ def test_decimals_and_methods_in_print() -> None:
     a = drawn(0, 300)
     b = moved(drawn(0, 300), 1, most=20)
     assert "(t, 150 units, one run each)" in str(compare(a, b, metric="mrr"))
+    assert compare(a, b, metric="mrr").notes[-1] == "few units: 150 units"
     reports = []
     for lists in ({q: [q, 9] for q in range(8)}, {q: [9, q] for q in range(8)}):
         shown = {q: [q, 9] if q else [q] for q in range(8)}
@@ -270,6 +271,7 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: RUNS[0].interval("z.mr"), ValueError, "metric"),
     (lambda: interval(SOME, "count"), ValueError, "metric"),
     (lambda: interval(RUNS, "median"), ValueError, "metric"),
+    (lambda: interval([SMALL, SMALL.with_weights(np.arange(1.0, 31))], "mr"), ValueError, "runs"),
     (lambda: interval(RUNS, "macro.mrr"), ValueError, "metric"),
 ]
 
