@@ -771,11 +771,6 @@ def is_integer_type(kind: type) -> bool:
     return issubclass(kind, (int, np.integer)) and not issubclass(kind, bool)
 
 
-def is_label(value: object) -> bool:
-    """Return whether this is a str that is not empty."""
-    return isinstance(value, str) and value != ""
-
-
 def checked_names(argument: str, values: Any) -> Names:
     """Return names, which are all str or all int, as they came.
 

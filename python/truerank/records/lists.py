@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from ..counting.lists import CandidateLists
     from ..inputs.progress_listeners import Listener, Progress
     from .columns import Name, Names
 
@@ -239,9 +240,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     (array([ 2, -1]), array([1. , 0.1]))
     """
     expected = "grades that are finite numbers"
-    array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":  # Such a column holds Python's numbers.
-        array = as_array(array.tolist(), argument, expected)
+    array = _array_of_column(argument, values, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
@@ -664,22 +663,6 @@ def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[A
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
 
-def refuse_repeats(
-    argument: str,
-    query_of: Callable[[int], Name],
-    names: Sequence[Name],
-    indptr: IntArray,
-    ids: npt.NDArray[Any],
-    place: str,
-) -> None:
-    """Refuse lists that have a name twice."""
-    entry = _first_repeated(indptr, ids, len(names))
-    if entry is not None:
-        query = query_of(int(np.searchsorted(indptr, entry, side="right")) - 1)
-        problem = f"the list of {query!r} has {names[ids[entry]]!r} twice"
-        raise InputValueError(argument, problem, place=place)
-
-
 def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
     """Return the first entry whose id its list has twice; None: there is none.
 
@@ -779,7 +762,7 @@ def write_run(
     if not isinstance(tag, str):
         raise InputTypeError("tag", expected="str", got=type(tag).__name__)
     _run_fields("tag", [tag])
-    refuse_repeats("top", query_names.__getitem__, entity_names, lists.indptr, lists.ids, "")
+    _refuse_repeats(lists, query_names, entity_names)
     scores = None if lists.scores is None else _plain_scores(lists.scores)
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
@@ -792,6 +775,14 @@ def write_run(
                 for rank, (i, number) in enumerate(zip(ids, numbers, strict=True), 1)
             ]
             file.write("".join(lines).encode())
+
+
+def _refuse_repeats(lists: CandidateLists, queries: Sequence[str], names: Sequence[Any]) -> None:
+    """Refuse lists of a run that have a name twice."""
+    entry = _first_repeated(lists.indptr, lists.ids, len(names))
+    if entry is not None:
+        query = queries[lists.place(entry)[0]]
+        raise InputValueError("top", f"the list of {query!r} has {names[lists.ids[entry]]!r} twice")
 
 
 def _query_fields(queries: Any, number: int) -> tuple[str, ...]:

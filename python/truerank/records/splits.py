@@ -19,7 +19,7 @@ from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
-from .columns import Column, Door, check_columns, is_label
+from .columns import Column, Door, check_columns
 from .id_tables import IdTable, align_columns, make_vocabulary, read_table
 from .text import is_integer_text, is_path
 from .vocabularies import Vocabulary
@@ -356,7 +356,7 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
         return {}
     if isinstance(known, Mapping):
         for name in known:
-            if not is_label(name):
+            if not isinstance(name, str) or not name:
                 raise InputTypeError("known", expected="names of splits", got=repr(name))
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
     if isinstance(known, list) and all(map(_has_rows, known)):
