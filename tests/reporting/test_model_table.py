@@ -217,6 +217,18 @@ def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
     assert "\n* the best of its column among comparable rows" in made.to_text()
 
 
+def test_each_kind_of_each_group_has_a_best_and_notes_on_groups_are_counted() -> None:
+    names = ["a", "b"] * 4
+    one, other = (report(Ranks([above] * 8, [2] * 8, 10), by=names) for above in (0, 3))
+    models = {"one": one, "other": other}
+    made = table(models, ["mrr"], groups=True, kinds="all", against="best")
+    cells = {(made["group"][row], made["kind"][row]) for row, _ in made.marks()[0]}
+    assert len(cells) == 4 * 4  # groups and averages, kinds
+    assert {made["model"][row] for row, _ in made.marks()[0]} == {"one"}
+    assert "Few units: 8 tasks." in made.notes
+    assert "Few units: 8 comparisons within groups." in made.notes
+
+
 def test_kinds_of_models_appear_where_they_print_otherwise() -> None:
     plain = one(*[2] * 30)
     models = {"plain": plain, "tied": one(*[2] * 30, tied=3)}
