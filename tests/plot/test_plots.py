@@ -258,6 +258,14 @@ def test_lines_and_legends_of_several_models() -> None:
     assert plot.rank_distribution(ONE).get_lines()[0].get_marker() == "None"
 
 
+def test_the_last_interval_is_as_wide_as_its_step() -> None:
+    report = tr.report(tr.Ranks([0, 6, 7, 7], [1] * 4, 8))  # ranks 1, 7, 8 and 8 of 8
+    for line in plot.rank_distribution(report).get_lines():
+        assert line.get_xdata().tolist() == [1, 2, 4, 8, 9]
+        assert line.get_ydata()[-1] == line.get_ydata()[-2]
+    assert plot.rank_distribution(report).get_lines()[0].get_ydata().tolist()[-2:] == [0.5, 0.5]
+
+
 def legend(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
