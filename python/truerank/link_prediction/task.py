@@ -326,9 +326,8 @@ class Task(SidedTask):
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         test_rows, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
         self._unread_orders = {name for name, order in orders.items() if order is None}
-        roles = {}
-        for side in chosen_sides:  # A query has the further columns that are keys behind its own.
-            roles[side] = (*SIDES[side], *map(str, key_columns), side)
+        # A query has the further columns that are keys behind its own.
+        roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
