@@ -21,6 +21,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import host_tensor
+from support.refusals import refusal
 from truerank.devices import count_kernels, task_counts
 from truerank.devices.task_counts import DeviceScores
 
@@ -65,6 +66,12 @@ def test_blocks_of_candidates() -> None:
     assert tr.rank_against(true_scores, host_tensor(array)) == tr.rank_against(
         true_scores.numpy(), array
     )
+
+
+def test_the_first_nan_is_that_of_the_first_row() -> None:
+    array = np.ones((3, 40), np.float32)
+    array[0, 9] = array[1, 2] = np.nan
+    refusal(ValueError, "row 0, column 9 is NaN", tr.rank, host_tensor(array), 0)
 
 
 @pytest.mark.parametrize(
