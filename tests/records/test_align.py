@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.examples import examples
 from truerank import _core
 from truerank.errors import InputTypeError, InputValueError
 from truerank.records.columns import Column
@@ -99,13 +100,18 @@ def columns(draw: st.DrawFn) -> tuple[Column, list[Any], str]:
     return Column(names.add(words), names, kind == "text"), words, kind
 
 
-@given(vocabularies(), columns())
+@examples(1500)
+@given(vocabularies(), columns(), columns())
 def test_elements_name_what_each_of_them_names(
-    vocabulary: Vocabulary, drawn: tuple[Column, list[Any], str]
+    vocabulary: Vocabulary,
+    drawn: tuple[Column, list[Any], str],
+    another: tuple[Column, list[Any], str],
 ) -> None:
     column, elements, kind = drawn
     expected = align_plainly(elements, vocabulary, kind)
     known: dict[Any, Any] = {}
+    if isinstance(align_plainly(another[1], vocabulary, another[2]), list):
+        align("ids", another[0], vocabulary, known=known)
     for _ in range(2):  # The second time labels are known.
         try:
             outcome: Any = align("ids", column, vocabulary, "at {}".format, known=known).tolist()

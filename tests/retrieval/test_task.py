@@ -275,3 +275,9 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(
             if k:
                 expected = full[f"{kind}{metric}@{k}"]
             assert zero[kind + metric] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_leaks_of_all_known_splits_count() -> None:
+    known = {"train": {"u": ["a"]}, "valid": {"u": ["b", "d"]}}
+    task = Task({"u": ["a", "b", "c"]}, entities=list("abcd"), known=known, leaks="drop")
+    assert (task.leaked, task.answers.targets.tolist()) == (2, [2])
