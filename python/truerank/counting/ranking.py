@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .. import counting
 from .._core import Scores
 from ..inputs.checks import choice
 from ..inputs.progress_listeners import as_listener, reporter
@@ -150,16 +151,12 @@ def rank(
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)
     if "int" in matrix.dtype and not rules.is_order_named:
-        from .orders import refuse_permutations
-
-        refuse_permutations(matrix)
+        counting.orders.refuse_permutations(matrix)
     job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
     if isinstance(matrix, Scores):
         return job.mark_masked(job.ranks(job.counts_of(matrix), matrix.dtype), matrix)
-    from .driver import count_scores
-
     report_progress = reporter(listener, matrix.nbytes)
-    counts = count_scores(
+    counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
     ).checked(job)
     ranks = job.ranks(counts.arrays, matrix.dtype, matrix.files, counts.place)
