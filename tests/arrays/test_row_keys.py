@@ -64,6 +64,10 @@ def check_two(values: np.ndarray, others: np.ndarray) -> None:
     first = np.unique(others, return_index=True)[1]
     assert np.array_equal(where, np.flatnonzero(expected))
     assert np.array_equal(positions, first[np.searchsorted(distinct, values[where])])
+    joint = rows.occurrences_of(values, others)
+    expected_joint = np.unique(np.concatenate([values, others]), return_counts=True)
+    assert np.array_equal(joint.distinct, expected_joint[0])
+    assert np.array_equal(joint.numbers, expected_joint[1])
     ascending = np.sort(others)
     counts = np.searchsorted(ascending, values, side="right") - np.searchsorted(ascending, values)
     assert np.array_equal(rows.occurrences_of(others).of(values), counts)

@@ -310,20 +310,25 @@ def are_new(values: IntArray) -> npt.NDArray[np.bool_]:
     return is_new
 
 
-def occurrences_of(values: IntArray) -> Occurrences:
-    """Count how often each integer occurs.
+def occurrences_of(*parts: IntArray) -> Occurrences:
+    """Count how often each integer occurs, in one array or in several.
 
     Examples
     --------
     >>> occurrences_of(np.array([5, 2, 5]))
     Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
     """
-    low, span = _core.range_of(values)
-    if span <= 2 * len(values) + _SMALL:
-        numbers = np.bincount(values - low if low else values, minlength=span)
+    ranges = [_core.range_of(values) for values in parts if len(values)] or [(0, 0)]
+    low, _ = min(ranges)
+    span = max(map(sum, ranges)) - low  # A range is its least value, and a width.
+    if span <= 2 * sum(map(len, parts)) + _SMALL:
+        numbers = np.zeros(span, dtype=np.int64)
+        for values in parts:
+            numbers += np.bincount(values - low if low else values, minlength=span)
         places = np.flatnonzero(numbers)
         return Occurrences(places + low, numbers[places])
-    ordered = np.sort(values)
+    ordered = np.concatenate(parts)
+    ordered.sort()
     starts = np.flatnonzero(are_new(ordered))
     return Occurrences(ordered[starts], np.diff(starts, append=len(ordered)))
 

@@ -75,7 +75,7 @@ def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
     heads, relations, tails = splits.rows[splits.tested :, :3].T
     relations, heads, tails = distinct_rows([relations, heads, tails])
     tails = tails[tails != heads]  # A triple whose head is its tail counts once.
-    return occurrences_of(np.concatenate([heads, tails])), occurrences_of(relations)
+    return occurrences_of(heads, tails), occurrences_of(relations)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -88,12 +88,10 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     set, an average below 1.5 is 1, others are MANY.)
     """
     heads, known, tails = triples[:, :3].T
-    of_tails, _ = distinct_rows([known, tails])
-    of_triples, heads, _ = distinct_rows([known, heads, tails])
-    of_heads = of_triples[are_new(of_triples) | are_new(heads)]
-    n_triples, n_heads, n_tails = (
-        occurrences_of(each).of(relations) for each in (of_triples, of_heads, of_tails)
-    )
+    n_tails = occurrences_of(distinct_rows([known, tails])[0]).of(relations)
+    of_triples, heads = distinct_rows([known, heads, tails])[:2]
+    n_triples = occurrences_of(of_triples).of(relations)
+    n_heads = occurrences_of(of_triples[are_new(of_triples) | are_new(heads)]).of(relations)
     return 2 * (2 * n_triples >= 3 * n_tails) + (2 * n_triples >= 3 * n_heads)
 
 
