@@ -14,6 +14,7 @@ import truerank as tr
 from oracles import metrics as oracle
 from support.example_ranks import query_report
 from support.metric_keys import keys_where
+from support.refusals import refusal
 from truerank.metrics import METRICS
 from truerank.metrics.answer_metrics import ANSWER_KEYS, ANSWER_METRICS
 from truerank.metrics.contributions import (
@@ -255,3 +256,9 @@ def test_a_new_row_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert interval.low < interval.value < interval.high
     assert interval.decimals == parse("complete@7", ANSWER_KEYS).decimals == 2
     assert f"{report['complete@7']:.2f}" in report.to_markdown(["complete@7"])
+
+
+def test_metrics_of_queries_have_no_chance() -> None:
+    report = query_report(query_ranks())
+    refusal(KeyError, "metrics of queries have no chance", report.chance, "map")
+    assert {row.adjustments for row in ANSWER_METRICS.values()} == {()}

@@ -263,3 +263,10 @@ def test_ties_are_added_in_blocks() -> None:
         positions = a + np.arange(m)
         plain.append(math.fsum(1 / (1 + np.log2(positions))) / m)
     assert result == pytest.approx(plain, rel=1e-14)
+
+
+def test_a_rank_at_the_cutoff_counts() -> None:
+    measured = report(Ranks([2, 3], [1, 1], 9))
+    assert (measured["mrr@3"], measured["ndcg@3"], measured["hits@3"]) == (1 / 6, 1 / 4, 1 / 2)
+    of_tie = report(Ranks([1], [4], 9))  # of its places 2, 3, 4 and 5 two count
+    assert of_tie["expected.mrr@3"] == pytest.approx((1 / 2 + 1 / 3) / 4, rel=1e-15)
