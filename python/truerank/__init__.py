@@ -55,7 +55,7 @@ if _typing.TYPE_CHECKING:
     from .reporting import table as table
     from .stores import open_scores as open_scores
     from .tables import Table as Table
-    from .tasks.score_evaluation import evaluate as evaluate
+    from .tasks import evaluate as evaluate
 else:  # or a type checker would accept any name
     from .naming import names_when_used as _names_when_used
 
@@ -76,7 +76,7 @@ else:  # or a type checker would accept any name
         ".reporting": ("Report", "report", "table"),
         ".stores": ("open_scores",),
         ".tables": ("Table",),
-        ".tasks.score_evaluation": ("evaluate",),
+        ".tasks": ("evaluate",),
         ".records.lists": ("read_qrels", "read_run", "write_run"),
     }
     _MODULES = (

@@ -244,9 +244,9 @@ class Task(SidedTask):
             test_rows=distinct(side.units),
             height=query_names.size or n_queries,
             findings=[*splits.findings, *leaks_found, *repeats],
-            row_axis=Axis(self.queries, "task.queries"),
-            report_options={"by": None if groups is None else "group", "unit": "query"},
         )
+        self._row_axis = Axis(self.queries, "task.queries")
+        self._report_options = {"by": None if groups is None else "group", "unit": "query"}
 
     _row_noun = "query (queries= says how many there are)"
 

@@ -118,10 +118,6 @@ class Task:
         How many rows the test has, as it was given.
     findings : iterable of (str, int, str)
         What `audit` returns, as the parts of each `Finding`.
-    row_axis : Axis
-        The labels of the rows that a user hands over, one for each row of the test.
-    report_options : mapping of str to object
-        Options of `Report`.
     """
 
     sides: dict[str, Side]
@@ -130,8 +126,10 @@ class Task:
     protocol: Protocol
     test_rows: IntArray
     height: int
-    # What a row is for that a user hands over.
+    # What a row is for that a user hands over, and the labels of rows.
     _row_noun = "query of the test as given"
+    _row_axis = NUMBERED
+    _report_options: Mapping[str, Any] = MappingProxyType({})
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
     _chooses_sides = False  # Whether it has an argument `sides`.
@@ -149,8 +147,6 @@ class Task:
         test_rows: IntArray,
         height: int,
         findings: Iterable[FindingParts],
-        row_axis: Axis = NUMBERED,
-        report_options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.roles = dict(roles)
         self.names = dict(names)
@@ -160,8 +156,6 @@ class Task:
         self._facts = tuple(facts)
         self._known = f"known facts {known}"
         self._findings = tuple(findings)
-        self._row_axis = row_axis
-        self._report_options = dict(report_options)
         self._take_sides(sides)
 
     def _take_sides(self, sides: Mapping[str, Side]) -> None:
