@@ -62,14 +62,15 @@ def test_public_names_exist() -> None:
 
 
 def imported_for_types(package: ModuleType) -> dict[str, str]:
-    """Return the module of each name that a package imports for type checkers alone."""
+    """Return the module of each name that a package offers type checkers, as `name as name`."""
     modules = {}
     for statement in ast.parse(inspect.getsource(package)).body:
         if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
             for each in statement.body:
                 if isinstance(each, ast.ImportFrom):
                     module = "." * each.level + (each.module or "")
-                    modules.update((alias.name, module) for alias in each.names)
+                    offered = [alias.asname for alias in each.names if alias.asname]
+                    modules.update(dict.fromkeys(offered, module))
     return modules
 
 

@@ -136,6 +136,7 @@ TASK = tr.retrieval.Task({"q1": ["d3"]}, entities=DOCUMENTS, queries=["q1"])
 DATA_SET = SimpleNamespace(to_pandas=lambda: None, column_names=["query", "document"])
 NO_LISTS: list[Any] = [[("d7", 2.5)], [["d7", 2.5]], {"d7"}, "d7", 7, {"d7": "high"}]
 NO_GRADES: list[Any] = ["1", "one", None, 1j, np.datetime64(1, "D")]
+NOT_FINITE = [np.inf, np.nan, 1 << 70]  # or larger than integers of numpy
 
 REFUSALS: list[tuple[Callable[[], object], Any, str]] = [
     (partial(tr.write_run, "run.txt", ENTRIES), TypeError, "top"),
@@ -143,7 +144,7 @@ REFUSALS: list[tuple[Callable[[], object], Any, str]] = [
     (partial(lists_of, ranked([1, 1])), ValueError, "lists"),
     (partial(lists_of, ranked([1.5, 2])), TypeError, "lists"),
     *[(partial(qrels_of, graded(grade)), TypeError, "qrels") for grade in NO_GRADES],
-    *[(partial(qrels_of, graded(grade)), ValueError, "qrels") for grade in (np.inf, np.nan)],
+    *[(partial(qrels_of, graded(grade)), ValueError, "qrels") for grade in NOT_FINITE],
 ]
 
 

@@ -216,7 +216,7 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
 
 
 def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
-    """Return grades, which are finite numbers of any kind and sign, whatever has them.
+    """Read the grades of any column: finite numbers of either sign.
 
     Parameters
     ----------
@@ -244,15 +244,18 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
-        odd = [(value, row) for row, value in enumerate(values) if not is_number(value)]
-        value, row = odd[0]
-        raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+        for row, value in enumerate(values):
+            if not is_number(value):
+                raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+            if not -(1 << 63) <= value < 1 << 63:  # numpy has no integers as large.
+                expected += " of at most 64 bits"
+                raise InputValueError(argument, expected=expected, got=f"{value} in row {row}")
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
     grades = array.astype(np.float64)
-    is_odd = ~np.isfinite(grades)
-    if is_odd.any():
-        row = int(is_odd.argmax())
+    is_infinite_or_nan = ~np.isfinite(grades)
+    if is_infinite_or_nan.any():
+        row = int(is_infinite_or_nan.argmax())
         raise InputValueError(argument, expected=expected, got=f"{array[row]} in row {row}")
     is_whole = (grades == np.floor(grades)) & (np.abs(grades) < _LARGEST_WHOLE)
     if is_whole.all():
