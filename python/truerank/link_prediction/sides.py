@@ -21,7 +21,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
-from ..records.splits import audit_split, count_in_words, warn_of_unused
+from ..records.splits import MAX_EXAMPLES, NOTHING, audit_split, count_in_words, warn_of_unused
 from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
     ALL,
@@ -137,15 +137,17 @@ def make_sides(
     is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
+    degrees = {role: of_entities.of(facts[role][test_rows]) for role in ("head", "tail")}
+    del of_entities
     relations = facts["relation"][test_rows]
-    units = labels_of_codes(test_rows)
-    relation_labels = splits.vocabularies["relation"].labels(relations)
+    degrees["relation"] = of_relations.of(relations)
     labels_of_triples = {
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
-        "head_degree": labels_of_codes(of_entities.of(facts["head"][test_rows])),
-        "tail_degree": labels_of_codes(of_entities.of(facts["tail"][test_rows])),
+        "head_degree": labels_of_codes(degrees["head"]),
+        "tail_degree": labels_of_codes(degrees["tail"]),
     }
-    del of_entities
+    units = labels_of_codes(test_rows)
+    relation_labels = splits.vocabularies["relation"].labels(relations)
     by_name = {}
     for name, (*query, answer) in roles.items():
         size = splits.vocabularies[name].size
@@ -159,19 +161,16 @@ def make_sides(
             if filter == FACT:
                 agreeing = tuple(role for role in facts if role != name)
             known_answers = make(query=agreeing, is_asked=is_filtering).filter
-        if name == "relation":
-            degrees = of_relations.of(side.targets)
-        else:
-            degrees = labels_of_triples[f"{name}_degree"].codes
         numbers = _numbers_of_queries(side, query, splits.vocabularies["head"].size)
+        buckets = degree_buckets(degrees[name])
         labels = {
-            "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
+            "side": labels_of_codes(np.zeros_like(side.rows), (name,)),
             "relation": relation_labels,
             "queries": labels_of_codes(numbers),
             "targets": labels_of_codes(side.targets),
             "unit": units,
             **labels_of_triples,
-            "degree": degree_buckets(degrees),
+            "degree": buckets,
         }
         among = candidates_of_side(candidates[name], side, splits)
         by_name[name] = replace(side, filter=known_answers, candidates=among, labels=labels)
@@ -212,7 +211,7 @@ def as_candidates(
         entities for the side "relation", a mapping that lacks a side, and another number of lists
         than test triples.
     """
-    if not _is_by_side(value, sides, splits):
+    if not isinstance(value, Mapping) or not _is_by_side(value, splits):
         is_list = value is not None and not isinstance(value, (str, Sampled))
         if is_list and len(sides) > 1 and "relation" in sides:
             problem = "a list is of entities or of relations; give a mapping of sides to lists"
@@ -239,11 +238,9 @@ def as_candidates(
     return name, by_side
 
 
-def _is_by_side(value: Any, sides: Sequence[str], splits: SplitTables) -> bool:
+def _is_by_side(value: Mapping[Any, Any], splits: SplitTables) -> bool:
     """Whether these are candidates by side, and not by relation."""
-    if not isinstance(value, Mapping) or not value:
-        return False
-    if not all(key in SIDES for key in value):
+    if not value or not all(key in SIDES for key in value):
         return False
     if any(isinstance(candidates, Mapping) for candidates in value.values()):
         return True
@@ -390,7 +387,7 @@ def audit_triples(
     if not splits.tested:
         raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
     columns = [splits.rows[:, column] for column in (0, 1, 2, *keys)]
-    heads, relations, tails = (distinct(column) for column in columns[:3])
+    heads, relations, tails = map(distinct, columns[:3])
     entities = distinct(np.append(heads, tails))
     names = f"{len(entities):,} entities, {len(relations):,} relations"
     occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
@@ -422,13 +419,15 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
     trained = splits.known_rows(TRAIN)
     findings = []
     has_unseen = np.zeros(splits.tested, dtype=bool)
-    for role, columns in (("head", (0, 2)), ("relation", (1,))):
+    for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
-        unseen = distinct(np.concatenate([test[:, column] for column in columns]))
+        unseen = distinct(test[:, columns].ravel())
         for column in columns:
             unseen = unseen[~are_among(unseen, trained[:, column])]
-        words = count_in_words(len(unseen), map(vocabulary.label_of, unseen.tolist()))
+        words = NOTHING
+        if len(unseen):
+            words = count_in_words(len(unseen), vocabulary.list_labels(unseen[:MAX_EXAMPLES]))
+            for column in columns:
+                has_unseen |= are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
-        for column in columns:
-            has_unseen |= are_among(test[:, column], unseen)
     return findings, has_unseen

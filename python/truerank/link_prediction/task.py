@@ -310,6 +310,7 @@ class Task(SidedTask):
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides)
         orders = {"entities": entities, "relations": relations}
+        self._unread_orders = {name for name, order in orders.items() if order is None}
         splits = read_tables(
             name_splits(split, test, known),
             FACTS,
@@ -321,13 +322,12 @@ class Task(SidedTask):
             has_ids=flag("ids", ids),
         )
         key_columns = _read_keys(keys, splits.rows.shape[1])
+        # A query has the further columns that are keys behind its own.
+        roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
         has_known = known is not None
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
         test_rows, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
-        self._unread_orders = {name for name, order in orders.items() if order is None}
-        # A query has the further columns that are keys behind its own.
-        roles = {side: (*SIDES[side], *map(str, key_columns), side) for side in chosen_sides}
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])

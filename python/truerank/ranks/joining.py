@@ -13,7 +13,7 @@ from ..inputs.checks import choice, several
 from ..inputs.selection import indptr_of
 from ..naming import public
 from .container import COUNTS, Ranks
-from .labels import Labels, describe_task, join_labels
+from .labels import Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def numbered_apart(
         after = _first_numbers(joined, name)[places]
         if (before != after).any():
             codes = labels[name].codes + (after - before)[origin_of_task]
-            new_labels[name] = Labels._trusted(codes, labels[name].vocabulary)
+            new_labels[name] = labels_of_codes(codes, labels[name].vocabulary)
     return new_labels
 
 

@@ -98,16 +98,8 @@ class Labels(Immutable):
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
         self.__dict__.update(vars(_of_codes("labels", codes, vocabulary)))
 
-    @classmethod
-    def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
-        """Take over a fresh int64 array without a check or a copy."""
-        codes.flags.writeable = False
-        labels = cls.__new__(cls)
-        labels.__dict__.update(codes=codes, vocabulary=vocabulary)
-        return labels
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return Labels._trusted, (self.codes, self.vocabulary)
+        return labels_of_codes, (self.codes, self.vocabulary)
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -144,7 +136,7 @@ class Labels(Immutable):
 
     def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
         """Return the labels of some tasks, by slice, boolean mask, integer array or int."""
-        return Labels._trusted(self.codes[checked_index(index)], self.vocabulary)
+        return labels_of_codes(self.codes[checked_index(index)], self.vocabulary)
 
     def __iter__(self) -> Iterator[str] | Iterator[int]:
         """Iterate over the decoded labels."""
@@ -254,7 +246,7 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
     array(['tail', 'tail'], dtype='<U4')
     """
     if isinstance(value, str):
-        return Labels._trusted(np.zeros(length, dtype=np.int64), (value,))
+        return labels_of_codes(np.zeros(length, dtype=np.int64), (value,))
     if isinstance(value, Labels):
         labels = value
     elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
@@ -276,7 +268,11 @@ def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) 
     >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
     Labels(3 labels: head 1, tail 2)
     """
-    return Labels._trusted(np.ascontiguousarray(codes, np.int64).view(), vocabulary)
+    labels = Labels.__new__(Labels)
+    codes = np.ascontiguousarray(codes, np.int64).view()
+    codes.flags.writeable = False
+    labels.__dict__.update(codes=codes, vocabulary=vocabulary)
+    return labels
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
@@ -324,7 +320,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     vocabularies = [part.vocabulary for part in parts]
     first = vocabularies[0]
     if vocabularies.count(first) == len(parts):  # Slices of one whole share it.
-        return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
+        return labels_of_codes(np.concatenate([part.codes for part in parts]), first)
     has_ids = {part.vocabulary is None for part in parts if part.codes.size}
     if len(has_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
@@ -348,7 +344,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
         codes.append(codes_of[place][part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     vocabulary = tuple(code_of_name) if has_names else None
-    return Labels._trusted(np.concatenate(codes), vocabulary)
+    return labels_of_codes(np.concatenate(codes), vocabulary)
 
 
 def checked_index(index: object) -> slice | npt.NDArray[Any]:
@@ -383,10 +379,10 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
 def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
     array = integers(f"{name} codes", codes)
     if vocabulary is None:
-        return Labels._trusted(array, None)
+        return labels_of_codes(array, None)
     words = distinct_names(f"{name} vocabulary", vocabulary)
     check_range(f"{name} codes", array, len(words), "names in the vocabulary")
-    return Labels._trusted(array, words)
+    return labels_of_codes(array, words)
 
 
 def _of_values(name: str, value: Any) -> Labels:
@@ -395,7 +391,7 @@ def _of_values(name: str, value: Any) -> Labels:
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T is text of any width.
-        return Labels._trusted(integers(name, value), None)
+        return labels_of_codes(integers(name, value), None)
     check_length(name, value)
     if isinstance(value, np.ndarray):
         items = value.tolist()
@@ -404,12 +400,12 @@ def _of_values(name: str, value: Any) -> Labels:
     plain = _core.plain_names(items)
     if plain:
         codes, vocabulary = _core.code_names(plain)
-        return Labels._trusted(codes, vocabulary)
+        return labels_of_codes(codes, vocabulary)
     if not any(isinstance(item, str) for item in items):
-        return Labels._trusted(integers(name, items), None)
+        return labels_of_codes(integers(name, items), None)
     positions: dict[str, int] = {}
     for i, item in enumerate(items):
         if not isinstance(item, str):
             raise InputTypeError(name, expected="str", got=f"{type(item).__name__} at position {i}")
         items[i] = positions.setdefault(str(item), len(positions))
-    return Labels._trusted(np.array(items, np.int64), tuple(positions))
+    return labels_of_codes(np.array(items, np.int64), tuple(positions))

@@ -382,6 +382,8 @@ def _places(
     columns: Mapping[str, str | int] | None,
 ) -> dict[str, int] | None:
     """Return the column of each role; None if one is missing, or there twice."""
+    if columns is None and names is None:
+        return dict(zip(door.roles, range(width), strict=False)) if width >= door.needed else None
     needed: Sequence[str] = door.needed_roles
     pairs: list[tuple[str | None, int]] = []
     if columns is not None:
@@ -391,10 +393,8 @@ def _places(
             if isinstance(column, str):
                 keys = names or ()
             pairs.extend((role, place) for place, key in enumerate(keys) if key == column)
-    elif names is None:
-        pairs.extend(zip(door.roles, range(width), strict=False))
     else:
-        pairs.extend((door.role_of(name), place) for place, name in enumerate(names))
+        pairs.extend((door.role_of(name), place) for place, name in enumerate(names or ()))
     pairs = [(role, place) for role, place in pairs if role is not None]
     place_of_role = dict(pairs)
     are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))
@@ -420,8 +420,10 @@ def _expected_columns(door: Door, columns: Mapping[str, str | int] | None) -> st
 
 def read_columns(
     argument: str, value: Any, door: Door, columns: Mapping[str, str | int] | None = None
-) -> tuple[list[Any], list[Any] | None]:
+) -> tuple[Any, list[Any] | None]:
     """Return the columns of a value that has some, and their names; None: they have none.
+
+    Those of an array of ints are its transpose.
 
     Parameters
     ----------
@@ -450,6 +452,7 @@ def read_columns(
     """
     has_rows = not door.mappings
     names: list[Any] | None = None
+    table: Any
     if is_frame(value):
         table, names = _columns_of_frame(argument, value)
         if names is None and columns is None:
@@ -459,13 +462,15 @@ def read_columns(
     elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
         names = list(value.dtype.names)
         table = [value[name] for name in names]
+    elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
+        table = _columns_of_tuple(argument, value)
+    elif has_rows and isinstance(value, list):
+        table = _columns_of_rows(argument, value, door.forms)
+    elif has_rows and not hasattr(value, "column_names"):
+        table = _columns_of_array(argument, value, door.forms)
     elif isinstance(value, kind_of("pyarrow", "Table")):
         names = list(value.column_names)
         table = list(map(_plain_column, value.columns))
-    elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
-        table = _columns_of_tuple(argument, value)
-    elif has_rows:
-        table = _columns_of_rows(argument, value, door.forms)
     else:
         raise wrong_form(argument, value, door.forms)
     is_filled = len(table) > 0 and len(table[0]) > 0
@@ -534,21 +539,26 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
     return list(value)
 
 
-def _columns_of_rows(argument: str, value: Any, forms: str) -> list[Any]:
-    """Return the columns of rows; where there are none, they have two columns."""
-    if not isinstance(value, list):
-        if not hasattr(value, "shape") or hasattr(value, "to_pandas"):
+def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
+    """Return the columns of rows of ints; where there are none, they have two columns."""
+    array = value
+    if type(value) is not np.ndarray:
+        has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
+        if has_mask or not hasattr(value, "shape") or hasattr(value, "to_pandas"):
             raise wrong_form(argument, value, forms)
-        refuse_mask(argument, value, forms)
         array = as_array(value, argument, forms)
-        if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
-            raise wrong_form(argument, value, forms)
-        if len(array) and array.dtype.kind not in "iu":
-            got = f"{type(value).__name__} of {array.dtype}"
-            raise InputTypeError(argument, expected=forms, got=got)
-        if len(array):
-            return list(array.T)
-        value = []
+    if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
+        raise wrong_form(argument, value, forms)
+    if not len(array):
+        return [[], []]
+    if array.dtype.kind not in "iu":
+        got = f"{type(value).__name__} of {array.dtype}"
+        raise InputTypeError(argument, expected=forms, got=got)
+    return array.T
+
+
+def _columns_of_rows(argument: str, value: list[Any], forms: str) -> list[Any]:
+    """Return the columns of a list of rows; where there are none, they have two columns."""
     for i, row in enumerate(value):
         is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
         if not is_plain or (not i and any(map(is_column, row))):

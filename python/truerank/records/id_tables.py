@@ -19,6 +19,8 @@ import numpy as np
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array
+from ..inputs.checks import check_size
 from ..naming import format_count
 from .columns import (
     NO_FORM,
@@ -172,10 +174,15 @@ def read_table(
             raise InputTypeError(argument, expected=door.forms, got=f"the array in {path}")
         value = read_npy(argument, path)
     parts, names_of_columns = read_columns(title, value, door, columns)
-    if not door.mappings and not (parts and len(parts[0])):
+    if not door.mappings and not (len(parts) and len(parts[0])):
         return IdTable({}, title=title)
     form = find_columns(title, names_of_columns, len(parts), door, columns, has_further=has_further)
     table = IdTable({}, title=title, form=form)
+    if isinstance(parts, np.ndarray):  # They are integers, which are looked at and copied at once.
+        check_size(title, parts.shape[1])
+        ids = index_array(title, parts[list(form.places.values())], copy=False)
+        table.columns.update(zip(form.places, map(Column, ids), strict=True))
+        return table
     for role, place in form.places.items():
         if role in NUMBERS:
             table.values[role] = parts[place]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -40,6 +39,7 @@ FindingParts: TypeAlias = tuple[str, int, str]
 CANDIDATE_WORDS = ("all", LISTED)
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
+NOTHING = "none"  # Findings of nothing say so.
 _OUTCOMES = {"keep": ", kept", "drop": ", dropped"}
 _LEAST_KNOWN = 100  # Of fewer known facts, none may well have a query of the test.
 _LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
@@ -114,10 +114,12 @@ class SplitTables:
             return self.rows[self.tested :]
         return self.rows[self.bounds[name]]
 
-    def labels_of(self, row: int) -> tuple[str | int, ...]:
-        """Return a row by its labels, or ids if there are no labels."""
-        codes = zip(self.vocabularies.values(), self.rows[row].tolist(), strict=True)
-        return tuple(vocabulary.label_of(code) for vocabulary, code in codes)
+    def labels_of(self, rows: IntArray) -> list[tuple[str | int, ...]]:
+        """Return rows by their labels, or ids if there are no labels."""
+        columns = []
+        for vocabulary, ids in zip(self.vocabularies.values(), self.rows[rows].T, strict=True):
+            columns.append(vocabulary.list_labels(ids))
+        return list(zip(*columns, strict=True))
 
 
 def read_tables(
@@ -172,14 +174,14 @@ def read_tables(
         flag("header", header)
     reads_further = door.has_further and (columns is None or has_further)
     tables = _read_each(splits, door, columns, header, reads_further)
-    tables = _of_one_width(tables, door)
     for table in tables:
         if table.path and header is None and not table.form.header:
             _refuse_unsaid_header(table, tables)
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
-        findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
+        for role in reversed(roles[door.needed :]):
+            findings.insert(0, _leave_out(tables, role))
         roles = roles[: door.needed]
     vocabularies, ids = _align_tables(door, tables, roles, orders, has_ids)
     return SplitTables.join(splits, ids, vocabularies, findings)
@@ -192,10 +194,14 @@ def _read_each(
     header: bool | None,
     has_further: bool,
 ) -> list[IdTable]:
-    """Read splits, which share their names; their further columns have the same names, if any."""
+    """Read splits, which share their names, as tables that have the same columns.
+
+    Their further columns have the same names, if any; one without rows takes them from others.
+    """
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
     further: list[str] = []
+    width = door.needed
     for title, split in splits.values():
         if isinstance(split, IdTable) and list(split.columns) == door.needed_roles:
             tables.append(replace(split, title=title))
@@ -210,27 +216,20 @@ def _read_each(
             names=names,
         )
         tables.append(table)
-        further = further or table.form.further
-        if table.form.further and table.form.further != further:
+        width = max(width, len(table.columns))
+        of_table = table.form.further
+        further = further or of_table
+        if of_table and of_table != further:
             expected = f"further columns {', '.join(further)}, as another split has"
-            got = ", ".join(table.form.further)
-            raise InputValueError(table.title, expected=expected, got=got)
-    return tables
-
-
-def _of_one_width(tables: Sequence[IdTable], door: Door) -> list[IdTable]:
-    """Return tables that have the same columns; one without rows takes them from others."""
-    width = max(door.needed, *(len(table.columns) for table in tables))
+            raise InputValueError(table.title, expected=expected, got=", ".join(of_table))
     roles = [*door.needed_roles, *map(str, range(door.needed, width))]
-    filled = []
     for table in tables:
         if not table.columns:
-            table = replace(table, columns={role: Column(np.zeros(0, np.int64)) for role in roles})
+            table.columns.update(dict.fromkeys(roles, Column(np.zeros(0, np.int64))))
         if len(table.columns) != width:
             expected = f"{width} columns, as in another split"
             raise InputValueError(table.title, expected=expected, got=len(table.columns))
-        filled.append(table)
-    return filled
+    return tables
 
 
 def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
@@ -267,13 +266,11 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
 
 def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
     """Say what was left out of the files of splits, and which lines are headers."""
-    findings = [
-        (f"left out of {table.title}", 1, ", ".join(table.form.left_out))
-        for table in tables
-        if table.form.left_out
-    ]
+    findings: list[FindingParts] = []
     titles: dict[str, list[str]] = {}
     for table in tables:
+        if table.form.left_out:
+            findings.append((f"left out of {table.title}", 1, ", ".join(table.form.left_out)))
         if table.form.description:
             titles.setdefault(table.form.description, []).append(table.title)
     for description, alike in titles.items():
@@ -312,16 +309,19 @@ def _align_tables(
     Vocabularies that nobody gave are made of the tables. For these, integers in text are ids where
     `has_ids` says so, and where entities, or for further columns also relations, are given as ids.
     """
-    given = {
-        argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
-        for argument, order in orders.items()
-        if order is not None
-    }
-    arguments_with_ids = [argument for argument, each in given.items() if each.words is None]
-    vocabularies = {}
-    ids = {}
-    for argument in (*orders, *roles[door.needed :]):
-        shared = [role for role in roles if door.vocabularies.get(role, role) == argument]
+    given: dict[str, Vocabulary] = {}
+    arguments_with_ids = []
+    for argument, order in orders.items():
+        if order is not None:
+            given[argument] = replace(Vocabulary.read(argument, order), has_ids=has_ids)
+            if given[argument].words is None:
+                arguments_with_ids.append(argument)
+    roles_of: dict[str, list[str]] = {}
+    for role in roles:
+        roles_of.setdefault(door.vocabularies.get(role, role), []).append(role)
+    vocabularies: dict[str, Any] = dict.fromkeys(roles)  # Both are in the order of the roles.
+    ids: dict[str, Any] = dict.fromkeys(roles)
+    for argument, shared in roles_of.items():
         vocabulary = given.get(argument)
         if vocabulary is None:
             is_further = argument not in orders
@@ -334,7 +334,7 @@ def _align_tables(
             vocabulary = replace(vocabulary, has_ids=has_ids)
         vocabularies.update(dict.fromkeys(shared, vocabulary))
         ids.update(align_columns(tables, shared, vocabulary))
-    return {role: vocabularies[role] for role in roles}, {role: ids[role] for role in roles}
+    return vocabularies, ids
 
 
 # -- names of splits -------------------------------------------------------------------------------
@@ -426,20 +426,16 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
 # -- the audit of splits ---------------------------------------------------------------------------
 
 
-def count_in_words(count: int, examples: Iterable[Any]) -> str:
+def count_in_words(count: int, examples: Sequence[Any]) -> str:
     """Write a count, and the first few examples: labels, or tuples of them.
 
     Examples
     --------
     >>> count_in_words(4, [("a", "likes", 7), "b", "c", "d"])
     '4 (a likes 7, b, c, ...)'
-    >>> count_in_words(0, [])
-    'none'
     """
-    if not count:
-        return "none"
     parts = []
-    for example in islice(examples, MAX_EXAMPLES):
+    for example in examples[:MAX_EXAMPLES]:
         words = example if isinstance(example, tuple) else (example,)
         parts.append(printable(" ".join(map(str, words))))
     if count > len(parts):
@@ -449,7 +445,9 @@ def count_in_words(count: int, examples: Iterable[Any]) -> str:
 
 def check_rules(**rules: str) -> dict[str, str]:
     """Check the rule for each case: what to do with its rows."""
-    return {name: choice(name, rule, RULES) for name, rule in rules.items()}
+    for name, rule in rules.items():
+        choice(name, rule, RULES)
+    return rules
 
 
 def audit_split(
@@ -498,7 +496,7 @@ def audit_split(
     def in_words(mask: Mask) -> str:
         rows = np.flatnonzero(mask)
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
-        return count_in_words(len(rows), map(splits.labels_of, rows[examples].tolist()))
+        return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
@@ -509,21 +507,21 @@ def audit_split(
     warnings = []
     is_dropped = np.zeros(tested, dtype=bool)
     for name, (mask, description) in cases.items():
+        if not mask.any():
+            findings.append((name, 0, NOTHING))
+            continue
         words = in_words(mask)
         problem = f"{words} {noun} {description}"
-        outcome = ""
-        if mask.any():
-            if rules[name] == "raise":
-                raise InputValueError(split, problem)
-            if rules[name] == "drop":
-                is_dropped |= mask
-            elif name in ("duplicates", "leaks"):
-                remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
-                warnings.append(f"{split}: {problem}; {remedy}")
-            if name == "leaks":
-                words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
-            outcome = _OUTCOMES[rules[name]]
-        findings.append((name, int(np.count_nonzero(mask)), words + outcome))
+        if rules[name] == "raise":
+            raise InputValueError(split, problem)
+        if rules[name] == "drop":
+            is_dropped |= mask
+        elif name in ("duplicates", "leaks"):
+            remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
+            warnings.append(f"{split}: {problem}; {remedy}")
+        if name == "leaks":
+            words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
+        findings.append((name, int(np.count_nonzero(mask)), words + _OUTCOMES[rules[name]]))
     kept = np.flatnonzero(~is_dropped)
     if not len(kept):
         raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")

@@ -156,9 +156,7 @@ class Vocabulary:
     @cached_property
     def holds_ints(self) -> bool:
         """Whether the labels are int."""
-        if not self.names:
-            return False
-        return isinstance(self.names[0], int)
+        return bool(self.names) and self.words is None
 
     @property
     def has_numbers(self) -> bool:
@@ -168,7 +166,7 @@ class Vocabulary:
     @cached_property
     def words(self) -> tuple[str, ...] | None:
         """The labels if they are str; otherwise None."""
-        if self.holds_ints:
+        if self.names and isinstance(self.names[0], int):
             return None
         return cast("tuple[str, ...] | None", self.names)
 
@@ -236,13 +234,6 @@ class Vocabulary:
             expected += "; int(...) makes one of digits, as of keys of JSON"
         return expected
 
-    def first_stranger(self, ids: IntArray) -> int:
-        """Return the place of the first that is no position; -1: there is none."""
-        if self.size:
-            return _core.first_outside(np.ascontiguousarray(ids), self.size)
-        places = np.flatnonzero(ids == NO_NUMBER)
-        return int(places[0]) if len(places) else -1
-
     @property
     def kind_of_elements(self) -> str:
         """What messages expect of the type of elements."""
@@ -257,6 +248,13 @@ class Vocabulary:
         if self.names is None or code >= len(self.names):
             return code
         return self.names[code]
+
+    def list_labels(self, codes: IntArray) -> list[Any]:
+        """Return the labels of some ids, or the ids if there are no labels."""
+        ids: list[Any] = codes.tolist()
+        if self.names is None:
+            return ids
+        return list(map(self.label_of, ids))
 
     def labels(self, codes: IntArray) -> Labels:
         """Return ids as labels of tasks: names, integers that are labels, or ids.
@@ -369,31 +367,40 @@ def align(
         refusal = vocabulary.why_no_label(column.entry(0))
     if refusal:
         raise InputTypeError(argument, expected=refusal, got=f"{column.entry(0)!r} {where(0)}")
-    if labels is None:
+    # Positions stay as they are; where all are needed, strangers among them are refused below.
+    if labels is None and (vocabulary.holds_ints or not needs_all):
         ids = vocabulary.find_ints(ids)
-    elif not are_positions:
+    elif labels is not None and not are_positions:
         known = {} if known is None else known
         key = id(labels), column.is_text
         if key not in known:
             known[key] = vocabulary.find_labels(column.listed, column.is_text)
         ids = known[key][ids]
-    row = vocabulary.first_stranger(ids) if needs_all else -1
-    if row >= 0:
-        raise _error_of_stranger(
-            argument, column.entry(row), column.is_text, vocabulary, where(row)
-        )
+    if needs_all:
+        _refuse_strangers(argument, column, ids, vocabulary, where)
     return ids
 
 
-def _error_of_stranger(
-    argument: str, entry: str | int, is_text: bool, vocabulary: Vocabulary, place: str
-) -> InputValueError:
-    """Return the error for an element that names nothing."""
+def _refuse_strangers(
+    argument: str,
+    column: Column,
+    ids: IntArray,
+    vocabulary: Vocabulary,
+    where: Callable[[int], str],
+) -> None:
+    """Refuse the first element that names nothing."""
+    if vocabulary.size:
+        row = _core.first_outside(np.ascontiguousarray(ids), vocabulary.size)
+    else:
+        row = next(iter(np.flatnonzero(ids == NO_NUMBER).tolist()), -1)
+    if row < 0:
+        return
     expected = vocabulary.expected
-    may_be_id = is_text and vocabulary.words and not vocabulary.has_ids
+    entry = column.entry(row)
+    may_be_id = column.is_text and vocabulary.words and not vocabulary.has_ids
     if may_be_id and is_id(str(entry)) and vocabulary.of in _WITH_IDS:
         expected += "; ids=True says that text has ids"
-    return InputValueError(argument, expected=expected, got=f"{entry!r} {place}")
+    raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:

@@ -229,7 +229,7 @@ def _queries_themselves(
         expected = "None, or queries and entities that both have names, or are both numbered; "
         expected += "queries= and entities= give them names"
         raise InputValueError("exclude", expected=expected, got="'self'")
-    names = list(map(queries.label_of, asked.tolist()))
+    names = queries.list_labels(asked)
     ids = align("exclude", names, entities, needs_all=False)
     is_entity = ids >= 0
     if not is_entity.any():
@@ -313,7 +313,7 @@ def find_right_answers(splits: SplitTables, rule: str) -> tuple[IntArray, int, l
     leaked = np.flatnonzero(is_leak)
     findings: list[FindingParts] = []
     if len(leaked):
-        query, entity = splits.labels_of(int(leaked[0]))
+        query, entity = splits.labels_of(leaked[:1])[0]
         first = f"{entity!r} of query {query!r}"
         text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
         if rule == "raise":

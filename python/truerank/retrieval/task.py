@@ -517,8 +517,7 @@ class Task(SidedTask):
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         if not self._rows_are_known:
-            queries = self.answers.query_ids[:3, 0].tolist()
-            keys = first_names(list(map(self.names["query"].label_of, queries)))
+            keys = first_names(self.names["query"].list_labels(self.answers.query_ids[:3, 0]))
             problem = f"rows do not say whose they are, as queries are not 0, 1, 2, ... ({keys})"
             advice = "give row_queries= the query of each row, as frame.index, or "
             advice += "Task(..., queries=...) the queries in the order of the rows"
@@ -717,7 +716,7 @@ def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray
             raise InputValueError("groups", f"{problem}: {advice}")
         in_order = by_position("groups", groups, Axis(queries.names, "queries"))
         return as_labels("groups", in_order, queries.size)[ids]
-    names = list(map(queries.label_of, ids.tolist()))
+    names = queries.list_labels(ids)
     missing = [name for name in names if name not in groups]
     if missing:
         expected = "a group for every query with a right answer"

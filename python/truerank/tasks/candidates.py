@@ -359,7 +359,7 @@ class CandidateSet:
             return ids
         missing = distinct(keys[~are_among(keys, self.keys)])
         if len(missing):
-            names = first_names(list(map(self.key_names.label_of, missing[:4].tolist())))
+            names = first_names(self.key_names.list_labels(missing[:4]))
             problem = f"{len(missing):,} {self.key_names.of} of the test have no list ({names})"
             raise InputValueError(ARGUMENT, problem)
         places = np.searchsorted(self.keys, keys)
