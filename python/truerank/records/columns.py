@@ -453,7 +453,9 @@ def read_columns(
     has_rows = not door.mappings
     names: list[Any] | None = None
     table: Any
-    if is_frame(value):
+    if has_rows and isinstance(value, list):
+        table = _columns_of_rows(argument, value, door.forms)
+    elif is_frame(value):
         table, names = _columns_of_frame(argument, value)
         if names is None and columns is None:
             expected = "columns with names, or columns= with their numbers"
@@ -464,8 +466,6 @@ def read_columns(
         table = [value[name] for name in names]
     elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
         table = _columns_of_tuple(argument, value)
-    elif has_rows and isinstance(value, list):
-        table = _columns_of_rows(argument, value, door.forms)
     elif has_rows and not hasattr(value, "column_names"):
         table = _columns_of_array(argument, value, door.forms)
     elif isinstance(value, kind_of("pyarrow", "Table")):
@@ -710,11 +710,14 @@ def read_column(
     truerank.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
 position 1 (str(...) of each makes labels of all)
     """
-    elements = _as_list(name, values, expected)
+    elements = values
+    if not isinstance(values, (list, tuple)):
+        elements = _as_list(name, values, expected)
     if isinstance(elements, np.ndarray) or not elements:
         return Column(index_array(name, elements))
     kinds = _core.types_of(elements)
-    if all(issubclass(kind, str) for kind in kinds):
+    kinds_of_labels = [kind for kind in kinds if issubclass(kind, str)]
+    if len(kinds_of_labels) == len(kinds):
         return Column(np.arange(len(elements)), elements, is_text)
     if all(map(is_integer_type, kinds)):
         return Column(index_array(name, elements))
@@ -756,9 +759,7 @@ def _way_out(value: Any) -> str:
 
 
 def _as_list(name: str, values: Any, expected: str) -> Any:
-    """Return elements as a list or a tuple, or as an array of integers."""
-    if isinstance(values, (list, tuple)):
-        return values
+    """Return elements as a list, or as an array of integers."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iu":
         return values  # This is the usual case, and costs as little as possible.
     refuse_mask(name, values, expected)

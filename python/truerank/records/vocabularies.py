@@ -129,20 +129,21 @@ class Vocabulary:
         if isinstance(order, (bytes, Set)) or not is_iterable(order):
             raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
         column = read_column(name, order, "labels")
-        if not len(column):
+        if not len(column.ids):
             raise InputValueError(name, expected="at least one label", got="none")
-        if column.has_labels:
-            names = plain_names(column.listed)
+        labels: Any = column.labels
+        if labels is not None:
+            names = plain_names(labels)
             vocabulary = cls(len(names), names, name)
             if not are_unlike(names, bare=True):
                 refuse_repeated(name, names)
                 vocabulary.refuse_blanks()
             return vocabulary
         ints, numbers = occurrences_of(column.ids)
-        if len(ints) < len(column):
+        if len(ints) < len(column.ids):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
-        return cls(len(column), column.entries(), name)
+        return cls(len(ints), tuple(column.ids.tolist()), name)
 
     def refuse_blanks(self) -> None:
         """Refuse labels that differ from one another only in blanks at their ends."""
