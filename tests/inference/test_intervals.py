@@ -51,6 +51,16 @@ def test_means_have_the_t_interval_of_scipy_on_their_scale(
     assert (result.method, result.units, result.unit) == ("t", 400, "task")
 
 
+@pytest.mark.parametrize("weights", ["relation", [1.0, 2.0]])
+def test_queries_have_no_weights(weights: Any) -> None:
+    """They count once each: weights would be left out."""
+    ranks = tr.Ranks([0, 3], [1, 1], 10, queries=[0, 1], relation=[4, 5])
+    queries = tr.report(ranks, unit="query")
+    for runs in (queries, [queries, queries]):
+        with pytest.raises(tr.InputError, match="^weights: expected no weights, as every query"):
+            interval(runs, "map", weights=weights)
+
+
 def test_spreads_have_even_bounds_about_their_logarithm() -> None:
     ranks = np.random.default_rng(0).integers(1, 500, 400)
     result = interval(of_ranks(ranks), "variance")

@@ -114,6 +114,13 @@ def test_units_are_the_label_that_tasks_write() -> None:
     assert one == two
 
 
+@pytest.mark.parametrize("number", [23, 25])
+def test_each_task_has_a_unit(number: int) -> None:
+    """Only queries without any answer get units of their own."""
+    with pytest.raises(ValueError, match="length"):
+        contributions(Rankings(drawn(0).with_labels(side=None)), parse("mrr"), np.arange(number))
+
+
 MEANS = keys_where(lambda metric: metric.is_mean)
 COUNTS = st.tuples(st.integers(0, 30), st.integers(1, 4), st.integers(0, 40))
 LABELS = st.tuples(

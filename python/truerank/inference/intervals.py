@@ -210,7 +210,8 @@ def interval(
     level : float
         Between 0 and 1.
     weights : array_like of float, shape (n,), or str, optional
-        Used instead of the weights of the ranks; "query", "relation", ... as in a report.
+        Used instead of the weights of the ranks; "query", "relation", ... as in a report. Queries
+        have none: each counts once.
     seed : int
         The seed of the resamples, and of the kind "random" of Ranks. A Report has its own for that.
 
@@ -223,8 +224,8 @@ def interval(
     KeyError
         For an unknown key.
     TypeError, ValueError
-        For arguments that are no ranks, no level, or no labels of these ranks; for a macro average
-        and z.
+        For arguments that are no ranks, no level, or no labels of these ranks; for weights of
+        queries, a macro average and z.
 
     Examples
     --------
@@ -241,7 +242,9 @@ def interval(
     problem = why_no_interval(key, len(runs))
     if problem:
         raise InputValueError("metric", problem)
-    if weights is not None and runs[0].answers is None:  # Every query counts once.
+    if weights is not None:
+        if runs[0].answers is not None:
+            raise InputValueError("weights", expected="no weights, as every query counts once")
         for i, run in enumerate(runs):
             of_tasks: Any = weights
             if isinstance(weights, str):

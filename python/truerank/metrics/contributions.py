@@ -173,9 +173,9 @@ def worths_by_unit(
     codes = model.labels_of_worths(key, every)
     if len(codes) < len(every):  # Some units may have no task left.
         codes = codes_of(codes).codes
-    if len(codes) < len(values):  # Queries without any answer are units of their own.
-        added = np.arange(len(values) - len(codes))
-        codes = np.append(codes, int(codes.max(initial=-1)) + 1 + added)
+    if model.answers is not None:  # Queries without any answer are units of their own.
+        without_answers = np.arange(len(values) - len(codes))
+        codes = np.append(codes, int(codes.max(initial=-1)) + 1 + without_answers)
     chosen: Any = slice(None)
     if weights is not None and key.metric != COUNT and not weights.all():
         chosen = weights > 0
