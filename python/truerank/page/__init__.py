@@ -28,7 +28,7 @@ from ..metrics.contributions import UNIT
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..naming import import_extra, public
 from ..plot import groups, hits_curve, rank_distribution
-from ..plot.drawing import COLOURS, check_named
+from ..plot.drawing import COLOURS, read_reports
 from ..reporting.model_table import table
 from ..reporting.report_table import AUTO, GROUPS_SHOWN, is_auto, table_of_report
 from ..reporting.reports import Report
@@ -147,7 +147,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = check_named("reports", reports, Report)
+    models = read_reports(reports)
     lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
     for name, text in (("title", title), ("command", command)):
         if text is not None:
@@ -159,6 +159,8 @@ def save(
     keys = None if metrics is None else unique_keys(metrics)
     options = {"unit": unit, "level": confidence(level), "allow_unlike": allow_unlike}
     results, numbers = _results(models, keys, options, kinds)
+    findings = {name: list(map(str, report.audit())) for name, report in models.items()}
+    lines_of_findings = gather_notes(findings) or ["Nothing was found that is suspect."]
     parts = files(__package__)
     script = (parts / "page.js").read_text(encoding="utf-8")
     content = {
@@ -166,7 +168,7 @@ def save(
         "notes": _paragraphs(lines),
         "results": results,
         "plots": _plots(models, keys),
-        "findings": _findings(models),
+        "findings": _paragraphs(lines_of_findings),
         "evaluated": _evaluated(models),
         "reproduce": _reproduce(numbers, command),
         "style": (parts / "page.css").read_text(encoding="utf-8"),
@@ -306,12 +308,6 @@ def _for_page(tag: re.Match[str]) -> str:
     """Return a tag without the id of a group, which other pictures have too, and in colours."""
     bare = re.sub('^<g id="[^"]*"', "<g", tag[0])
     return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)
-
-
-def _findings(models: Mapping[str, Report]) -> str:
-    findings = {name: list(map(str, report.audit())) for name, report in models.items()}
-    lines = gather_notes(findings)
-    return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
 def _evaluated(models: Mapping[str, Report]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -36,9 +36,9 @@ from .drawing import (
     COLOURS,
     MARKERS,
     axes_for,
-    check_named,
     draw_legend,
     escape_formulas,
+    read_reports,
     shorten,
     unlike_protocols,
 )
@@ -67,7 +67,6 @@ class Steps:
     ----------
     line, low, high, chance : ndarray
         nan where there are no tasks.
-    tasks : int
     details : tuple of str
         Tasks, candidates and weights; the legend has those that all models share.
     """
@@ -76,7 +75,6 @@ class Steps:
     low: FloatArray
     high: FloatArray
     chance: FloatArray
-    tasks: int
     details: tuple[str, ...]
 
 
@@ -86,11 +84,12 @@ def draw_steps(
     label: str,
     curves: Mapping[str, Steps],
     note: str,
+    ticks: Sequence[int],
     *,
     band: bool,
     chance: bool,
 ) -> None:
-    """Draw each model with its band, then chance, and the legend.
+    """Draw each model with its band, then chance, the legend, and the axis of ranks.
 
     Parameters
     ----------
@@ -102,6 +101,8 @@ def draw_steps(
     curves : mapping of name to Steps
     note : str
         What limits their comparison, for the title of the legend.
+    ticks : sequence of int
+        Those of the axis, which is logarithmic, from 1 to the last step; they are written out.
     band, chance : bool
         Whether they are drawn.
     """
@@ -109,7 +110,7 @@ def draw_steps(
     handles = []
     names = []
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(curves))]
-    sizes = {curve.tasks for curve in curves.values()}
+    sizes = {curve.details[0] for curve in curves.values()}
     for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
         style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
@@ -117,7 +118,7 @@ def draw_steps(
         handles += ax.plot(x, curve.line, color=colour, **style)
         name = shorten(name) or label
         if len(sizes) > 1:
-            name += f" ({format_count(curve.tasks, 'task')})"
+            name += f" ({curve.details[0]})"
         names.append(name)
         if flag("band", band) and (curve.high - curve.low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
@@ -133,6 +134,10 @@ def draw_steps(
     columns = zip(*(curve.details for curve in curves.values()), strict=True)
     title = [words[0] for words in columns if len(set(words)) == 1]  # what all models share
     draw_legend(ax, handles, names, ", ".join(filter(None, [*title, note])))
+    ax.set_xscale("log")
+    ax.set_xlim(1, x[-1])
+    ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
+    ax.xaxis.set_minor_formatter("")  # It would label other ticks.
 
 
 def _draw_chance(
@@ -152,14 +157,6 @@ def _draw_chance(
         for line, colour in zip(lines, colours, strict=True)
     ]
     return handles[0], label
-
-
-def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
-    """Make the x axis logarithmic, from 1 to the end, with the given ticks written out."""
-    ax.set_xscale("log")
-    ax.set_xlim(1, end)
-    ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
-    ax.xaxis.set_minor_formatter("")  # It would label other ticks.
 
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
@@ -220,7 +217,7 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    models = check_named("reports", reports, Report)
+    models = read_reports(reports)
     choice("kind", kind, tuple(KINDS))
     ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
     most = _most_candidates(models, side)
@@ -230,10 +227,10 @@ def rank_distribution(
     for name, report in models.items():
         curves[name] = _shares(report, side, kind, edges[1:] - 1)
     note = unlike_protocols(models)
-    draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
-    rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
+    ticks = starts[:: -(-len(starts) // _MAX_TICKS)].tolist()
+    draw_steps(ax, edges, f"{kind} rank", curves, note, ticks, band=band, chance=chance)
     ax.set_ylim(bottom=0)
-    if not any(curve.tasks for curve in curves.values()):
+    if not any(len(report.ranks) for report in models.values()):
         ax.set_ylim(top=1)
     ax.set_xlabel(f"{kind} rank")
     ax.set_ylabel("share of tasks")
@@ -284,7 +281,7 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    models = check_named("reports", reports, Report)
+    models = read_reports(reports)
     choice("kind", kind, tuple(KINDS))
     are_of_ranks = any(report.model.answers is None for report in models.values())
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
@@ -309,8 +306,8 @@ def hits_curve(
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
-    draw_steps(ax, cutoffs, heading, curves, unlike_protocols(models), band=band, chance=chance)
-    rank_axis(ax, most, ticks)
+    note = unlike_protocols(models)
+    draw_steps(ax, cutoffs, heading, curves, note, ticks, band=band, chance=chance)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
     ax.set_ylabel(label)
@@ -329,7 +326,6 @@ def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
         low=report.success_at(cutoffs, "pessimistic"),
         high=report.success_at(cutoffs, "optimistic"),
         chance=chance,
-        tasks=report.tasks(),
         details=(format_count(report.tasks(), "query"), _format_candidates(report.candidates)),
     )
 
@@ -339,24 +335,31 @@ def _hits(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Ste
     kinds = (kind, "pessimistic", "optimistic")
     line, low, high = (hits_at(ranks_to_draw(report, side, each), cutoffs) for each in kinds)
     sample = ranks_to_draw(report, side, kind)
-    chance = chance_hits(sample, cutoffs)
-    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
+    tasks = format_count(len(sample.ranks), "task")
+    details = tasks, _format_candidates(sample.candidates), report.weighting
+    return Steps(line, low, high, chance_hits(sample, cutoffs), details)
 
 
 def _shares(report: Report, side: str | None, kind: str, cutoffs: IntArray) -> Steps:
-    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end."""
-    sample = ranks_to_draw(report, side, kind)
+    """Compute the shares of tasks with a rank between two cutoffs, the last one also at the end.
+
+    Over all ways to break ties the least share is that of the tasks whose tie lies between both,
+    the greatest that of the tasks whose tie reaches between them.
+    """
+    hits = _hits(report, side, kind, cutoffs)
     best = ranks_to_draw(report, side, "optimistic")
     worst = ranks_to_draw(report, side, "pessimistic")
-    curves = [shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs)]
-    curves.append(np.diff(chance_hits(sample, cutoffs), prepend=0.0))
+    first, last = (np.searchsorted(cutoffs, sample.ranks) for sample in (best, worst))
+    whole_ties = np.where(first == last, first, len(cutoffs))
+    sums, total = _sums_within(whole_ties, best.weights, len(cutoffs))
+    curves = [
+        np.diff(hits.line, prepend=0.0),
+        sums / total,
+        np.clip(hits.high - np.append(0.0, hits.low[:-1]), 0.0, 1.0),
+        np.diff(hits.chance, prepend=0.0),
+    ]
     line, low, high, chance = (np.append(curve, curve[-1:]) for curve in curves)
-    return Steps(line, low, high, chance, len(sample.ranks), _details(report, sample))
-
-
-def _details(report: Report, sample: Sample) -> tuple[str, ...]:
-    tasks = format_count(len(sample.ranks), "task")
-    return tasks, _format_candidates(sample.candidates), report.weighting
+    return replace(hits, line=line, low=low, high=high, chance=chance)
 
 
 def _format_candidates(candidates: IntArray) -> str:
@@ -394,8 +397,8 @@ def ranks_to_draw(report: Report, side: str | None, kind: str) -> Sample:
     return tasks.sample(side, kind)
 
 
-def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Return the share of the tasks with a rank above the previous cutoff and up to each cutoff.
+def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
+    """Return hits@k for all cutoffs k at once.
 
     Parameters
     ----------
@@ -407,72 +410,19 @@ def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (m,)
-        nan where no task has a weight above 0. The sum of the first shares is hits@k.
-
-    Examples
-    --------
-    >>> shares(Sample(np.array([1.0, 4.5]), np.array([9, 9])), np.array([1, 3, 7]))
-    array([0.5, 0. , 0.5])
-    """
-    if sample.tied is not None:  # Each position of a tie has its share.
-        return np.diff(hits_at(sample, cutoffs), prepend=0.0)
-    tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
-    return _interval_shares(tasks, sample.weights, len(cutoffs))
-
-
-def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Return hits@k for all cutoffs k at once; float64, shape (m,). For parameters see `shares`.
+        nan where no task has a weight above 0.
 
     Examples
     --------
     >>> hits_at(Sample(np.array([1.0, 4.0]), np.array([9, 9])), np.array([1, 3, 4]))
     array([0.5, 0.5, 1. ])
     """
-    if sample.tied is not None:
+    if sample.tied is not None:  # Each position of a tie has its share.
         shares = [values_of_tasks(METRICS["hits"], sample, k) for k in cutoffs.tolist()]
         return np.array([weighted_mean(each, sample.weights) for each in shares])
-    tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
-    # Counts are summed first, so that the value equals the report's.
-    if sample.weights is None:
-        counts = np.bincount(tasks, minlength=len(cutoffs))[: len(cutoffs)]
-        return np.cumsum(counts) / (len(tasks) or np.nan)
-    return np.cumsum(_interval_shares(tasks, sample.weights, len(cutoffs)))
-
-
-def bounds_of_shares(
-    best: Sample, worst: Sample, cutoffs: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest share of each interval over all ways to break ties.
-
-    The least share is that of the tasks whose tie lies within the interval, the greatest that of
-    the tasks whose tie reaches into it.
-
-    Parameters
-    ----------
-    best, worst : Sample
-        Optimistic and pessimistic ranks of the same tasks.
-    cutoffs : ndarray of int64, shape (m,)
-
-    Returns
-    -------
-    least, greatest : ndarray of float64, shape (m,)
-
-    Examples
-    --------
-    >>> best, worst = (Sample(np.array([r]), np.array([9])) for r in (2.0, 4.0))
-    >>> bounds_of_shares(best, worst, np.array([1, 3, 7]))
-    (array([0., 0., 0.]), array([0., 1., 1.]))
-    """
-    ends = cutoffs.astype(np.float64)
-    first = np.searchsorted(ends, best.ranks)
-    last = np.searchsorted(ends, worst.ranks)
-    m = len(cutoffs)
-    weights = best.weights
-    within = np.where(first == last, first, m)  # The number m stands for no interval.
-    begun = np.cumsum(_interval_shares(first, weights, m))
-    ended = np.cumsum(_interval_shares(last, weights, m))
-    greatest = begun - np.append(0.0, ended[:-1])
-    return _interval_shares(within, weights, m), np.clip(greatest, 0.0, 1.0)
+    intervals = np.searchsorted(cutoffs, sample.ranks)
+    sums, total = _sums_within(intervals, sample.weights, len(cutoffs))
+    return np.cumsum(sums) / total  # The sums come first, so that it equals the report's value.
 
 
 def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
@@ -493,12 +443,16 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     return np.array([moments_of_tasks(hits, k, tasks)[0] for k in cutoffs.tolist()])
 
 
-def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
-    """The share of the tasks in each of m intervals; tasks with the number m are in none."""
-    mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
-    total = mass.sum() or np.nan  # Without tasks no share is known.
-    interval_shares: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
-    return interval_shares
+def _sums_within(
+    intervals: IntArray, weights: FloatArray | None, m: int
+) -> tuple[FloatArray, float]:
+    """What the tasks in each of m intervals weigh, and all tasks: nan for none.
+
+    Those with the number m are in no interval.
+    """
+    mass = np.ones(len(intervals)) if weights is None else rescale_weights(weights)
+    sums: FloatArray = np.bincount(intervals, mass, m + 1)[:m].astype(np.float64, copy=False)
+    return sums, float(mass.sum()) or math.nan
 
 
 # -- groups ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import InputTypeError, InputValueError
 from ..naming import import_extra, printable
+from ..reporting.reports import Report
 
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 
@@ -80,38 +81,34 @@ def check_axes(ax: Axes) -> Axes:
     return ax
 
 
-def check_named(argument: str, value: Any, kind: Any, word: str = "") -> dict[str, Any]:
-    """Check results and return them by name; a single one gets the name "".
-
-    Messages call them by the word, or else by the name of their class; of several kinds all serve.
+def read_reports(reports: Any) -> dict[str, Report]:
+    """Check reports and return them by name; a single one gets the name "".
 
     Raises
     ------
     TypeError
-        For anything but an instance of the kind, or a mapping of names to instances.
+        For anything but a Report, or a mapping of names to Reports.
     ValueError
         For an empty mapping.
 
     Examples
     --------
-    >>> check_named("n", 3, int), check_named("n", {"a": 3}, int)
-    ({'': 3}, {'a': 3})
+    >>> from truerank import Ranks, report
+    >>> list(read_reports(report(Ranks([0], [1], 9))))
+    ['']
     """
-    word = word or kind.__name__
-    if isinstance(value, kind):  # A Report is a mapping, too.
-        return {"": value}
-    if not isinstance(value, Mapping):
-        raise InputTypeError(
-            argument,
-            expected=f"{word}, or a mapping of names to them",
-            got=type(value).__name__,
-        )
-    for name, one in value.items():
-        if not isinstance(one, kind):
-            raise InputTypeError(argument, expected=word, got=f"{type(one).__name__} for {name!r}")
-    if not value:
-        raise InputValueError(argument, expected=f"at least one {word}", got="none")
-    return {str(name): one for name, one in value.items()}
+    if isinstance(reports, Report):  # It is a mapping, too.
+        return {"": reports}
+    if not isinstance(reports, Mapping):
+        expected = "Report, or a mapping of names to them"
+        raise InputTypeError("reports", expected=expected, got=type(reports).__name__)
+    for name, report in reports.items():
+        if not isinstance(report, Report):
+            got = f"{type(report).__name__} for {name!r}"
+            raise InputTypeError("reports", expected="Report", got=got)
+    if not reports:
+        raise InputValueError("reports", expected="at least one Report", got="none")
+    return {str(name): report for name, report in reports.items()}
 
 
 def unlike_protocols(named: Mapping[str, Any]) -> str:
