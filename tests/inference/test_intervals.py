@@ -57,7 +57,7 @@ def test_queries_have_no_weights(weights: Any) -> None:
     ranks = tr.Ranks([0, 3], [1, 1], 10, queries=[0, 1], relation=[4, 5])
     queries = tr.report(ranks, unit="query")
     for runs in (queries, [queries, queries]):
-        with pytest.raises(tr.InputError, match="^weights: expected no weights, as every query"):
+        with pytest.raises(tr.InputError, match=r"^weights: expected no weights, as every query"):
             interval(runs, "map", weights=weights)
 
 

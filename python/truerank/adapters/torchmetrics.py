@@ -31,14 +31,12 @@ __all__ = ["TrueRankMetric"]
 
 DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "relation")
-# The state has these columns and one row for each task. The bits of `rules` say how the task was
-# counted and which ids it has.
+# The state has these columns and one row for each task.
 COLUMNS = ("above", "tied", "candidates", "side", "tasks", "queries", "relation", "rules")
+# The bits of `rules`: how the task was counted, which ids it has, whether it begins an update.
+FLAGS = ("filter", "selection", "ascending", "worst", "omit", *IDS, "begins")
+BITS = {flag: 1 << bit for bit, flag in enumerate(FLAGS)}
 GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
-_FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
-_NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
-_HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
-_BEGINS = 1 << (5 + len(IDS))  # The first row of each update has this bit.
 
 
 class TrueRankMetric(Metric):
@@ -128,9 +126,6 @@ class TrueRankMetric(Metric):
             choice("by", by, GROUPINGS)
         self.rules: RuleOptions = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         read_rules(self.rules)
-        self._bits = _NAN[nan]
-        if order == "ascending":
-            self._bits |= _ASCENDING
         self.add_state("counts", default=[], dist_reduce_fx="cat")
 
     def update(
@@ -175,20 +170,20 @@ class TrueRankMetric(Metric):
                 expected = f"one of {self.sides}, as declared"
                 raise InputValueError("side", expected=expected, got=repr(side))
             labels["side"] = np.full(number, self.sides.index(side))
-        bits = self._bits
+        flags: list[str] = [self.rules["order"], self.rules["nan"]]
         if filter is not None:
-            bits |= _FILTERED
+            flags.append("filter")
         if candidates is not None:
-            bits |= _SELECTED
+            flags.append("selection")
         table = np.zeros((number, len(COLUMNS)), np.int64)
         table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
         for name, ids in labels.items():
             if ids is not None:
-                bits |= _HAS[name]
+                flags.append(name)
                 column = COLUMNS.index(name)
                 table[:, column] = integers(name, on_host(ids, name), length=number)
-        table[:, -1] = bits
-        table[:1, -1] |= _BEGINS
+        table[:, -1] = sum(BITS.get(flag, 0) for flag in flags)  # Defaults have no bit.
+        table[:1, -1] |= BITS["begins"]
         self.counts.append(copy_to_device(table, self.device))
 
     def compute(self) -> Any:
@@ -305,25 +300,23 @@ class TrueRankMetric(Metric):
         tables = [self._no_counts().numpy()]
         tables += [table.cpu().numpy() for table in self._tables()]
         table = np.concatenate(tables)
-        rules = table[:, -1] & ~_BEGINS
+        rules = table[:, -1] & ~BITS["begins"]
         bits = int(rules[0]) if len(table) else 0
         if (rules != bits).any():
-            raise InputValueError(
-                "update",
-                expected=(
-                    "the same rules, and a filter, candidates, a side and ids in all updates "
-                    "or none"
-                ),
+            expected = (
+                "the same rules, and a filter, candidates, a side and ids in all updates or none"
             )
+            raise InputValueError("update", expected=expected)
         columns = dict(zip(COLUMNS, table.T, strict=True))
-        has = {name for name in IDS if bits & _HAS[name]}
+        flags = {flag for flag in FLAGS if bits & BITS[flag]}
+        has = flags.intersection(IDS)
         if not len(table):  # Before the first update, any key and group must be possible.
             has = {"queries", "relation"}
             if self.sides:
                 has.add("side")
         if "tasks" in has:
             ids = codes_of(columns["side"], columns["tasks"])
-            update = np.cumsum(columns["rules"] & _BEGINS)
+            update = np.cumsum(columns["rules"] & BITS["begins"])
             is_new = update == update[ids.first()][ids.codes]
             order = np.argsort(ids.codes, kind="stable")
             order = order[is_new[order]]
@@ -332,9 +325,9 @@ class TrueRankMetric(Metric):
         if "side" in has:
             labels["side"] = columns["side"], self.sides
         facts: dict[str, Any] = {"nan": self.rules["nan"], "order": self.rules["order"]}
-        if bits & _FILTERED:
+        if "filter" in flags:
             facts["filter"] = ("unnamed",)
-        if bits & _SELECTED:
+        if "selection" in flags:
             facts["candidates"] = "selection"
         return Ranks(
             columns["above"],

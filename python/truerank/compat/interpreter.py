@@ -441,7 +441,9 @@ def counts_by_convention(
     # Blocks are counted only for conventions whose counts may differ from the exact ones.
     parts: dict[Convention, list[IntArray]] = {}
     for convention in conventions:
-        counted = up_to_counts(convention)
+        # Only counts by column tell candidates before the true one from those after it.
+        rank = convention.rank if convention.rank.endswith("column") else EXACT.rank
+        counted = replace(convention, rank=rank, mean=EXACT.mean)
         counted_as[convention] = counted
         if replace(counted, **irrelevant) != EXACT:
             parts[counted] = []
@@ -455,14 +457,6 @@ def counts_by_convention(
             whole[counted] = np.concatenate(counts, axis=1)
     settled = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
     return {convention: whole.get(counted, settled) for convention, counted in counted_as.items()}
-
-
-def up_to_counts(convention: Convention) -> Convention:
-    """Return a convention without what is done after counting."""
-    # Their counts tell candidates before the true one from those after it.
-    if convention.rank.endswith("column"):
-        return replace(convention, mean=EXACT.mean)
-    return replace(convention, mean=EXACT.mean, rank=EXACT.rank)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -557,7 +551,7 @@ def figure(
     >>> figure("mrr", np.array([[0], [2], [9], [0]]), Convention(rank="any"))
     (0.75, 0.5, 1.0)
     """
-    candidates, unsettled = counts[2:]
+    above, tied, candidates, unsettled = counts
     nothing = (math.nan, math.nan, math.nan)
     if not len(candidates):
         return nothing
@@ -586,18 +580,5 @@ def figure(
     is_open = least != most and not unsettled.any()
     # The mean rank is linear, so that its mean over all orders is the middle.
     if is_open and key != "mr":
-        value = mean_over_orders(key, counts)
+        value = report(Ranks(above, tied, np.maximum(candidates, above + tied)))[f"expected.{key}"]
     return value, least, most
-
-
-def mean_over_orders(key: str, counts: IntArray) -> float:
-    """Compute the mean of a metric over all orders of ties.
-
-    Examples
-    --------
-    >>> mean_over_orders("mrr@2", np.array([[0], [3], [9], [0]]))
-    0.5
-    """
-    above, tied, candidates, _ = counts
-    ranks = Ranks(above, tied, np.maximum(candidates, above + tied))
-    return report(ranks)[f"expected.{key}"]

@@ -552,7 +552,7 @@ def table(
     (0.6666666865348816, 0.6666666865348816)
     """
     columns = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
-    rules = Rules(order=order, dtype=dtype, nan="worst", audit=True)
+    rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
     rows_of_presets = find_presets(presets)
     if others is None:
         ranks, blocks = _count_columns(scores, rules, **columns)
@@ -570,35 +570,30 @@ def table(
 
 
 def _count_columns(
-    scores: Any, rules: Rules, targets: Any, rows: Any, filter: Any, candidates: Any
+    scores: Any, rules: Mapping[str, Any], *, targets: Any, **selections: Any
 ) -> tuple[Ranks, Callable[[], Any]]:
     """Return the ranks of scores in columns, and what yields the scores in blocks."""
     if targets is None:
         expected = "the column of each true candidate, or others=, the scores of the others"
         raise InputTypeError("targets", expected=expected, got="None")
-    matrix = in_one_array(read_scores(scores, rules.dtype))
-    job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
+    matrix = in_one_array(read_scores(scores, rules["dtype"]))
+    job = prepare_job(matrix.array.shape, targets, **selections, rules=Rules(**rules))
     ranks = job.ranks(job.counts_of(matrix), matrix.dtype)
-    return ranks, partial(full_blocks, matrix, job, rules.order)
+    return ranks, partial(full_blocks, matrix, job, rules["order"])
 
 
-def _count_sampled(true_scores: Any, others: Any, rules: Rules) -> tuple[Ranks, Callable[[], Any]]:
+def _count_sampled(
+    true_scores: Any, others: Any, rules: Mapping[str, Any]
+) -> tuple[Ranks, Callable[[], Any]]:
     """Return the ranks of true scores among bare ones, and what yields the scores in blocks."""
-    true = as_scores(true_scores, rules.dtype)
+    true = as_scores(true_scores, rules["dtype"])
     if true.array.shape[1:] not in ((), (1,)):
         got = f"shape {true.array.shape}"
         raise InputValueError("scores", expected="one score for each task beside others=", got=got)
     true = true.with_array(true.array.reshape(-1))
-    ranks = rank_against(
-        true_scores,
-        others,
-        order=rules.order,
-        dtype=rules.dtype,
-        nan=rules.nan,
-        audit=rules.audit,
-    )
+    ranks = rank_against(true_scores, others, **rules)
     values = others[1] if isinstance(others, tuple) else others
     with argument_names(scores="others"):
-        negatives = as_scores(values, rules.dtype)
+        negatives = as_scores(values, rules["dtype"])
     flat = negatives.with_array(negatives.array.reshape(-1))
-    return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, rules.order)
+    return ranks, partial(sampled_blocks, true, flat, ranks.candidates - 1, rules["order"])

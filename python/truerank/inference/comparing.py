@@ -494,23 +494,16 @@ def compare_pair(
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
     method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
+    shared: dict[str, Any] = {"level": level, "unit": unit_name, "pairing": pairing}
+    shared |= {"name_a": names[0], "name_b": names[1]}
+    shared |= {"runs_a": len(runs_a), "runs_b": len(runs_b)}
     comparisons = []
     for metric, key in keys.items():
         a, number = add_up_runs(runs_a, key, codes, "b", are_folds=are_folds)
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
-        comparison = _compare_sums(metric, a, b, method, level, unit_name, has_bounds=has_bounds)
-        comparison = replace(
-            comparison,
-            units=number,
-            pairing=pairing,
-            notes=notes + comparison.notes,
-            name_a=names[0],
-            name_b=names[1],
-            runs_a=len(runs_a),
-            runs_b=len(runs_b),
-        )
-        comparisons.append(comparison)
+        comparison = _compare_sums(metric, a, b, method, shared, has_bounds=has_bounds)
+        comparisons.append(replace(comparison, units=number, notes=notes + comparison.notes))
     return comparisons
 
 
@@ -519,12 +512,16 @@ def _compare_sums(
     a: Contributions,
     b: Contributions,
     method: str,
-    level: float,
-    unit: str,
+    shared: Mapping[str, Any],
     *,
     has_bounds: bool,
 ) -> Comparison:
-    """Compare two models by what the units of their runs add to a metric."""
+    """Compare two models by what the units of their runs add to a metric.
+
+    All comparisons of the two have what is shared: the level, the name of a unit, and so on.
+    """
+    level = shared["level"]
+    unit = shared["unit"]
     estimate = a.value - b.value
     low = high = p_value = math.nan
     notes: tuple[str, ...] = ()
@@ -558,19 +555,17 @@ def _compare_sums(
         estimate=estimate,
         low=low,
         high=high,
-        level=level,
         p_value=p_value,
         wins=wins,
         ties=len(a.merits) - wins - losses,
         losses=losses,
         method=method,
         units=len(a.bases),
-        unit=unit,
-        pairing="",
         effect=effect,
         notes=notes,
         title=table_name(a.key),
         decimals=a.key.decimals,
+        **shared,
     )
 
 
