@@ -118,15 +118,16 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     array([0, 3])
     """
     parts = several("parts", parts, "Ranks")
-    if not parts or not all(isinstance(part, Ranks) for part in parts):
-        got = sorted({type(part).__name__ for part in parts})
+    kinds = set(map(type, parts))
+    if kinds != {Ranks}:
+        got = sorted(kind.__name__ for kind in kinds)
         raise InputTypeError("parts", expected="at least one Ranks, and nothing else", got=got)
     if len(parts) == 1:
         return parts[0]
     protocol = _joined_protocol(parts)
-    origins = join_origins(part.origins for part in parts)
+    origins = join_origins([part.origins for part in parts])
     for i, part in enumerate(parts):
-        if origins and len(part) and not part.origins and part.unit is not None:
+        if origins and not part.origins and part.unit is not None and len(part):
             problem = f"units of part {i} are given, and those of others are rows of tasks"
             advice = "label all parts, with ranks.with_labels(unit=...), or none"
             raise InputValueError("parts", f"{problem}: {advice}")
@@ -141,8 +142,12 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         if "lengths" in names:
             arrays["lengths"] = part.candidates
         arrays_of_parts.append(arrays | part._arrays)
-    labels = {name: join_labels(name, each) for name, each in _by_name(labels_of_parts).items()}
-    arrays = {name: np.concatenate(each, -1) for name, each in _by_name(arrays_of_parts).items()}
+    labels = {}
+    for name, labels_of_name in _by_name(labels_of_parts).items():
+        labels[name] = join_labels(name, labels_of_name)
+    arrays = {}
+    for name, arrays_of_name in _by_name(arrays_of_parts).items():
+        arrays[name] = np.concatenate(arrays_of_name, -1)
     return Ranks._of(arrays, labels, protocol, origins)
 
 

@@ -317,10 +317,14 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
     array(['head', 'tail'], dtype='<U4')
     """
-    vocabularies = [part.vocabulary for part in parts]
+    codes = []
+    vocabularies = []
+    for part in parts:
+        codes.append(part.codes)
+        vocabularies.append(part.vocabulary)
     first = vocabularies[0]
     if vocabularies.count(first) == len(parts):  # Slices of one whole share it.
-        return labels_of_codes(np.concatenate([part.codes for part in parts]), first)
+        return labels_of_codes(np.concatenate(codes), first)
     has_ids = {part.vocabulary is None for part in parts if part.codes.size}
     if len(has_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
@@ -333,16 +337,13 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
 
     # The keys are identities: hashing a vocabulary takes as long as reading all of its names.
     codes_of: dict[int, IntArray] = {}
-    codes = []
-    for part in parts:
-        if part.vocabulary is None:
-            codes.append(part.codes)
-            continue
-        place = id(part.vocabulary)
-        if place not in codes_of:
-            codes_of[place] = merged_codes(part.vocabulary)
-        codes.append(codes_of[place][part.codes])
-    has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
+    for i, vocabulary in enumerate(vocabularies):
+        if vocabulary is not None:
+            place = id(vocabulary)
+            if place not in codes_of:
+                codes_of[place] = merged_codes(vocabulary)
+            codes[i] = codes_of[place][codes[i]]
+    has_names = has_ids != {True} and bool(codes_of)
     vocabulary = tuple(code_of_name) if has_names else None
     return labels_of_codes(np.concatenate(codes), vocabulary)
 

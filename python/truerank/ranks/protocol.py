@@ -15,7 +15,8 @@ ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
 PROVENANCE = ("order", "dtype", "similarity", "lists", "ties", "device", "version", "files")
 MIXED = "mixed"
-_NAMES = ["filter_rule", "candidates", "split", "gain", "misses", "answerless"]
+_SEVERAL = ("filter", "files")  # fields of several names
+_NAMES = [*_SEVERAL, "filter_rule", "candidates", "split", "gain", "misses", "answerless"]
 _NAMES += ["dtype", "similarity", "lists", "ties", "device", "version"]
 
 
@@ -112,18 +113,22 @@ class Protocol:
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("filter", "files"):
-            names = getattr(self, name)
-            names = [names] if isinstance(names, str) else several(name, names, "names")
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value is None and name not in _SEVERAL:
+                continue
+            names = [value]
+            if name in _SEVERAL and not isinstance(value, str):
+                names = several(name, value, "names")
             for each in names:
-                _check_name(name, each)
-            object.__setattr__(self, name, tuple(dict.fromkeys(names)))
+                if not isinstance(each, str) or not each:
+                    got = "an empty str" if isinstance(each, str) else type(each).__name__
+                    raise InputTypeError(name, expected="a str that is a name", got=got)
+            if name in _SEVERAL:
+                object.__setattr__(self, name, tuple(dict.fromkeys(names)))
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
-        for name in _NAMES:
-            if getattr(self, name) is not None:
-                _check_name(name, getattr(self, name))
         if self.relevance_level is not None:
             object.__setattr__(
                 self, "relevance_level", number("relevance_level", self.relevance_level)
@@ -244,12 +249,6 @@ def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value or "none")
-
-
-def _check_name(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        got = "an empty str" if isinstance(value, str) else type(value).__name__
-        raise InputTypeError(name, expected="a str that is a name", got=got)
 
 
 @public("truerank.ranks")
