@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import digest_of_rows, distinct, without
-from ..counting.driver import TileCount, open_in_turn
+from ..counting.driver import Counts, TileCount, open_in_turn
 from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
@@ -638,9 +638,8 @@ def rank_vectors(
     ranks = []
     for i, side in enumerate(sides.values()):
         job = replace(_job_of(side, rules), is_turned=vectors.is_turned)
-        counts = vectors.counts(job, watch=watch_of_part(watch, sizes, i)).checked(job)
-        counted = vectors.ranks(job, counts.arrays, counts.place)
-        ranks.append(job.mark_masked(counted, vectors))
+        counts = vectors.counts(job, watch=watch_of_part(watch, sizes, i))
+        ranks.append(counts.ranks(job, vectors))
         vectors = vectors.turned()
     return ranks
 
@@ -693,7 +692,8 @@ def _rank_jointly(
     for job, counted in zip((forward_job, backward_job), counts, strict=True):
         if counted.fault is not None:
             raise job.error_of(counted.fault)
-        ranks.append(vectors.ranks(job, counted.arrays, vectors.host_place))
+        words = {"device": vectors.host_place, "similarity": vectors.measure}
+        ranks.append(job.ranks(counted.arrays, vectors.dtype, vectors.files, **words))
     return ranks
 
 
@@ -727,8 +727,8 @@ def rank_matrix(
             watch(done, store.nbytes)
     ranks = []
     for count in (forward, backward):
-        counted = count.job.ranks(count.final_counts(), store.dtype, store.files)
-        ranks.append(count.job.mark_masked(counted, count.store))
+        counts = Counts(count.final_counts())
+        ranks.append(counts.ranks(count.job, count.store))
     return ranks
 
 

@@ -25,6 +25,7 @@ from ..metrics.keys import RANK_KEYS, parse
 from ..naming import import_extra, printable, terminal_text
 from ..reporting.audit import ONE_RANK
 from ..reporting.report_table import table_of_keys
+from ..reporting.reports import report_task
 from ..stores import Store, open_scores
 from ..tables.forms import write_json
 from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
@@ -199,8 +200,7 @@ def show_report(
     if "save" in outputs:  # Ranks are saved before anything else can fail.
         refuse_replaced("save", outputs["save"], printing)
         ranks.save(outputs["save"])
-    result = tr.report(ranks, **grouping)
-    result._of_lists = getattr(counted, "_of_lists", ())
+    result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
     findings = list(map(str, split_audit))
     lines = []
     if ranks.protocol.similarity is not None and style == "text":

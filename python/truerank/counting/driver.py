@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ..arrays.saved_files import Members
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
+    from ..ranks.container import Ranks
 
     Flags = npt.NDArray[np.bool_]
 
@@ -250,11 +251,13 @@ class Counts(NamedTuple):
     fault: Fault | None = None
     place: str | None = None
 
-    def checked(self, job: Job) -> Counts:
-        """Return the counts; raise the error of the fault, if there is one."""
+    def ranks(self, job: Job, store: Store) -> Ranks:
+        """Make Ranks of the counts of a store, and mark what is masked; a fault is an error."""
         if self.fault is not None:
             raise job.error_of(self.fault)
-        return self
+        files = store.files
+        ranks = job.ranks(self.arrays, store.dtype, files, self.place, similarity=store.measure)
+        return job.mark_masked(ranks, store)
 
 
 class TileCount:
@@ -417,7 +420,7 @@ def count_scores(
     if isinstance(scores, Scores):
         counts = job.count(scores)
         return Counts(counts.arrays, counts.fault)
-    if checkpoint is None:
+    if checkpoint is None and scores.device and not job.rules.audit:
         device_counts = count_on_device(scores, job, report_progress)
         if device_counts is not None:
             return device_counts
@@ -438,9 +441,7 @@ def count_scores(
 def count_on_device(
     scores: Store, job: Job, report_progress: Callable[..., object]
 ) -> Counts | None:
-    """Count scores on their device; None if the host has to count."""
-    if not scores.device or job.rules.audit:
-        return None
+    """Count scores on their device, without an audit; None if the host has to count."""
     parts = devices.parts_on_device(scores)
     if parts is None:
         return None

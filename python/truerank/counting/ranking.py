@@ -158,6 +158,5 @@ def rank(
     report_progress = reporter(listener, matrix.nbytes)
     counts = counting.driver.count_scores(
         matrix, job, io, report_progress=report_progress, checkpoint=checkpoint
-    ).checked(job)
-    ranks = job.ranks(counts.arrays, matrix.dtype, matrix.files, counts.place)
-    return job.mark_masked(ranks, matrix)
+    )
+    return counts.ranks(job, matrix)

@@ -244,8 +244,8 @@ def rank_open_embeddings(
     `counting` are the keyword arguments of `Embeddings.counts`.
     """
     job = embeddings.job(targets, rows, filter, candidates, rules)
-    counts = embeddings.counts(job, **counting).checked(job)
-    return job.mark_masked(embeddings.ranks(job, counts.arrays, counts.place), embeddings)
+    counts = embeddings.counts(job, **counting)
+    return counts.ranks(job, embeddings)
 
 
 @public("truerank")

@@ -45,7 +45,7 @@ from ..stores import Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.store import cut_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
     import numpy.typing as npt
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from ..counting.job import Job
     from ..inputs.progress_listeners import Progress, Watch
     from ..inputs.rules import Layout, Rules
-    from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
 
@@ -107,8 +106,8 @@ class Embeddings(Store):
     query_rows, entity_rows : Axis
         What the rows of frames stand for. Columns of one frame are compared with those of the
         other.
-    device : str
-        The device from which the entities were copied before; empty for none.
+    like : Embeddings, optional
+        Embeddings of the same entities, which are not read again.
 
     Attributes
     ----------
@@ -156,7 +155,7 @@ class Embeddings(Store):
         query_rows: Axis = NUMBERED,
         entity_rows: Axis = NUMBERED,
         layout: Layout | None = None,
-        device: str = "",
+        like: Embeddings | None = None,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         dimensions = columns_of("entities", entities)
@@ -164,7 +163,11 @@ class Embeddings(Store):
         dimensions = columns_of("queries", queries)
         by_entity = by_position("entities", entities, entity_rows, dimensions)
         left, left_files, left_device = read_vectors("queries", by_query, dtype)
-        right, right_files, right_device = read_vectors("entities", by_entity, dtype)
+        if like is None:
+            self._read_entities = read_vectors("entities", by_entity, dtype)
+        else:
+            self._read_entities = like._read_entities
+        right, right_files, right_device = self._read_entities
         if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
             expected = f"{left.dtype}, as queries"
             got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
@@ -184,7 +187,7 @@ class Embeddings(Store):
             self.bias, bias_files = read_bias(by_entity, size, dtype, carrier)
             files += bias_files
         super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
-        self.device = device or right_device or left_device
+        self.device = right_device or left_device
         self.csls: CSLS | None = None
         if csls is not None:
             self.csls = rounded_means(csls, self.shape, self.dtype)
@@ -253,23 +256,15 @@ class Embeddings(Store):
             tile = Tile(0, 0, *self.shape)
         rows = slice(tile.top, tile.top + tile.height)
         columns = slice(tile.left, tile.left + tile.width)
-        queries = self._for_core(self.queries, rows)
-        entities = self._for_core(self.entities, columns)
+        queries = self.queries.with_array(self.queries.array[rows])
+        entities = self.entities.with_array(self.entities.array[columns])
+        if self.layout == "halves":
+            queries = _in_halves(queries)
+            entities = _in_halves(entities)
         bias = None if self.bias is None else self.bias[columns]
         csls = self.csls
         means = None if csls is None else (csls.queries[rows], csls.entities[columns])
         return _core.Embeddings(queries, entities, self.similarity, bias, means)
-
-    def _for_core(self, vectors: Scores, some: slice) -> Scores:
-        """Return some vectors as the core takes them: halves have a dimension of their own."""
-        array = vectors.array[some]
-        if self.layout == "halves" and vectors.dtype not in PARTS:
-            array = array.reshape(len(array), 2, array.shape[1] // 2)  # This copies nothing.
-        return vectors.with_array(array)
-
-    def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
-        """Make Ranks of counts, which were counted at a place."""
-        return job.ranks(counts, self.dtype, self.files, place, similarity=self.measure)
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
@@ -361,6 +356,14 @@ class Embeddings(Store):
         if self.layout is not None:
             values.append(self.layout)
         return values
+
+
+def _in_halves(vectors: Scores) -> Scores:
+    """Return vectors whose halves, of real and imaginary parts, have a dimension of their own."""
+    if vectors.dtype in PARTS:
+        return vectors
+    array = vectors.array
+    return vectors.with_array(array.reshape(len(array), 2, array.shape[1] // 2))  # No copy.
 
 
 def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from . import audit as audit
     from . import report_table as report_table
+    from . import reports as reports
     from .audit import Finding as Finding
     from .audit import Findings as Findings
     from .audit import Summary as Summary

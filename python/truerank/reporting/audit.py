@@ -386,7 +386,7 @@ def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, F
         if name in checks and measure > THRESHOLDS.get(name, 0.0):
             finding = Finding(name, int(count), MESSAGES[name].format(words))
             graded.append((float(measure), finding))
-    for finding in report._of_lists:
+    for finding in report._task_findings:
         if not names or finding.name in names:
             graded.append((float(finding.count), finding))
     return graded

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -115,7 +115,7 @@ class Report(Mapping[str, float], AsTable):
     by: str | None = None
     group_labels: IntArray | None = None  # the group of each task, in the order of `groups`
     _labels: Sequence[Hashable] = ()
-    _of_lists: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
+    _task_findings: Sequence[reporting.Finding] = ()  # what a task found in lists, or in rows
 
     def __init__(
         self,
@@ -802,6 +802,13 @@ class Report(Mapping[str, float], AsTable):
 
     def __repr__(self) -> str:
         return printable(f"Report({', '.join(reporting.audit.words_of_repr(self))})")
+
+
+def report_task(ranks: Ranks, findings: Iterable[reporting.Finding], **options: Any) -> Report:
+    """Report ranks of a task, which found something in lists or in rows; the audit says it, too."""
+    report = Report(ranks, **options)
+    report._task_findings = tuple(findings)
+    return report
 
 
 @public("truerank")

@@ -261,6 +261,11 @@ class Store(ABC):
         return [state_of_file(path) for path in self._paths]
 
     @property
+    def measure(self) -> str | None:
+        """The similarity that makes the scores, as a protocol names it; None of stored ones."""
+        return None
+
+    @property
     def host_place(self) -> str | None:
         """What a protocol says where the host counts scores of a device; None without one."""
         return f"{self.device}, host" if self.device else None

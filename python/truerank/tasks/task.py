@@ -21,7 +21,7 @@ from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows
 from ..counting.driver import count_scores
 from ..counting.orders import refuse_permutations
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
-from ..inputs.array_likes import device_of, index_array, on_host
+from ..inputs.array_likes import index_array
 from ..inputs.checks import NUMBERED, Axis, by_position, check_shape, is_iterable
 from ..inputs.progress_listeners import as_listener, reporter, watch_of_part
 from ..inputs.rules import LISTED
@@ -307,7 +307,9 @@ class Task:
 
     def _findings_of_rows(self, orders: Iterable[RowOrder]) -> list[reporting.Finding]:
         """Return what is worth knowing of rows; a part may have those of other parts, too."""
-        unused = sum(order.unused for order in orders)
+        unused = 0
+        for order in orders:
+            unused += order.unused
         if not unused or self._is_part:
             return []
         words = f"{format_count(unused, 'row')} of queries without right answers"
@@ -320,12 +322,9 @@ class Task:
         **fields: Any,
     ) -> reporting.Report:
         """Report the ranks of all sides; `fields` are further ones of their protocol."""
-        report = reporting.Report(
-            join_sides(self.sides.values(), ranks_of_sides, self.protocol, self.origin, **fields),
-            **self._report_options,
-        )
-        report._of_lists = list(findings)
-        return report
+        sides = self.sides.values()
+        ranks = join_sides(sides, ranks_of_sides, self.protocol, self.origin, **fields)
+        return reporting.reports.report_task(ranks, findings, **self._report_options)
 
     # -- evaluation: the ways ----------------------------------------------------------------------
 
@@ -367,24 +366,22 @@ class Task:
         self._check_sides(candidates, "vectors", arguments=kinds)
         orders = self._row_orders(row_queries, title)
         biases = self._bias_by_side(bias)
-        # Sides share their candidates, which are copied once if they are on a device.
-        host_candidates = {kind: on_host(array, kind) for kind, array in candidates.items()}
         opened = []  # All sides are checked before one is counted.
-        for name in self.sides:
-            kind = kinds[name]
-            opened.append(
-                self._open_vectors(
-                    name,
-                    queries[name],
-                    host_candidates[kind],
-                    orders[name],
-                    rules,
-                    argument=title or name,
-                    similarity=similarity,
-                    bias=biases.get(name),
-                    device=device_of(candidates[kind]),
-                )
+        first_of_kind: dict[str, Embeddings] = {}  # Sides share their candidates.
+        for name, kind in kinds.items():
+            vectors, rows = self._open_vectors(
+                name,
+                queries[name],
+                candidates[kind],
+                orders[name],
+                rules,
+                argument=title or name,
+                similarity=similarity,
+                bias=biases.get(name),
+                like=first_of_kind.get(kind),
             )
+            first_of_kind.setdefault(kind, vectors)
+            opened.append((vectors, rows))
         sizes = [vectors.nbytes for vectors, _ in opened]
         ranks_of_sides = []
         with embeddings.vectors.watching(rules.progress, sum(sizes)) as watch:
@@ -401,11 +398,10 @@ class Task:
                 with argument_names(scores=title or name):
                     job = job_of_side(side, rows, rules)
                     part = watch_of_part(watch, sizes, i)
-                    counts = vectors.counts(job, watch=part).checked(job)
-                if rules.audit:
-                    counts.arrays["mismatched"] = is_unlike.astype(np.int64)
-                ranks = vectors.ranks(job, counts.arrays, counts.place)
-                ranks_of_sides.append(job.mark_masked(ranks, vectors))
+                    counts = vectors.counts(job, watch=part)
+                    if rules.audit:
+                        counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+                    ranks_of_sides.append(counts.ranks(job, vectors))
         return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
 
     def _bias_by_side(self, bias: Any) -> BySide:
@@ -429,7 +425,7 @@ class Task:
         argument: str,
         similarity: str,
         bias: Any = None,
-        device: str = "",
+        like: Embeddings | None = None,
     ) -> tuple[Embeddings, IntArray]:
         """Check vectors of a side; return them and the row of each task."""
         vocabulary = self._vocabulary(name)
@@ -443,7 +439,7 @@ class Task:
                 query_rows=order.axis,
                 entity_rows=Axis(vocabulary.names, f"task.{vocabulary.of}"),
                 layout=rules.layout,
-                device=device,
+                like=like,
             )
             order = order.of_height(vectors.shape[0])
             shape = order.height, self.sides[name].n_candidates
@@ -476,15 +472,14 @@ class Task:
             with argument_names(scores=title or name):
                 job = job_of_side(side, rows, rules)
                 part = watch_of_part(watch, sizes, i)
-                counts = count_scores(store, job, io, report_progress=part).checked(job)
-            first_rows = rows[first_equals(side.rows)]
+                counts = count_scores(store, job, io, report_progress=part)
+                first_rows = rows[first_equals(side.rows)]
+                if rules.audit and counts.fault is None:
+                    is_unlike = store.mismatched_rows(rows, first_rows, io)
+                    counts.arrays["mismatched"] = is_unlike.astype(np.int64)
+                ranks_of_sides.append(counts.ranks(job, store))
             others = np.flatnonzero(rows != first_rows)
             warn_of_unlike_rows(title or name, store, rows, side, others)
-            if rules.audit:
-                is_unlike = store.mismatched_rows(rows, first_rows, io)
-                counts.arrays["mismatched"] = is_unlike.astype(np.int64)
-            ranks = job.ranks(counts.arrays, store.dtype, store.files, counts.place)
-            ranks_of_sides.append(job.mark_masked(ranks, store))
         return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
 
     def _open_scores(
@@ -752,8 +747,12 @@ def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
     >>> digest_of_names([Vocabulary(3, None), Vocabulary(2, None, "relations")])
     '3 entities'
     """
-    ordered = [each for each in vocabularies if each.names and each.has_order]
-    named = [(np.arange(each.size), each.names) for each in ordered]
-    of_entities = [each for each in vocabularies if each.of in ("entities", "left", "right")]
-    text = ", ".join(f"{each.size:,} {each.of}" for each in of_entities)
+    numbers = []
+    named = []
+    for each in vocabularies:
+        if each.names and each.has_order:
+            named.append((np.arange(each.size), each.names))
+        if each.of in ("entities", "left", "right"):
+            numbers.append(f"{each.size:,} {each.of}")
+    text = ", ".join(numbers)
     return f"{text} by name ({fingerprint_of(named)})" if named else text
