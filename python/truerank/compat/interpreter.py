@@ -484,20 +484,20 @@ def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatA
 
 
 def per_task(key: str, ranks: Any) -> Values:
-    """Compute the values whose mean a metric is, in the precision of the ranks.
+    """Compute the value of a metric for each task, in the precision of the ranks; amri's are mr's.
 
     Examples
     --------
     >>> per_task("hits@3", np.array([1.0, 3.5])), per_task("mrr@3", np.array([2.0, 4.0]))
     (array([1., 0.]), array([0.5, 0. ]))
     """
-    metric = parse_alone(key)
-    if metric.metric not in MEANS:
+    parsed = parse_alone(key)
+    if parsed.metric not in MEANS:
         raise InputValueError("key", "", "mr, mrr, hits@k, mrr@k, ndcg@k or amri", repr(key))
-    # None of these hangs on the number of candidates.
+    # None of these metrics depends on the number of candidates.
     sample = Sample(ranks, np.zeros(len(ranks), np.int64))
-    with np.errstate(divide="ignore"):  # One toolkit gives a true score of NaN rank 0.
-        values: Values = values_of_tasks(metric.row, sample, metric.parameter)
+    with np.errstate(divide="ignore"):  # A toolkit may give rank 0 to a true score that is NaN.
+        values: Values = values_of_tasks(parsed.row, sample, parsed.parameter)
     return values
 
 

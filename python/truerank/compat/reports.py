@@ -412,18 +412,19 @@ class CompatTable(dict[str, CompatReport], AsTable):
         return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
-        """Return a row for each preset; people read both bounds of numbers that ties leave open.
+        """Return a row for each preset. Where ties leave a number open, both bounds are printed.
 
         `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
         """
         keys = choose_names(metrics, COMMON_KEYS)
-        cells: dict[str | Column, list[Any]] = {"convention": ["exact", *self]}
+        presets = list(self)
+        cells: dict[str | Column, list[Any]] = {"convention": ["exact", *presets]}
         for key in keys:
             # The exact definition leaves nothing open.
             values = [self.exact[key], *(report.figures[key] for report in self.values())]
-            ranges = [self.exact[key], *(report.ends[key] for report in self.values())]
+            printed = [self.exact[key], *(report.ends[key] for report in self.values())]
             decimals = 1 if key == "mr" else 3
-            cells[Column(key, table_name(key), decimals, shown=ranges)] = values
+            cells[Column(key, table_name(key), decimals, shown=printed)] = values
         return Table(cells).table(**options)
 
 

@@ -569,11 +569,11 @@ def _compare_sums(
     )
 
 
-def _why_unbounded(apart: FloatArray, name: str) -> str:
-    """Say why a difference has no interval, by those of the units."""
-    differ = int(np.count_nonzero(apart))
-    if not differ:
-        return f"no {name} differs"
-    if differ == 1:
-        return f"1 {name} differs"
-    return f"the {format_count(differ, name)} that differ do so by the same"
+def _why_unbounded(differences_of_units: FloatArray, unit: str) -> str:
+    """Say why the difference of two models has no interval: too few units differ, or all alike."""
+    number = int(np.count_nonzero(differences_of_units))
+    if not number:
+        return f"no {unit} differs"
+    if number == 1:
+        return f"1 {unit} differs"
+    return f"the {format_count(number, unit)} that differ do so by the same"

@@ -446,7 +446,8 @@ def t_test(
 ) -> tuple[float, float, float, float]:
     """Return the mean over runs of one model, or the difference of two; its p-value and interval.
 
-    The squared error is the sum of s^2 / k for each model of several runs (Welch), with the
+    A value is the sum of tops over that of bases, which units add to (see `Contributions`). Its
+    squared error is the sum of s^2 / k for each model of several runs (Welch), with the
     variance s^2 of the values of its k runs, and of u / (u - 1) sum of d^2 over the influences d
     of the units on the mean over runs. The degrees of freedom are those of Satterthwaite: of one
     run of each model u - 1, so that it is the paired t test.
@@ -454,7 +455,7 @@ def t_test(
     Parameters
     ----------
     models : sequence of ndarray of float64, shape (runs, units)
-        The tops of one model, or of two.
+        The tops of each run of one model, or of two.
     bases : ndarray of float64, shape (units,)
     level : float
 
@@ -481,19 +482,19 @@ def t_test(
         tops = differences(tops, models[1].mean(axis=0))
     estimate, influences = mean_and_influences(tops, bases)
     units = len(influences)
-    of_units = math.nan  # One unit says nothing about others.
-    if units > 1:
-        of_units = float(influences @ influences) * units / (units - 1)
-    parts = [(of_units, units - 1)]
+    if units < 2:  # One unit says nothing about others.
+        return estimate, math.nan if estimate else 1.0, math.nan, math.nan
+    # Variances and their degrees of freedom: of the units, and of the runs of each model.
+    parts = [(float(influences @ influences) * units / (units - 1), units - 1)]
     for runs in models:
         if len(runs) > 1:
             values = runs.sum(axis=1) / bases.sum()
             values -= values[0]  # Equal values have no variance, not even a rounded one.
             parts.append((float(values.var(ddof=1)) / len(runs), len(runs) - 1))
-    variance = sum(part for part, _ in parts)
+    variance = sum(of_part for of_part, _ in parts)
     if not variance > 0:
         return estimate, math.nan if estimate else 1.0, math.nan, math.nan
-    degrees = variance**2 / sum(part**2 / of_part for part, of_part in parts)
+    degrees = variance**2 / sum(of_part**2 / freedom for of_part, freedom in parts)
     error = math.sqrt(variance)
     p_value = 2 * float(stdtr(degrees, -abs(estimate) / error))
     reach = float(stdtrit(degrees, 1 - error_rate(level) / 2)) * error

@@ -38,7 +38,7 @@ BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
 def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rankings]]:
-    """Read models by name, each of one run or a list of them; all on tasks, or all on queries.
+    """Read models by name, each of one run or a list of them; all are of tasks, or all of queries.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
     TypeError
         For anything but Ranks and Reports.
     ValueError
-        For a model without runs, and as `weighted_ranks`.
+        For a model without runs, and for what `weighted_ranks` refuses.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def read_models(models: Mapping[str, Any], seed: int = 0) -> dict[str, list[Rank
             raise InputValueError(model_name, expected="at least one run", got="none")
         runs_by_model[model_name] = []
         for name, run in zip(name_runs(model_name, runs), runs, strict=True):
-            rankings = getattr(run, "model", None)  # Of a report.
+            rankings = getattr(run, "model", None)  # A report has its own.
             if not isinstance(rankings, Rankings):
                 rankings = Rankings(weighted_ranks(name, run), seed)
             units = rankings.grammar.units
             if not first_name:
                 first_name = name
                 first_units = units
-            if units != first_units:  # Tasks of one rank each do not pair with queries.
+            if units != first_units:  # Queries with several answers do not pair with tasks.
                 raise InputTypeError(
                     name, expected=f"{first_units}, as {first_name} has", got=units
                 )

@@ -66,7 +66,7 @@ class Tasks:
     def part(self, tasks: slice | IntArray, rows: IntArray | None, left: int = 0) -> Self:
         """Return some of the tasks, which read these rows (None: task i reads row i).
 
-        They are in the part of the matrix that begins at a column of it.
+        The matrix that they read begins at the column `left` of this one's.
         """
         filter = self.filter
         if filter is not None:

@@ -326,12 +326,16 @@ class Answers:
         return self._ties_by_order[order]
 
     def _ties_under(self, order: str) -> Ties:
+        """Return the ties that an order leaves: an answer with a place of its own is one alone.
+
+        In a tie of 5 with 2 right answers, these stand at its places 0 and 1 under the optimistic
+        order, and at 3 and 4 under the pessimistic one, the highest gain last.
+        """
         number = len(self._above)
         above = self._above
         tied = self._tied
         gain = self._gain
-        first = self._ties  # They are the positions of each tie's first answer.
-        # Some of the answers that lists miss stay tied with others; all else is a tie of its own.
+        # Of the answers that lists miss, some stay tied with others whatever the order.
         is_alone = ~self._stays_tied
         if order == "expected":
             is_alone = np.zeros(number, np.bool_)
@@ -341,12 +345,12 @@ class Answers:
             gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
             above = above + is_alone * self._place
-        else:
+        elif order == "pessimistic":
             above = above + is_alone * (tied - self._right + self._place)
             # Within a tie the gains are taken backwards.
             gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]
         begins = is_alone.copy()
-        begins[first] = True
+        begins[self._ties] = True  # the first answer of each tie
         ties = np.flatnonzero(begins)
         size = np.where(is_alone, 1, tied)[ties]
         return Ties(

@@ -240,12 +240,17 @@ class Rankings:
         return values_of_tasks(key.row, sample, key.parameter), sample.weights
 
     def sample(self, side: str, kind: str) -> Sample:
-        """Return the ranks of a side and kind; the last are kept, as keys come in this order."""
+        """Return the ranks of a side and kind; the last ones are kept, for the keys that follow.
+
+        A realistic rank is the middle of its tie, and an expected value is over the tie: of these
+        the sample has the numbers of tied candidates.
+        """
         if self._last is None or self._last[:2] != (side, kind):
             ranks = self.ranks
-            places = self._random_ranks if kind == "random" else KINDS[kind](ranks, self.seed)
+            drawn = kind == "random"  # once for all sides
+            of_kind = self._random_ranks if drawn else KINDS[kind](ranks, self.seed)
             sample = Sample(
-                places.astype(np.float64, copy=False),
+                of_kind.astype(np.float64, copy=False),
                 ranks.candidates,
                 ranks.weights,
                 tied=ranks.tied if kind == EXPECTED_KIND else None,

@@ -435,12 +435,13 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """
     if sample.weights is None:
         tasks = compress(sample.candidates)
-    else:  # A mean needs only the total weight of the tasks with the same number of candidates.
-        sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
-        mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
-        tasks = compress((sizes, counts), mass / counts)
+    else:  # Tasks with the same number of candidates may all have their mean weight.
+        sizes, codes, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
+        totals = np.bincount(codes, weights=rescale_weights(sample.weights), minlength=len(sizes))
+        tasks = compress((sizes, counts), totals / counts)
     hits = METRICS["hits"]
-    return np.array([moments_of_tasks(hits, k, tasks)[0] for k in cutoffs.tolist()])
+    moments = [moments_of_tasks(hits, k, tasks) for k in cutoffs.tolist()]
+    return np.array([mean for mean, _ in moments])
 
 
 def _sums_within(

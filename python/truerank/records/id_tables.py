@@ -91,9 +91,10 @@ class IdTable:
         column = f"in column {list(self.columns).index(role)}"
         if not self.path:
             return f"{column} of row {row}"
-        if self.form.has_comments:  # Rows are not lines: comments and repeats went.
+        if self.form.has_comments:  # Comments and repeated rows are left out: a row is no line.
             return column
-        return f"{column} of line {line_of(self.path, row + (self.form.header > 0))}"
+        has_header = self.form.header > 0
+        return f"{column} of line {line_of(self.path, row + has_header)}"
 
     def select(self, rows: Any) -> Self:
         """Return some of the rows."""
@@ -349,7 +350,7 @@ def make_vocabulary(
 def align_columns(
     tables: Sequence[IdTable], roles: Sequence[str], vocabulary: Vocabulary
 ) -> dict[str, list[IntArray]]:
-    """Return by role the ids of each table, as `align` does; labels are looked up once.
+    """Return by role the ids of each table; labels that columns share are looked up once.
 
     Examples
     --------
@@ -358,10 +359,10 @@ def align_columns(
     >>> align_columns([table], ["time"], Vocabulary(0, None))
     {'time': [array([ 7, -5,  7])]}
     """
-    known: dict[tuple[int, bool], IntArray] = {}
+    looked_up: dict[tuple[int, bool], IntArray] = {}  # `align` keeps here what labels stand for.
     ids: dict[str, list[IntArray]] = {}
     for table, role in product(tables, roles):
         where = partial(table.where, role)
-        aligned = align(table.title, table.columns[role], vocabulary, where, known=known)
+        aligned = align(table.title, table.columns[role], vocabulary, where, known=looked_up)
         ids.setdefault(role, []).append(aligned)
     return ids

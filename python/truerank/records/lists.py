@@ -535,14 +535,17 @@ def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
 
 
 def _number_keys(table: IdTable, roles: Sequence[str]) -> tuple[IntArray, Names]:
-    """Return the key of each row as a number, and each once: of several columns they are tuples."""
+    """Number the keys of rows: return the number of each row's key, and the distinct keys.
+
+    A key of several columns is a tuple.
+    """
     numbered = [_number_names(table, role) for role in roles]
     if len(numbered) == 1:
         return numbered[0]
-    codes = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
-    first = codes.first()
-    parts = [[names[i] for i in numbers[first].tolist()] for numbers, names in numbered]
-    return codes.codes, tuple(zip(*parts, strict=True))
+    keys = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
+    first_rows = keys.first()
+    parts = [[names[i] for i in numbers[first_rows].tolist()] for numbers, names in numbered]
+    return keys.codes, tuple(zip(*parts, strict=True))
 
 
 def _scores_of_mapping(

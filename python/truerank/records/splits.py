@@ -533,7 +533,9 @@ def audit_split(
 
 
 def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
-    """Say which known rows share no query with the task, and what was left out of its files.
+    """Say how many rows of a known split share a query with the test, where not all of them do.
+
+    What was found while files were read stands behind.
 
     Parameters
     ----------
@@ -541,7 +543,7 @@ def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[
     noun : str
         What rows are called.
     is_asked : ndarray of bool
-        Which rows of all splits share a query.
+        Which rows of all splits share a query with the test.
     """
     split = next(iter(splits.sizes))
     findings: list[FindingParts] = []

@@ -288,12 +288,12 @@ def _read_lines(
 
 
 def _read_kinds(models: Models, keys: Mapping[str, Key], kinds: Names) -> list[str]:
-    """List the kinds of a table: "" for those that the keys have."""
+    """List the kinds that a table shows; [""] without `kinds`: each key keeps its own."""
     if kinds is None:
         return [""]
     for name, key in keys.items():
         if key.kind != key.grammar.default_kind:
-            raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
+            raise InputValueError("metrics", expected="no kind, which kinds= says", got=repr(name))
     reports = [report for runs in models.values() for report in runs]
     kinds_of_reports = {kind for report in reports for kind in choose_kinds(report, kinds)}
     return [kind for kind in reports[0].grammar.words["kind"] if kind in kinds_of_reports]

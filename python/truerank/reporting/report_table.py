@@ -504,17 +504,18 @@ def _columns_of_metric(
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
-    People read the bounds behind the values or, where there are none, the deviations.
+    The table that is printed shows the bounds behind the values or, without any, the deviation.
     """
     column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
     if None in cells[name]:
         shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
         column = replace(column, shown=shown)
-    parts = [f"{name} {part}" for part in (*BOUNDS, DEVIATION) if f"{name} {part}" in cells]
-    if parts:
-        behind = list(zip(*(cells[part] for part in parts[:2]), strict=True))
-        column = replace(column, behind=behind)
-    return [column, *(Column(part, hidden=True) for part in parts)]
+    names = [f"{name} {word}" for word in (*BOUNDS, DEVIATION)]
+    hidden = [each for each in names if each in cells]
+    if hidden:
+        bounds_or_deviation = [cells[each] for each in hidden[:2]]
+        column = replace(column, behind=list(zip(*bounds_or_deviation, strict=True)))
+    return [column, *(Column(each, hidden=True) for each in hidden)]
 
 
 def metric_column(

@@ -152,7 +152,7 @@ class Report(Mapping[str, float], AsTable):
             if tasks.weights is not None:
                 self.weighting = self.weighting or "weighted"
             self.model = Rankings(tasks, self.seed)
-        # By the text of keys, which can be pickled.
+        # By the text of a key, since a Key cannot be pickled.
         self._values: dict[str, float] = {}
         self._values_of_groups: dict[str, FloatArray] = {}
         if by is not None:

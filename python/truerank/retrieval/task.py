@@ -695,16 +695,19 @@ def make_answers(
 
 
 def _without_right(side: Side, known: TaskLists) -> TaskLists:
-    """Return what is known without the right answers of a side, which are among it."""
+    """Remove the right answers of each query from what is known of it; list i is that of query i.
+
+    All right answers are known, each of them once, and lists ascend.
+    """
     indptr, indices, lists = known
     size = side.n_candidates
-    numbers = np.diff(indptr)
-    codes = np.repeat(np.arange(len(numbers)) * size, numbers)
-    codes += indices  # They ascend, and a query has each of its right answers once.
-    places = np.searchsorted(codes, side.rows * size + side.targets)
-    del codes
-    numbers -= np.bincount(side.rows, minlength=len(numbers))
-    return indptr_of(numbers), np.delete(indices, places), lists
+    lengths = np.diff(indptr)
+    entries = np.repeat(np.arange(len(lengths)) * size, lengths)
+    entries += indices  # They ascend, so that each right answer is found by a search.
+    places = np.searchsorted(entries, side.rows * size + side.targets)
+    del entries
+    lengths -= np.bincount(side.rows, minlength=len(lengths))
+    return indptr_of(lengths), np.delete(indices, places), lists
 
 
 def _read_groups(groups: Any, queries: Vocabulary, n_queries: int, ids: IntArray) -> Labels:

@@ -435,7 +435,7 @@ def read_keyed_lists(
     Raises
     ------
     TypeError, ValueError
-        For keys and candidates that name nothing, and for another form; messages name them.
+        For keys and candidates that name nothing, and for what is no list; messages say which.
 
     Examples
     --------
@@ -446,30 +446,30 @@ def read_keyed_lists(
     """
     names = list(value)
 
-    def where_of_key(i: int) -> str:
+    def place_of_key(i: int) -> str:
         if keys.of != "queries":
             return f"among the {keys.of} of its lists"
-        without = f"qrels with {{{names[i]!r}: []}}, or queries=, have those without an answer"
-        return f"among the queries of its lists ({without})"
+        hint = f"qrels with {{{names[i]!r}: []}}, or queries=, name a query without an answer"
+        return f"among the queries of its lists ({hint})"
 
-    ids = align(ARGUMENT, names, keys, where_of_key)
+    ids = align(ARGUMENT, names, keys, place_of_key)
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
     ends = np.cumsum(lengths)
 
-    def where(i: int) -> str:
+    def place_of_candidate(i: int) -> str:
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
-    candidates = align(ARGUMENT, elements, members, where)
-    in_order = np.argsort(ids, kind="stable")
-    # It has the new number of each list in the order of `ids`.
-    new_number = np.empty(len(ids), dtype=np.int64)
-    new_number[in_order] = np.arange(len(ids))
-    list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), candidates])
+    candidates = align(ARGUMENT, elements, members, place_of_candidate)
+    by_id = np.argsort(ids, kind="stable")
+    # The number of each list once lists are sorted by the ids of their keys.
+    new_numbers = np.empty(len(ids), dtype=np.int64)
+    new_numbers[by_id] = np.arange(len(ids))
+    list_of_entry, indices = distinct_rows([np.repeat(new_numbers, lengths), candidates])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
     repeated = len(candidates) - len(indices)
-    return CandidateSet(indices, ids[in_order], indptr, keys, repeated)
+    return CandidateSet(indices, ids[by_id], indptr, keys, repeated)
 
 
 def name_of_sets(sets: Sequence[CandidateSet]) -> str:

@@ -255,21 +255,25 @@ def _refuse_others(
     tasks: IntArray,
     vocabulary: Vocabulary,
 ) -> None:
-    """Refuse what is no candidate, and no right answer of the query, of any task of its list."""
-    right = side.rows * side.n_candidates + side.targets
+    """Refuse an id that is neither a candidate nor a right answer of any task that reads its list.
+
+    `places`, `is_other` and `tasks` have an element for each id that a task reads: where it stands
+    in the ids of all lists, whether it is no candidate of the task, and the task.
+    """
+    answers = side.rows * side.n_candidates + side.targets
     ids = lists.ids[places].astype(np.int64)
-    is_wrong = is_other & ~are_among(side.rows[tasks] * side.n_candidates + ids, right)
-    read_times = np.bincount(places, minlength=len(lists.ids))
-    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
-    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
-    if not len(others):
+    is_foreign = is_other & ~are_among(side.rows[tasks] * side.n_candidates + ids, answers)
+    times_read = np.bincount(places, minlength=len(lists.ids))
+    times_foreign = np.bincount(places[is_foreign], minlength=len(lists.ids))
+    foreign = np.flatnonzero((times_read > 0) & (times_foreign == times_read))
+    if not len(foreign):
         return
-    row, position = lists.place(int(others[0]))
+    row, position = lists.place(int(foreign[0]))
     expected = "candidates of the query of each list"
-    number = int(lists.ids[others[0]])
-    label = vocabulary.label_of(number)
+    candidate = int(lists.ids[foreign[0]])
+    label = vocabulary.label_of(candidate)
     name = repr(label)
-    if label != number:
-        name += f" (position {number})"
+    if label != candidate:
+        name += f" (position {candidate})"
     got = f"{name} in list {row}, at position {position}"
     raise InputValueError("ids", expected=expected, got=got)

@@ -186,10 +186,13 @@ class Task:
     # -- what a protocol may say otherwise ---------------------------------------------------------
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
-        """Return whose the rows of an argument are without keys: each is for a unit."""
+        """Return which row each task reads where the user gave no keys: row i is that of test[i].
+
+        A protocol that refuses such rows names the argument.
+        """
         rows = self.sides[side].units
-        if self._is_part:
-            rows = look_up(self.test_rows, rows)[1]
+        if self._is_part:  # It is given the rows of its own units alone.
+            _, rows = look_up(self.test_rows, rows)
         return RowOrder(rows, self.height, self._row_noun, self._row_axis)
 
     def _ids_of_keys(
