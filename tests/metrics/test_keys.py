@@ -26,7 +26,6 @@ from truerank.metrics.keys import (
     Key,
     is_side_name,
     parse,
-    table_name,
 )
 from truerank.metrics.metric_table import ADJUSTMENTS, KINDS
 
@@ -132,13 +131,13 @@ def test_an_arrow_points_to_better_values(key: str, adjustment: str) -> None:
     arrow = {1: " \u2191", -1: " \u2193"}[(better > worse) - (better < worse) or 1]
     if METRICS[parsed.metric].increasing is None:
         arrow = ""
-    assert table_name(parsed) == parsed.title + arrow
+    assert parsed.heading == parsed.title + arrow
 
 
 def test_names_in_tables() -> None:
     keys = ["mrr", "hits@10", "index.mr", "ratio.mr", "zmrr", "power_mean:2"]
     names = "MRR \u2191, Hits@10 \u2191, AMRI \u2191, AMR \u2193, zMRR \u2191, power_mean:2 \u2193"
-    assert list(map(table_name, keys)) == names.split(", ")
+    assert [parse(key).heading for key in keys] == names.split(", ")
 
 
 # Keys that are refused, and words that say what there is.

@@ -16,7 +16,7 @@ from ..errors import InputValueError
 from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
 from ..inputs.rules import NanRule, RuleOptions, ScoreOrder, read_rules
-from ..metrics.keys import increasing, parse
+from ..metrics.keys import parse
 from ..naming import format_count, import_extra
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
@@ -250,7 +250,7 @@ class TrueRankMetric(Metric):
         """Whether higher values are better; None for several keys, and where it is neither."""
         if len(self.metrics) > 1:
             return None
-        return increasing(self.metrics[0])
+        return parse(self.metrics[0]).increasing
 
     def __repr__(self) -> str:
         keys = ", ".join(map(repr, self.metrics))

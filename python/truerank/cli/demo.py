@@ -20,9 +20,10 @@ import numpy as np
 
 from .. import Ranks, Report, compat, report, score_embeddings
 from ..link_prediction import Task
+from ..metrics.keys import parse
 from ..metrics.published import adjust
 from ..naming import format_count
-from ..reporting.report_table import metric_column
+from ..reporting.report_table import metric_columns
 from ..tables import Column, Table
 from . import options
 from .options import Values, command, option, take
@@ -160,7 +161,8 @@ def run(*, percent: bool = False) -> tuple[Table, list[str]]:
     for kind in ("optimistic", "realistic", "pessimistic"):
         rows.append([f"bfloat16, {kind}"] + [rounded[f"{kind}.{metric}"] for metric in METRICS])
     columns = [Column("realistic ranks")]
-    columns += [metric_column(metric, percent=percent) for metric in METRICS]
+    for metric in METRICS:
+        columns += metric_columns(metric, parse(metric), {}, percent=percent)
 
     tasks = len(exact.ranks)
     line = (

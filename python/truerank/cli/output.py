@@ -184,7 +184,7 @@ def show_report(
     grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
     # Unknown keys are refused before a long count.
     read_keys = [parse(key, grammar) for key in keys]
-    has_rows = any(key != key.grammar.column_of(key) for key in read_keys)
+    has_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
     if "kinds" in printing and (style == "json" or has_rows):
         raise click.UsageError(

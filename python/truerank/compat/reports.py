@@ -17,7 +17,7 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError, argument_
 from ..inputs.array_likes import as_scores
 from ..inputs.checks import instance, several, unique_keys
 from ..inputs.rules import Rules
-from ..metrics.keys import table_name
+from ..metrics.keys import parse
 from ..naming import public
 from ..reporting import Report
 from ..reporting import report as exact_report
@@ -424,7 +424,7 @@ class CompatTable(dict[str, CompatReport], AsTable):
             values = [self.exact[key], *(report.figures[key] for report in self.values())]
             printed = [self.exact[key], *(report.ends[key] for report in self.values())]
             decimals = 1 if key == "mr" else 3
-            cells[Column(key, table_name(key), decimals, shown=printed)] = values
+            cells[Column(key, parse(key).heading, decimals, shown=printed)] = values
         return Table(cells).table(**options)
 
 

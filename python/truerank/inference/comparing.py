@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
 from ..metrics.contributions import COUNT, UNIT, mean_and_influences
-from ..metrics.keys import NO_ADJUSTMENT, Key, parse, table_name
+from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
 from ..tables import AsTable, Column, Table
 from .intervals import (
@@ -563,7 +563,7 @@ def _compare_sums(
         units=len(a.bases),
         effect=effect,
         notes=notes,
-        title=table_name(a.key),
+        title=a.key.heading,
         decimals=a.key.decimals,
         **shared,
     )

@@ -78,10 +78,17 @@ class Key:
         defaults: dict[str, Any] = dict(self.grammar.defaults)
         return replace(self, macro=False, **defaults)
 
-    @property
-    def of_tasks(self) -> Key:
-        """What depends on the tasks, not on their ranks: the metric, its parameter and the side."""
-        return replace(self.alone, side=self.side)
+    @cached_property
+    def column(self) -> Key:
+        """The key of the column of a table that it is in: without what names its row.
+
+        Examples
+        --------
+        >>> str(parse("macro.tail.expected.amri").column)
+        'index.mr'
+        """
+        words: dict[str, Any] = {name: self.grammar.defaults[name] for name in self.grammar.rows}
+        return replace(self, macro=False, **words)
 
     @cached_property
     def title(self) -> str:
@@ -96,6 +103,31 @@ class Key:
         if self.adjustment == NO_ADJUSTMENT:
             title = self.row.title
         return self._write(title)
+
+    @cached_property
+    def increasing(self) -> bool | None:
+        """Whether more is better; None where neither more nor less is.
+
+        Examples
+        --------
+        >>> [parse(key).increasing for key in ("mr", "amri", "ratio.mrr", "std")]
+        [False, True, True, None]
+        """
+        more_is_better = self.row.increasing
+        if self.adjustment == "index" and more_is_better is not None:  # An index of 1 is perfect.
+            return True
+        return more_is_better
+
+    @cached_property
+    def heading(self) -> str:
+        """What heads its values in a table: the title, and an arrow where more or less is better.
+
+        Examples
+        --------
+        >>> print(*(parse(key).heading for key in ("mrr", "tail.mr", "std")), sep=", ")
+        MRR ↑, tail.MR ↓, std
+        """
+        return self.title + ARROWS[self.increasing]
 
     @cached_property
     def decimals(self) -> int:
@@ -206,7 +238,7 @@ class Grammar:
             return False
         return self.find(word) is not None
 
-    @property
+    @cached_property
     def default_kind(self) -> str:
         """The kind of keys that do not say it."""
         return self.defaults["kind"]
@@ -216,17 +248,6 @@ class Grammar:
         """What the key of a column of a table looks like, in messages."""
         words = [f"[{name}.]" for name in self.defaults if name not in self.rows]
         return "".join(words) + METRIC_FORM.removesuffix("[:p]")
-
-    def column_of(self, key: Key) -> Key:
-        """Return the key of the column that a key is in: without what names its row.
-
-        Examples
-        --------
-        >>> str(RANK_KEYS.column_of(parse("macro.tail.expected.amri")))
-        'index.mr'
-        """
-        words: dict[str, Any] = {name: self.defaults[name] for name in self.rows}
-        return replace(key, macro=False, **words)
 
     def compose(self, side: str, kind: str, metric: str) -> str:
         """Join side, kind and metric to a key, without defaults.
@@ -507,33 +528,6 @@ def check_chance(key: Key) -> None:
     """Raise a KeyError unless the mean and the variance of a metric under chance are known."""
     if "z" not in key.row.adjustments:
         fail(str(key.alone), key.row.why_unadjusted)
-
-
-def increasing(key: str | Key) -> bool | None:
-    """Whether more is better for a key; None where neither more nor less is.
-
-    Examples
-    --------
-    >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
-    (False, True, True, None)
-    """
-    parsed = key if isinstance(key, Key) else parse(key)
-    more_is_better = parsed.row.increasing
-    if parsed.adjustment == "index" and more_is_better is not None:  # An index of 1 is perfect.
-        return True
-    return more_is_better
-
-
-def table_name(key: str | Key) -> str:
-    """Write what heads the values of a key in a table: its title, and which way is better.
-
-    Examples
-    --------
-    >>> print(table_name("mrr"), table_name("tail.mr"), table_name("std"), sep=", ")
-    MRR ↑, tail.MR ↓, std
-    """
-    parsed = key if isinstance(key, Key) else parse(key)
-    return parsed.title + ARROWS[increasing(parsed)]
 
 
 def quote(word: str) -> str:

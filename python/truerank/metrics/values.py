@@ -187,7 +187,7 @@ class Rankings:
 
     # -- sides -------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def sides(self) -> tuple[str, ...]:
         """The sides that have tasks; only "both" where there are no tasks."""
         return tuple(side for side, n in self.side_counts.items() if n) or (ALL_SIDES,)
@@ -274,7 +274,7 @@ class Rankings:
         self.check_side(key.side, key)
         sample = self.sample(key.side, key.kind)
         memo = self.ranks._memo  # It is that of these weights, and other reports have it, too.
-        place = "chance", key.of_tasks
+        place = "chance", key.metric, key.parameter, key.side
         if place not in memo:
             memo[place] = metrics.chance_model.moments(
                 key.row, key.parameter, sample.candidates, sample.weights

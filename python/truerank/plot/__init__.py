@@ -25,7 +25,7 @@ from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics import METRICS
 from ..metrics.averages import rescale_weights, weighted_mean
 from ..metrics.chance_model import compress, moments_of_tasks
-from ..metrics.keys import MACRO, increasing
+from ..metrics.keys import MACRO
 from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
@@ -526,7 +526,7 @@ def groups(
     labels = [label for label, number in tasks.items() if number]
     labels.sort(key=tasks.__getitem__, reverse=True)
     if order == "value":  # The best come first, and those without a value last.
-        sign = 1 if increasing(key) is False else -1
+        sign = 1 if key.increasing is False else -1
         labels.sort(key=lambda label: (math.isnan(values[label]), sign * values[label]))
     shown = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(shown), 2))

@@ -19,7 +19,7 @@ from ..inference.intervals import error_rate
 from ..inference.pairing import pair_ranks, read_models
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
-from ..metrics.keys import MACRO, increasing
+from ..metrics.keys import MACRO
 from ..naming import format_count, public
 from ..tables import Column, Table
 from ..tables.as_table import Names
@@ -417,7 +417,7 @@ def _references(lines: Mapping[str, Lines], reference: str) -> dict[str, str]:
         known = {model: value for model, value in values.items() if value == value}
         if _is_of_group(first) and len(known) < len(values):
             continue  # A group without tasks of a side has no value there.
-        upward = increasing(key)
+        upward = key.increasing
         if reference != BEST:
             references[name] = reference
         elif known and upward is not None:

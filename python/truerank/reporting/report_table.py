@@ -23,9 +23,7 @@ from ..metrics.keys import (
     NO_ADJUSTMENT,
     UNPOOLED_SIDE,
     Key,
-    increasing,
     parse,
-    table_name,
     why_no_value,
 )
 from ..naming import format_count
@@ -116,7 +114,8 @@ def table_of_report(
     that people read have them.
     """
     digits = check_digits(digits)
-    default_kind = report.grammar.default_kind
+    grammar = report.grammar
+    default_kind = grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
     notes = [sentence(finding.message) for _, finding in graded_findings(report, DOUBTS)]
@@ -130,7 +129,7 @@ def table_of_report(
             keys_here = keys_of_line(keys, side, kind, macro=average == MACRO)
             groups = None
             if average == MACRO and (side, kind) == pairs[0]:
-                notes += _notes_on_macro(report, keys_here, report.grammar.compose(side, kind, ""))
+                notes += _notes_on_macro(report, keys_here, grammar.compose(side, kind, ""))
             if average == GROUP:
                 groups = [label for label, n in largest_groups(report, side).items() if n]
             lines.append(make_lines([report], keys_here, labels, groups))
@@ -141,14 +140,14 @@ def table_of_report(
     columns: dict[Column, str | None] = {}
     if report.by is not None:
         columns = {Column("average", hidden=True): None, Column("group", report.by): MICRO}
-    if "side" in report.grammar.rows:
+    if "side" in grammar.rows:
         columns[Column("side")] = of_all[0][0] if of_all else None
     columns[Column("kind")] = default_kind
     return lay_out(
         lines,
         keys,
         columns,
-        [Column(report.grammar.units)],
+        [Column(grammar.units)],
         notes=notes,
         before=lines_above(report),
         percent=percent,
@@ -254,7 +253,6 @@ def _choose_rows(
     report: Report, sides: Names, kinds: Names
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
-    default_kind = report.grammar.default_kind
     if sides is None:
         of_all = list(report.sides)
         named = [side for side in of_all if side not in (ALL_SIDES, UNPOOLED_SIDE)]
@@ -263,11 +261,11 @@ def _choose_rows(
         of_groups = of_all[:1]
     else:
         of_all = of_groups = unique_keys(sides, "sides")
-    kinds_of_all = choose_kinds(report, kinds)
+    kinds_of_all = kinds_of_groups = choose_kinds(report, kinds)
     for side in of_all:
         report.tasks(side)  # It raises for an unknown side.
-    few = is_auto(kinds) and default_kind in kinds_of_all
-    kinds_of_groups = [default_kind] if few else kinds_of_all
+    if is_auto(kinds):
+        kinds_of_groups = [report.grammar.default_kind]
     pairs = itertools.product(of_all, kinds_of_all)
     return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
 
@@ -292,9 +290,9 @@ def _choose_columns(report: Report, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     grammar = report.grammar
     names = choose_metrics(metrics, grammar.few, grammar.listed)
-    keys = {name: report.read_key(name) for name in names}
+    keys = {name: parse(name, grammar) for name in names}
     for name, key in keys.items():
-        if key != grammar.column_of(key):
+        if key != key.column:
             expected = f"{grammar.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
     return keys
@@ -481,7 +479,7 @@ def lay_out(
             cells[name] += column_cells
     metrics = []
     for name, key in keys.items():
-        metrics += _columns_of_metric(cells, name, key, percent=percent, is_ranked=is_ranked)
+        metrics += metric_columns(name, key, cells, percent=percent, is_ranked=is_ranked)
     rows: Sequence[int] = range(len(cells["average"]))[:most]
     if plain_kind is not None:
         rows = _rows_that_differ(cells, rows, metrics, plain_kind, digits)
@@ -499,50 +497,44 @@ def lay_out(
     return table
 
 
-def _columns_of_metric(
-    cells: Mapping[str, list[Any]], name: str, key: Key, *, percent: bool, is_ranked: bool
+def metric_columns(
+    name: str,
+    key: Key,
+    cells: Mapping[str, list[Any]],
+    *,
+    percent: bool = False,
+    is_ranked: bool = False,
 ) -> list[Column]:
     """Return the column of a key, and those of its bounds and deviation, if there are any.
 
-    The table that is printed shows the bounds behind the values or, without any, the deviation.
+    Shares have three decimals, mean ranks one, z two. The table that is printed shows the bounds
+    behind the values or, without any, the deviation. Where models are ranked, the best numbers are
+    marked.
+
+    Examples
+    --------
+    >>> columns = [metric_columns(name, parse(name), {})[0] for name in ("mr", "mrr", "zmrr")]
+    >>> [column.decimals for column in columns]
+    [1, 3, 2]
+    >>> metric_columns("mr", parse("mr"), {}, is_ranked=True)[0].better
+    'lower'
     """
-    column = metric_column(name, key, percent=percent, is_ranked=is_ranked)
-    if None in cells[name]:
+    decimals = key.decimals
+    mark = ""
+    if percent and key.adjustment == NO_ADJUSTMENT and key.row.is_share:
+        decimals = 1
+        mark = "%"
+    better = BETTER[key.increasing] if is_ranked else None
+    shown = behind = None
+    if None in cells.get(name, ()):
         shown = [NO_VALUE if cell is None else cell for cell in cells[name]]
-        column = replace(column, shown=shown)
     names = [f"{name} {word}" for word in (*BOUNDS, DEVIATION)]
     hidden = [each for each in names if each in cells]
     if hidden:
         bounds_or_deviation = [cells[each] for each in hidden[:2]]
-        column = replace(column, behind=list(zip(*bounds_or_deviation, strict=True)))
+        behind = list(zip(*bounds_or_deviation, strict=True))
+    column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
     return [column, *(Column(each, hidden=True) for each in hidden)]
-
-
-def metric_column(
-    name: str,
-    key: Key | None = None,
-    *,
-    percent: bool = False,
-    is_ranked: bool = False,
-) -> Column:
-    """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
-
-    Where models are ranked, the best of its numbers are marked.
-
-    Examples
-    --------
-    >>> metric_column("mr").decimals, metric_column("mrr").decimals, metric_column("zmrr").decimals
-    (1, 3, 2)
-    >>> metric_column("hits@10", percent=True).unit, metric_column("mr", is_ranked=True).better
-    ('%', 'lower')
-    """
-    key = parse(name) if key is None else key
-    better = BETTER[increasing(key)] if is_ranked else None
-    column = Column(name, table_name(key), key.decimals, better=better)
-    is_share = key.adjustment == NO_ADJUSTMENT and key.row.is_share
-    if percent and is_share:
-        return replace(column, decimals=1, unit="%")
-    return column
 
 
 def _rows_that_differ(
@@ -557,13 +549,12 @@ def _rows_that_differ(
     A row of another kind is left out if none of its values differs from that of the plain kind with
     the same labels by more than one in the last digit that is printed.
     """
-    names = [name for name in LABELS if name in cells]
-    labels = {i: tuple(cells[name][i] for name in names) for i in rows}
-    plain_rows = {label: i for i, label in labels.items() if cells["kind"][i] == plain_kind}
+    labels = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
+    plain_rows = {labels[i]: i for i in rows if cells["kind"][i] == plain_kind}
     shown = [column for column in columns if not column.hidden]
     rows_that_differ = []
-    for i, label in labels.items():
-        j = plain_rows.get(label, i)
+    for i in rows:
+        j = plain_rows.get(labels[i], i)
         if i == j or any(_moves(column, cells[column.name], (i, j), digits) for column in shown):
             rows_that_differ.append(i)
     return rows_that_differ
