@@ -96,7 +96,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "reports": [
         ("reporting/reports.py", "Rankings(tasks, self", "Rankings(self.ranks, self"),
-        ("metrics/contributions.py", "bounds[1:])", "bounds[1:] - (groups > 2))"),
+        ("metrics/contributions.py", "np.diff(bounds))", "np.diff(bounds[2:]))"),
         ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
     ],
     "stores": [

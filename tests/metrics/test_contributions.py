@@ -93,6 +93,15 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
 @pytest.mark.parametrize("key", ["mad", "median", "power_mean:inf", "power_mean:-11", "count"])
 def test_metrics_without_influences(key: str) -> None:
     assert not is_mean(parse(key))
+    refusal(KeyError, "no function of a mean", tr.report(drawn(1)).contributions, key)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("macro.mrr", "no function"), ("zmr", "no function"), ("left.mrr", "no side 'left'")],
+)
+def test_keys_without_sums(key: str, words: str) -> None:
+    refusal(KeyError, words, tr.report(drawn(1), by="side").contributions, key)
 
 
 def test_units_are_the_label_that_tasks_write() -> None:
@@ -229,10 +238,10 @@ def test_groups_and_units_of_queries_are_those_of_a_plain_loop() -> None:
             key = f"optimistic.{name}{form}"
             values = report.per_query(key)
             weights = report.candidates if row.by_candidates else np.ones(len(values))
-            sums = report.contributions(key, groups)
+            sums = report.contributions(key, groups) if row.average is None else None
             for group, value in report.group_values(key).items():
                 chosen = [of_query[query] == group for query in report.queries]
-                if row.average is not None:
+                if sums is None:
                     assert value == np.median(values[chosen])
                     continue
                 top, base = weights[chosen] @ values[chosen], weights[chosen].sum()

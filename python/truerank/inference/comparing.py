@@ -536,7 +536,7 @@ def _compare_sums(
             notes = (f"no interval: {_why_unbounded(apart, name)}",)
         elif method != OF_FOLDS:
             influences = mean_and_influences(apart, a.bases)[1]
-            notes = note_on(metric, unit, influences, a.bases, is_share=a.is_share)
+            notes = note_on(metric, unit, influences, a.bases, is_share=a.key.row.is_binary)
     if not math.isnan(low):  # Bounds are within the range of the metric.
         low = max(low, -a.extent)
         high = min(high, a.extent)

@@ -273,7 +273,7 @@ def _interval_of_mean(
     are_folds = aligned is None
     codes, name = units_of_runs(runs, unit, are_folds=are_folds)
     sums, number = add_up_runs(aligned or runs, key, codes, "runs", are_folds=are_folds)
-    is_share = len(runs) == 1 and sums.is_share
+    is_share = len(runs) == 1 and key.row.is_binary
     method = method_of_runs(runs, are_folds=are_folds)
     if not method:
         method = "wilson" if is_share else T
@@ -337,6 +337,8 @@ def add_up_runs(
         by_run.append(contributions(run, key, of_tasks))
     bases = by_run[0].bases
     number = len(bases)
+    if len(by_run) == 1:
+        return replace(by_run[0], tops=by_run[0].tops[None]), number
     tops = [run.tops for run in by_run]
     merits = [run.merits for run in by_run]
     if are_folds:
@@ -374,8 +376,9 @@ def _bootstrap(
 ) -> Interval:
     """The percentiles of the metric of units that are drawn again, as weights of the tasks."""
     codes, name = unit_codes(model.ranks, unit)
-    value = model.value(key)
-    worths, weights, codes, _ = worths_by_unit(model, key, codes)
+    values_and_weights = model.worths(key)
+    value = model.value(key, values_and_weights)
+    worths, weights, codes, _ = worths_by_unit(model, key, values_and_weights, codes)
     bases = sums_by_unit(codes, weights)
     low = high = math.nan
     if len(bases) > 1 and math.isfinite(value):

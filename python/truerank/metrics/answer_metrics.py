@@ -493,7 +493,7 @@ _ROWS = (
     _row("Recall", "@k", "recall at k", recall, _TREC, is_share=True),
     _row("Precision", "@k", "precision at k", precision, _TREC, is_share=True),
     _row("F1", "@k", "harmonic mean of precision and recall at k", f1, "PyTorch Geometric"),
-    _row("Success", "@k", "success at k", success, _TREC, is_share=True),
+    _row("Success", "@k", "success at k", success, _TREC, is_share=True, is_binary=True),
     _row(
         "Sampled-Hits",
         "@k:n",

@@ -20,7 +20,7 @@ from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
 from .averages import median, power_mean, rescale_weights, variance
-from .keys import NO_ADJUSTMENT, Key
+from .keys import NO_ADJUSTMENT, Key, fail
 from .metric_table import ADJUSTMENTS
 from .values import Sample, adjusted, values_of_tasks
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .ties import Parameter
-    from .values import Rankings
+    from .values import Rankings, Worths
 
 UNIT = "unit"
 TASK = "task"
@@ -73,11 +72,6 @@ class Contributions:
     chance: tuple[float, float] | None = None
 
     @property
-    def is_share(self) -> bool:
-        """Whether each task adds all or nothing, as for hits@k."""
-        return self.key.metric in ("hits", "success")
-
-    @property
     def extent(self) -> float:
         """How far two means may be apart."""
         return self.ends[1] - self.ends[0]
@@ -106,9 +100,14 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     ----------
     model : Rankings
     key : Key
-        No macro average.
+        No macro average, and no z.
     codes : ndarray of int64, shape (n,)
         The unit of each task, as `unit_codes` returns it.
+
+    Raises
+    ------
+    KeyError
+        For the key of another value, to which units add nothing.
 
     Examples
     --------
@@ -120,34 +119,40 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
     >>> sums.tops, sums.bases
     (array([6., 4.]), array([2., 1.]))
     """
+    if key.macro or key.adjustment == "z" or not is_mean(key):
+        fail(str(key), "it is no function of a mean over units, to which each of them adds a share")
     metric = key.row
-    value = model.value(key)
-    values, weights, codes, has_weight = worths_by_unit(model, key, codes)
+    worths = model.worths(key)
+    value = model.value(key, worths)
+    values, weights, codes, has_weight = worths_by_unit(model, key, worths, codes)
     chance = None
     shift: FloatArray | float = 0.0
     scale: FloatArray | float = 1.0
     if key.adjustment != NO_ADJUSTMENT and not metric.is_mean:
         chance = model.chance(key)
     elif key.adjustment != NO_ADJUSTMENT:  # Ratio and index of a mean are sums over tasks.
-        shift = expectations = _expectations(model, key)[has_weight]
-        scale = metric.optimum - expectations
-        if key.adjustment == "ratio":
-            shift, scale = 0.0, expectations
+        shift, scale = (of_tasks[has_weight] for of_tasks in _shift_and_scale(model, key))
+    ends = [-math.inf, math.inf]
+    scaled_weights = weights * scale
     with np.errstate(all="ignore"):
         if metric.average is variance:
             distances = values - values[:1]
             values = np.square(distances - float(weights @ distances / weights.sum()))
-            ends = [-math.inf, math.inf]
         else:
-            every = [values, *(end[has_weight] for end in _ends(model, key))]
-            if metric.average is power_mean:
-                every = [_power(ranks, key.parameter) for ranks in every]
+            every = [values]
+            for end in _ends(model, key):
+                every.append(end[has_weight])
+            if metric.average is power_mean and abs(key.parameter) < LEAST_POWER:
+                every = [np.log(ranks) for ranks in every]
+            elif metric.average is power_mean:
+                every = [np.power(ranks, key.parameter) for ranks in every]
             values, *of_ends = every
-            bases = weights * scale
-            ends = [float((weights * (end - shift)).sum() / bases.sum()) for end in of_ends]
+            ends = [
+                float((weights * (end - shift)).sum() / scaled_weights.sum()) for end in of_ends
+            ]
             ends.sort()
         tops = sums_by_unit(codes, weights * (values - shift))
-        bases = sums_by_unit(codes, weights * scale)
+        bases = sums_by_unit(codes, scaled_weights)
         mean = float(tops.sum() / bases.sum())
     # Infinite places have no differences.
     merits = values if metric.increasing else np.maximum(-values, -1e300)
@@ -161,14 +166,14 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
 
 
 def worths_by_unit(
-    model: Rankings, key: Key, codes: IntArray
+    model: Rankings, key: Key, worths: Worths, codes: IntArray
 ) -> tuple[FloatArray, FloatArray, IntArray, Any]:
     """Return what tasks or queries are worth, weights with safe sums, units, and which these are.
 
     Tasks and queries of weight 0 are left out of all metrics but count, which counts them. Of a
     power mean and a variance the values are ranks.
     """
-    values, weights = model.worths(key)
+    values, weights = worths
     every = model.labels(codes, "unit")
     codes = model.labels_of_worths(key, every)
     if len(codes) < len(every):  # Some units may have no task left.
@@ -187,29 +192,25 @@ def worths_by_unit(
     return values, rescale_weights(weights), codes, chosen
 
 
-def _ends(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+def _ends(model: Rankings, key: Key) -> list[FloatArray]:
     """Return what tasks or queries are worth at best and at worst, as `Rankings.worths` does."""
     if model.answers is not None:
-        return model.answers.ends(key)
+        return list(model.answers.ends(key))
     candidates = model.sample(key.side, key.kind).candidates
     best = Sample(np.ones(len(candidates)), candidates)
     worst = Sample(candidates.astype(np.float64), candidates)
-    of_best = values_of_tasks(key.row, best, key.parameter)
-    return of_best, values_of_tasks(key.row, worst, key.parameter)
+    return [values_of_tasks(key.row, ranks, key.parameter) for ranks in (best, worst)]
 
 
-def _expectations(model: Rankings, key: Key) -> FloatArray:
-    """Return the mean under chance of what each task of a side is worth."""
+def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+    """Return what a ratio or an index takes from what each task is worth, and divides it by."""
     candidates = model.sample(key.side, key.kind).candidates
     sizes, place = np.unique(candidates, return_inverse=True)
     moments = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
-    of_tasks: FloatArray = moments[0][place]
-    return of_tasks
-
-
-def _power(ranks: FloatArray, p: Parameter) -> FloatArray:
-    """What ranks add to a power mean."""
-    return np.log(ranks) if abs(p) < LEAST_POWER else np.power(ranks, p)
+    expectations = moments[0][place]
+    if key.adjustment == "ratio":
+        return np.zeros_like(expectations), expectations
+    return expectations, key.row.optimum - expectations
 
 
 def mean_and_influences(tops: FloatArray, bases: FloatArray) -> tuple[float, FloatArray]:
@@ -319,10 +320,11 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
         averages = medians_within(values, codes, groups)
     else:
         averages = np.full(groups, np.nan)
-        for group, positions in enumerate(positions_within(codes, groups)):
-            if len(positions):
-                of_group = None if weights is None else weights[positions]
-                averages[group] = metric.average(values[positions], of_group, key.parameter)
+        order, bounds = order_of_groups(codes, groups)
+        for group in np.flatnonzero(np.diff(bounds)).tolist():
+            tasks = order[bounds[group] : bounds[group + 1]]
+            of_group = None if weights is None else weights[tasks]
+            averages[group] = metric.average(values[tasks], of_group, key.parameter)
     if metric.inverse is not float:
         averages = np.array([metric.inverse(x) for x in averages.tolist()], dtype=np.float64)
     if key.adjustment == NO_ADJUSTMENT:
@@ -436,20 +438,14 @@ class Groups(Mapping[Hashable, Any]):
         return len(self._places)
 
 
-def positions_within(codes: IntArray, groups: int) -> list[IntArray]:
-    """The positions of each group's tasks, in their order.
+def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """The positions of tasks, group by group, and where those of each group begin and end.
 
     Examples
     --------
-    >>> positions_within(np.array([1, 0, 1]), 2)
-    [array([1]), array([0, 2])]
+    >>> order_of_groups(np.array([1, 0, 1]), 2)
+    (array([1, 0, 2]), array([0, 1, 3]))
     """
-    order, bounds = order_of_groups(codes, groups)
-    return np.split(order, bounds[1:])[:groups]
-
-
-def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
-    """The positions of tasks, group by group, and where those of each group begin and end."""
     sizes = np.bincount(codes, minlength=groups)
     return sorted_with_order(codes)[1], indptr_of(sizes)
 

@@ -59,6 +59,8 @@ class Metric:
         How many tables show: three of a share, one of a mean rank.
     is_share : bool
         Whether it is a share of tasks, answers or places, which papers print as a percentage, too.
+    is_binary : bool
+        Whether it is all or nothing of each task, or query, whose share has Wilson's interval.
     of_rank : callable
         f, what a task of one right answer is worth, from its rank (float64), the number of
         candidates (int64) and the parameter; the rank itself if not given.
@@ -112,6 +114,7 @@ class Metric:
     increasing: bool | None = None
     decimals: int = 3
     is_share: bool = False
+    is_binary: bool = False
     of_rank: RankFunction = lambda r, N, _: r
     over_tie: TieFunction | None = None
     of_middle: TieFunction | None = None
@@ -224,6 +227,7 @@ _ROWS = (
         listed=("@1", "@3", "@5", "@10"),
         increasing=True,
         is_share=True,
+        is_binary=True,
         of_rank=lambda r, N, k: (r <= min(k, ties.MOST)).astype(np.float64),
         over_tie=lambda a, m, N, k: ties.hit_share(a, m, k),
         moments=ties.hit_moments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .answers import Answers
+
+
+# What each task of a side, or query, is worth, and the weights; None: all equal.
+Worths: TypeAlias = "tuple[FloatArray, FloatArray | None]"
 
 
 class Sample(NamedTuple):
@@ -222,18 +226,18 @@ class Rankings:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def value(self, key: Key) -> float:
-        """Return the value of a key that is no macro average."""
-        if key.side not in self.side_counts:
-            self.check_side(key.side, key)
-        values, weights = self.worths(key)
+    def value(self, key: Key, worths: Worths | None = None) -> float:
+        """Return the value of a key that is no macro average, from its worths if they are known."""
+        values, weights = worths or self.worths(key)
         value = average(key.row, values, weights, key.parameter)
         if key.adjustment == NO_ADJUSTMENT:
             return value
         return adjusted(key, value, *self.chance(key))
 
-    def worths(self, key: Key) -> tuple[FloatArray, FloatArray | None]:
+    def worths(self, key: Key) -> Worths:
         """Return what each task of a side, or query, is worth, and the weights; None: all equal."""
+        if key.side not in self.side_counts:
+            self.check_side(key.side, key)
         if self.answers is not None:
             return self.answers.worths(key)
         sample = self.sample(key.side, key.kind)
@@ -296,7 +300,6 @@ class Rankings:
 
     def labels_of_side(self, side: str, labels: IntArray) -> IntArray:
         """Return the labels of the tasks of a side, or of the queries that count, from all."""
-        self.check_side(side, side)
         if self.answers is not None:
             return self.answers.labels_of_counted(labels)
         mask = self.mask_of_side(side)

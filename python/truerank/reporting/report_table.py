@@ -223,7 +223,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
             "by": report.by,
             "labels": list(report._labels),
             "tasks": {
-                side: report._size_by_group(side).tolist() for side in report.model.side_counts
+                side: list(report.group_tasks(side).values()) for side in report.model.side_counts
             },
             "metrics": values,
         }

@@ -443,9 +443,9 @@ class Report(Mapping[str, float], AsTable):
     @cached_property
     def groups(self) -> Mapping[Hashable, Report]:
         """The report of each group by its label; empty without groups."""
-        return metrics.contributions.Groups(self._labels, self.group_labels, self._group)
+        return metrics.contributions.Groups(self._labels, self.group_labels, self._part)
 
-    def _group(self, tasks: IntArray) -> Report:
+    def _part(self, tasks: IntArray) -> Report:
         """Return the report of some tasks, which are weighted and drawn as in the whole."""
         group = Report.__new__(Report)
         group.seed = self.seed
@@ -461,23 +461,12 @@ class Report(Mapping[str, float], AsTable):
         of_group = replace(key, macro=False)
         text = of_group.text
         if text not in self._values_of_groups:
-            self.model.check_side(key.side, key)
-            self._check_groups(str(key))
+            if self.by is None:
+                raise UnknownKeyError(repr(str(key)), NO_GROUPS)
             self._values_of_groups[text] = metrics.contributions.value_by_group(
                 self.model, of_group, self._group_of_unit, len(self._labels)
             )
         return self._values_of_groups[text]
-
-    def _size_by_group(self, side: str) -> IntArray:
-        """Return the number of tasks of a side in each group; of retrieval that of queries."""
-        self._check_groups("group_tasks")
-        codes = self.model.labels_of_side(side, self._group_of_unit)
-        return np.bincount(codes, minlength=len(self._labels))
-
-    def _check_groups(self, key: str) -> None:
-        """Raise a KeyError where there are no groups."""
-        if self.by is None:
-            raise UnknownKeyError(repr(key), NO_GROUPS)
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of tasks of a side in each group; of retrieval that of queries.
@@ -493,7 +482,11 @@ class Report(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
         {'a': 2, 'b': 1}
         """
-        sizes = self._size_by_group(side).tolist()
+        if self.by is None:
+            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS)
+        self.model.check_side(side, side)
+        codes = self.model.labels_of_side(side, self._group_of_unit)
+        sizes = np.bincount(codes, minlength=len(self._labels)).tolist()
         return dict(zip(self._labels, sizes, strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
