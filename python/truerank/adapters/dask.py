@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of
 from ..counting.counter import RankCounter
 from ..counting.driver import FIELDS, are_nan, native_scores, zero_counts
 from ..counting.job import prepare_job
@@ -38,11 +37,12 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_scores, widen_bfloat16
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
-from ..inputs.selection import indptr_of, join_ranges
+from ..inputs.selection import indptr_of
 from ..naming import import_extra
 from ..ranks.joining import concatenate
 from ..stores import Store, open_scores
 from ..stores.store import groups_of
+from ..tasks.side import lists_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,7 +213,7 @@ def places_in(numbers: IntArray, starts: IntArray) -> IntArray:
     return np.searchsorted(starts, numbers, side="right") - 1
 
 
-def lists_of(filter: Selection | None, tasks: IntArray) -> tuple[IntArray, Any, IntArray] | None:
+def lists_of(filter: Selection | None, tasks: IntArray) -> Any:
     """Return the lists of some tasks, without those of others, as a filter.
 
     Examples
@@ -225,11 +225,8 @@ def lists_of(filter: Selection | None, tasks: IntArray) -> tuple[IntArray, Any, 
     """
     if filter is None:
         return None
-    lists = tasks if filter.lists is None else filter.lists[tasks]
-    used, list_of_tasks = codes_of(lists)
-    lengths = np.diff(filter.indptr)[used]
-    indices = filter.indices[join_ranges(filter.indptr[used], lengths)]
-    return indptr_of(lengths), indices, list_of_tasks
+    lists = np.arange(len(filter.indptr) - 1) if filter.lists is None else filter.lists
+    return lists_of_tasks((filter.indptr, filter.indices, lists), tasks)
 
 
 def refuse_nan(chunks: Chunks, job: Job, has_nan: npt.NDArray[np.bool_]) -> None:

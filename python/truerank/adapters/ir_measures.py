@@ -165,18 +165,11 @@ class RankedRuns(base.Evaluator):
 
 def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:
     """Return the relevant documents of a query, as a measure reads judgements, and their gains."""
-    gains: dict[str, float] = {}
-    if measure.NAME == "nDCG":
-        mapping = measure.params.get("gains", {})
-        for name, grade in judged.items():
-            gain = mapping.get(grade, grade)
-            if gain > 0:
-                gains[name] = gain
-    else:
-        for name, grade in judged.items():
-            if grade >= measure["rel"]:
-                gains[name] = 1
-    return gains
+    if measure.NAME != "nDCG":
+        return {name: 1 for name, grade in judged.items() if grade >= measure["rel"]}
+    mapping = measure.params.get("gains", {})
+    gains = {name: mapping.get(grade, grade) for name, grade in judged.items()}
+    return {name: gain for name, gain in gains.items() if gain > 0}
 
 
 provider = base.register(RankProvider())

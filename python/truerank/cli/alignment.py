@@ -11,7 +11,7 @@ from ..errors import argument_names
 from ..naming import format_count
 from . import options
 from .options import Values, command, option, take
-from .output import counter, open_model, show_report
+from .output import open_model, show_task
 
 
 def parse_candidates(name: str, text: str) -> Any:
@@ -69,17 +69,11 @@ def align(values: Values) -> None:
     with argument_names(left="--labels left", right="--labels right"):
         task = Task(**facts)
     known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
+    ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
+    told = [f"Ranked: {ranked}, {source}; known: {known}."]
     with argument_names(left="LEFT", right="RIGHT"):
-        count = counter(task, kind, model, values)
-        ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
-        show_report(
-            count,
-            values,
-            kind,
-            told=[f"Ranked: {ranked}, {source}; known: {known}."],
-            split_audit=task.audit,
-            title=f"Entity alignment of {task.protocol.split}",
-        )
+        protocol = "Entity alignment"
+        show_task(task, kind, model, values, protocol, told=told, split_audit=task.audit)
 
 
 def take_arguments(values: Values) -> None:

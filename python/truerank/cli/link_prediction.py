@@ -13,7 +13,7 @@ from ..link_prediction import Sampled, Task
 from ..link_prediction.sides import FILTERS
 from . import options
 from .options import Values, command, option, take
-from .output import counter, open_model, show_report
+from .output import open_model, show_task
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -159,13 +159,7 @@ def predict_links(values: Values) -> None:
         )
     option_of_sides = f"--{kind}".replace("vectors", "queries")
     with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
-        show_report(
-            counter(task, kind, model, values),
-            values,
-            kind,
-            split_audit=task.audit,
-            title=f"Link prediction of {task.protocol.split}",
-        )
+        show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
 
 
 def count_candidates(kind: str, model: Values) -> dict[str, int]:

@@ -40,6 +40,7 @@ START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
 SAVED = "saved ranks"
 # The options that the protocol of ranks takes, by what counts once in them.
 RULES = {"task": "split", "query": "split relevance_level answerless"}
+WRITING = ("json", "style", "output", "force")  # Where and in which form a result is written.
 # What evaluates each kind of model.
 METHODS = {
     "scores": "evaluate_scores",
@@ -102,11 +103,13 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
     return "vectors", model
 
 
-def counter(task: Any, kind: str, model: Values, values: Values) -> Callable[[], tr.Report]:
-    """Return what evaluates a model by a task, or by a part of it, with a bar of progress.
+def show_task(
+    task: Any, kind: str, model: Values, values: Values, protocol: str, **facts: Any
+) -> None:
+    """Evaluate a model by a task, or by a part of it, with a bar of progress, and show the report.
 
-    It takes the options that are parameters of the task's method. (That there is an audit, reports
-    know as well.)
+    The method of the task takes the options that are its parameters. (That there is an audit,
+    reports know as well.) `facts` are parameters of `show_report`.
     """
     if "part" in values:
         task = task[values.pop("part")]
@@ -115,7 +118,8 @@ def counter(task: Any, kind: str, model: Values, values: Values) -> Callable[[],
     rules = take(values, " ".join(name for name in parameters if name != "audit"))
     if "audit" in parameters:
         rules["audit"] = "audit" in values
-    return partial(method, **model, **rules, progress=bar())
+    evaluate = partial(method, **model, **rules, progress=bar())
+    show_report(evaluate, values, kind, title=f"{protocol} of {task.protocol.split}", **facts)
 
 
 def bar() -> Callable[[tr.Progress], None]:
@@ -329,9 +333,7 @@ def show(
     """
     style = check_printing(printing)
     output = printing.get("output")
-    options = dict(printing)
-    for keyword in ("json", "style", "output", "force"):
-        options.pop(keyword, None)
+    options = {name: value for name, value in printing.items() if name not in WRITING}
     if style == "json" and content is not None:
         text = write_json(content, 2)
     elif style == "json":  # It has all digits, and takes no other options than metrics.

@@ -13,7 +13,7 @@ from ..records.text import fields_of, text_lines
 from ..retrieval import Task
 from . import options
 from .options import Values, command, option, take
-from .output import counter, open_model, show_report
+from .output import open_model, show_task
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -139,9 +139,7 @@ def retrieve(values: Values) -> None:
     _check_labels(task, by, is_ordered=kind == "lists" or "queries" in facts)
     # Vectors are options of these names.
     with argument_names(**({} if kind == "vectors" else names)):
-        count = counter(task, kind, model, values)
-        title = f"Retrieval of {task.protocol.split}"
-        show_report(count, values, kind, unit="query", title=title)
+        show_task(task, kind, model, values, "Retrieval", unit="query")
 
 
 def _check_labels(task: Task, by: object, *, is_ordered: bool) -> None:

@@ -202,12 +202,17 @@ def _ends(model: Rankings, key: Key) -> list[FloatArray]:
     return [values_of_tasks(key.row, ranks, key.parameter) for ranks in (best, worst)]
 
 
-def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
-    """Return what a ratio or an index takes from what each task is worth, and divides it by."""
+def _moments_of_tasks(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the variance under chance of what each task of a side is worth."""
     candidates = model.sample(key.side, key.kind).candidates
     sizes, place = np.unique(candidates, return_inverse=True)
-    moments = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
-    expectations = moments[0][place]
+    means, variances = metrics.chance_model.moments_of_ranks(key.row, key.parameter, sizes)
+    return means[place], variances[place]
+
+
+def _shift_and_scale(model: Rankings, key: Key) -> tuple[FloatArray, FloatArray]:
+    """Return what a ratio or an index takes from what each task is worth, and divides it by."""
+    expectations, _ = _moments_of_tasks(model, key)
     if key.adjustment == "ratio":
         return np.zeros_like(expectations), expectations
     return expectations, key.row.optimum - expectations
@@ -354,13 +359,11 @@ def moments_within(
     """
     metric = key.row
     groups = len(totals)
-    candidates = model.sample(key.side, key.kind).candidates
     if metric.is_mean:
-        sizes, place = np.unique(candidates, return_inverse=True)
-        moments = metrics.chance_model.moments_of_ranks(metric, key.parameter, sizes)
-        mean, variance = (column[place] for column in moments)
+        mean, variance = _moments_of_tasks(model, key)
         spread = np.bincount(codes, np.square(weights) * variance, groups)
         return np.bincount(codes, weights * mean, groups) / totals, spread / np.square(totals)
+    candidates = model.sample(key.side, key.kind).candidates
     powers = metric.exponent * weights / totals[codes]
     log_means, log_ratios = metrics.chance_model.logs_of_powers(candidates, powers)
     mean = np.exp(np.bincount(codes, log_means, groups))
