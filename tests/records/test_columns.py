@@ -29,7 +29,7 @@ def test_further_columns_are_kept_in_their_order_where_there_may_be_such():
     names = ["time", "tail", "head", "relation", "place"]
     form = find_columns("x", names, 5, FACTS, has_further=True)
     assert form.places == {"head": 2, "relation": 3, "tail": 1, "3": 0, "4": 4}
-    assert form.further == ["time", "place"]
+    assert form.further == ("time", "place")
     in_order = find_columns("x", None, 5, FACTS, has_further=True)
     assert in_order.places == {"head": 0, "relation": 1, "tail": 2, "3": 3, "4": 4}
 

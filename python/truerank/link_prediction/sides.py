@@ -60,11 +60,6 @@ TRAIN = "train"  # A model was trained on the known split of this name.
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 MOST_QUERIES = 1 << 62
 ROWS = "rows of the test"  # They may have lists of candidates.
-_EXPECTED = (
-    'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
-    "of entities, a list for each test triple as (indptr, indices), a mapping of relations or of "
-    "sides to these, or Sampled"
-)
 
 
 def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
@@ -137,10 +132,13 @@ def make_sides(
     is_filtering = is_asked if filter == QUERY else np.zeros_like(is_asked)
     facts = splits.columns
     of_entities, of_relations = _count_known(splits)
-    degrees = {role: of_entities.of(facts[role][test_rows]) for role in ("head", "tail")}
-    del of_entities
     relations = facts["relation"][test_rows]
-    degrees["relation"] = of_relations.of(relations)
+    degrees = {
+        "head": of_entities.of(facts["head"][test_rows]),
+        "tail": of_entities.of(facts["tail"][test_rows]),
+        "relation": of_relations.of(relations),
+    }
+    del of_entities, of_relations
     labels_of_triples = {
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
         "head_degree": labels_of_codes(degrees["head"]),
@@ -261,21 +259,16 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations are no candidates by relation"
         raise InputValueError("candidates", problem)
-    vocabularies = splits.vocabularies
+    words = ALL, TYPED, *splits.known
+    relations = splits.vocabularies["relation"]
+    members = splits.vocabularies[sides[0]]
     forms = ", or {side: (indptr, indices)} with a list for each test triple"
-    candidates = read_candidate_set(
-        value, "answer", vocabularies["relation"], vocabularies[sides[0]], forms
-    )
+    candidates = read_candidate_set(value, "answer", words, relations, members, forms)
     if candidates.sampled is not None and candidates.sampled.per is not None:
         problem = 'every task has its own sample: per is "answer" here, or None'
         raise InputValueError("candidates", problem)
-    if isinstance(candidates.pool, str):
-        if candidates.pool == TYPED and "relation" in sides:
-            raise InputValueError("candidates", "types are those of entities; relations have none")
-        if candidates.pool not in (ALL, TYPED, *splits.known):
-            known = ", ".join(splits.known) or "none"
-            got = f"{candidates.pool!r}; the known splits: {known}"
-            raise InputValueError("candidates", expected=_EXPECTED, got=got)
+    if "relation" in sides and isinstance(candidates.pool, str) and candidates.pool == TYPED:
+        raise InputValueError("candidates", "types are those of entities; relations have none")
     return candidates
 
 

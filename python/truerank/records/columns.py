@@ -266,6 +266,8 @@ class Form:
         The column of each role; further columns that are read have their numbers as roles.
     left_out : tuple of str
         The columns that are not read, and what else was left out.
+    further : tuple of str
+        The names of the further columns that are read; empty where columns have no names.
     description : str
         What reports say of the form of a file; "": nothing.
     between : {"blanks", "tabs", "commas"}
@@ -282,6 +284,7 @@ class Form:
     names: Sequence[Any] | None = None
     places: dict[str, int] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
     description: str = ""
     between: str = "blanks"
     header: int = 0
@@ -292,13 +295,6 @@ class Form:
     def number_role(self) -> str:
         """The role of the numbers that are read from text; "": there are none."""
         return next((role for role in NUMBERS if role in self.places), "")
-
-    @property
-    def further(self) -> list[str]:
-        """The names of the further columns that are read; empty where columns have no names."""
-        if self.names is None:
-            return []
-        return [str(self.names[place]) for role, place in self.places.items() if role.isdecimal()]
 
 
 NO_FORM = Form(0)
@@ -354,13 +350,12 @@ def find_columns(
             if len(names) > 8:
                 got += ", ..."
         raise InputValueError(argument, expected=_expected_columns(door, columns), got=got)
-    left_out = []
-    for number, place in enumerate(others, door.needed):
-        if has_further:
-            places[str(number)] = place
-        else:
-            left_out.append(f"column {place}" if names is None else str(names[place]))
-    return Form(width, names, places, tuple(left_out))
+    words = [] if names is None else [str(names[place]) for place in others]
+    if has_further:
+        places.update(zip(map(str, range(door.needed, width)), others, strict=False))
+        return Form(width, names, places, further=tuple(words))
+    left_out = words or list(map("column {}".format, others))
+    return Form(width, names, places, left_out=tuple(left_out))
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:
@@ -453,7 +448,10 @@ def read_columns(
     has_rows = not door.mappings
     names: list[Any] | None = None
     table: Any
-    if has_rows and isinstance(value, list):
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
+        names = list(value.dtype.names)
+        table = [value[name] for name in names]
+    elif has_rows and isinstance(value, (list, np.ndarray)):
         table = _columns_of_rows(argument, value, door.forms)
     elif is_frame(value):
         table, names = _columns_of_frame(argument, value)
@@ -461,16 +459,13 @@ def read_columns(
             expected = "columns with names, or columns= with their numbers"
             got = "a frame whose columns are numbered"
             raise InputValueError(argument, expected=expected, got=got)
-    elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
-        names = list(value.dtype.names)
-        table = [value[name] for name in names]
     elif isinstance(value, tuple) and not hasattr(value, "_fields") and not door.is_of_lists:
         table = _columns_of_tuple(argument, value)
-    elif has_rows and not hasattr(value, "column_names"):
-        table = _columns_of_array(argument, value, door.forms)
     elif isinstance(value, kind_of("pyarrow", "Table")):
         names = list(value.column_names)
         table = list(map(_plain_column, value.columns))
+    elif has_rows:
+        table = _columns_of_rows(argument, value, door.forms)
     else:
         raise wrong_form(argument, value, door.forms)
     is_filled = len(table) > 0 and len(table[0]) > 0
@@ -540,7 +535,7 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
 
 
 def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
-    """Return the columns of rows of ints; where there are none, they have two columns."""
+    """Return the columns of rows that are an array of ints."""
     array = value
     if type(value) is not np.ndarray:
         has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
@@ -557,8 +552,10 @@ def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
     return array.T
 
 
-def _columns_of_rows(argument: str, value: list[Any], forms: str) -> list[Any]:
-    """Return the columns of a list of rows; where there are none, they have two columns."""
+def _columns_of_rows(argument: str, value: Any, forms: str) -> Any:
+    """Return the columns of rows; where there are none, they have two columns."""
+    if not isinstance(value, list):
+        return _columns_of_array(argument, value, forms)
     for i, row in enumerate(value):
         is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
         if not is_plain or (not i and any(map(is_column, row))):

@@ -180,8 +180,7 @@ def read_tables(
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
-        for role in reversed(roles[door.needed :]):
-            findings.insert(0, _leave_out(tables, role))
+        findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
         roles = roles[: door.needed]
     vocabularies, ids = _align_tables(door, tables, roles, orders, has_ids)
     return SplitTables.join(splits, ids, vocabularies, findings)
@@ -200,7 +199,7 @@ def _read_each(
     """
     names: dict[str, _core.Names] = {}
     tables: list[IdTable] = []
-    further: list[str] = []
+    further: tuple[str, ...] = ()
     width = door.needed
     for title, split in splits.values():
         if isinstance(split, IdTable) and list(split.columns) == door.needed_roles:
@@ -217,11 +216,11 @@ def _read_each(
         )
         tables.append(table)
         width = max(width, len(table.columns))
-        of_table = table.form.further
-        further = further or of_table
-        if of_table and of_table != further:
+        further = further or table.form.further
+        if table.form.further and table.form.further != further:
             expected = f"further columns {', '.join(further)}, as another split has"
-            raise InputValueError(table.title, expected=expected, got=", ".join(of_table))
+            got = ", ".join(table.form.further)
+            raise InputValueError(table.title, expected=expected, got=got)
     roles = [*door.needed_roles, *map(str, range(door.needed, width))]
     for table in tables:
         if not table.columns:

@@ -235,6 +235,23 @@ class Vocabulary:
             expected += "; int(...) makes one of digits, as of keys of JSON"
         return expected
 
+    def refuse_strangers(
+        self, argument: str, column: Column, ids: IntArray, where: Callable[[int], str]
+    ) -> None:
+        """Refuse the first element of a column that names nothing, as its id says."""
+        if self.size:
+            row = _core.first_outside(np.ascontiguousarray(ids), self.size)
+        else:
+            row = next(iter(np.flatnonzero(ids == NO_NUMBER).tolist()), -1)
+        if row < 0:
+            return
+        expected = self.expected
+        entry = column.entry(row)
+        may_be_id = column.is_text and self.words and not self.has_ids and self.of in _WITH_IDS
+        if may_be_id and is_id(str(entry)):
+            expected += "; ids=True says that text has ids"
+        raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
+
     @property
     def kind_of_elements(self) -> str:
         """What messages expect of the type of elements."""
@@ -378,30 +395,8 @@ def align(
             known[key] = vocabulary.find_labels(column.listed, column.is_text)
         ids = known[key][ids]
     if needs_all:
-        _refuse_strangers(argument, column, ids, vocabulary, where)
+        vocabulary.refuse_strangers(argument, column, ids, where)
     return ids
-
-
-def _refuse_strangers(
-    argument: str,
-    column: Column,
-    ids: IntArray,
-    vocabulary: Vocabulary,
-    where: Callable[[int], str],
-) -> None:
-    """Refuse the first element that names nothing."""
-    if vocabulary.size:
-        row = _core.first_outside(np.ascontiguousarray(ids), vocabulary.size)
-    else:
-        row = next(iter(np.flatnonzero(ids == NO_NUMBER).tolist()), -1)
-    if row < 0:
-        return
-    expected = vocabulary.expected
-    entry = column.entry(row)
-    may_be_id = column.is_text and vocabulary.words and not vocabulary.has_ids
-    if may_be_id and is_id(str(entry)) and vocabulary.of in _WITH_IDS:
-        expected += "; ids=True says that text has ids"
-    raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
 
 def align_set(argument: str, values: Any, vocabulary: Vocabulary, others: str = "") -> IntArray:

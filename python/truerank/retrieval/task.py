@@ -36,6 +36,7 @@ from ..tasks.candidates import (
     ALL,
     CandidateSet,
     Sampled,
+    check_sample,
     draw_candidates,
     read_candidate_set,
 )
@@ -588,16 +589,10 @@ def read_candidates(value: Any, splits: SplitTables) -> CandidateSet:
         got = "a sample" if isinstance(value, Sampled) else "a list of them"
         raise InputValueError("candidates", expected=expected, got=got)
     forms = ", or {query: [entities]}"
-    candidates = read_candidate_set(value, "query", queries, entities, forms)
-    pool = candidates.pool
-    if isinstance(pool, str):
-        if candidates.sampled is not None and candidates.sampled.typed:
-            raise InputValueError("candidates", "queries have no types, from which to draw")
-        if pool not in splits.known and pool not in (ALL, LISTED):
-            known = f"the known splits ({', '.join(splits.known) or 'none'})"
-            expected = f"{ALL}, {LISTED}, or one of {known}"
-            raise InputValueError("candidates", expected=expected, got=repr(pool))
-    return candidates
+    if isinstance(value, Sampled) and check_sample(value, "query").typed:
+        raise InputValueError("candidates", "queries have no types, from which to draw")
+    words = ALL, LISTED, *splits.known
+    return read_candidate_set(value, "query", words, queries, entities, forms)
 
 
 def draw_for_queries(

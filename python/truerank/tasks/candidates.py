@@ -378,7 +378,12 @@ class CandidateSet:
 
 
 def read_candidate_set(
-    value: Any, per: str, keys: Vocabulary, members: Vocabulary, forms: str
+    value: Any,
+    per: str,
+    words: Sequence[str],
+    keys: Vocabulary,
+    members: Vocabulary,
+    forms: str,
 ) -> CandidateSet:
     """Read candidates whose answers are of one kind: a word, a sample, lists by key, or one set.
 
@@ -388,6 +393,8 @@ def read_candidate_set(
         None: all.
     per : {"answer", "query"}
         What is drawn for, if a sample does not say it.
+    words : sequence of str
+        Those that are taken: the names of known splits are.
     keys, members : Vocabulary
         Of the relations or queries that have lists, and of the candidates.
     forms : str
@@ -401,24 +408,28 @@ def read_candidate_set(
     Examples
     --------
     >>> queries, entities = Vocabulary(2, None, "queries"), Vocabulary(9, None, "entities")
-    >>> read_candidate_set([7, 3, 7], "query", queries, entities, "").pool
+    >>> read_candidate_set([7, 3, 7], "query", ["all"], queries, entities, "").pool
     array([3, 7])
-    >>> read_candidate_set(Sampled(5, among="train"), "query", queries, entities, "").pool
+    >>> sample = Sampled(5, among="train")
+    >>> read_candidate_set(sample, "query", ["all", "train"], queries, entities, "").pool
     'train'
     """
-    if value is None:
-        return CandidateSet(ALL)
-    if isinstance(value, str):
-        return CandidateSet(value)
+    if isinstance(value, Mapping):
+        return read_keyed_lists(value, keys, members)
+    pool = ALL if value is None else value
+    sampled = None
     if isinstance(value, Sampled):
         sampled = check_sample(value, per)
         pool = TYPED if sampled.typed else ALL
         if sampled.among is not None:
             pool = sampled.among
-        return CandidateSet(pool, sampled=sampled)
-    if isinstance(value, Mapping):
-        return read_keyed_lists(value, keys, members)
-    return CandidateSet(align_set(ARGUMENT, value, members, forms))
+    if not isinstance(pool, str):
+        return CandidateSet(align_set(ARGUMENT, value, members, forms))
+    if pool not in words:
+        expected = f"one of {', '.join(words)} (a known split by its name is one), "
+        expected += f"{members.kind_of_elements}{forms}, or Sampled"
+        raise InputValueError(ARGUMENT, expected=expected, got=repr(pool))
+    return CandidateSet(pool, sampled=sampled)
 
 
 def read_keyed_lists(
