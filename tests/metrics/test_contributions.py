@@ -24,6 +24,7 @@ from truerank.metrics.contributions import (
     unit_codes,
 )
 from truerank.metrics.keys import Key, parse
+from truerank.metrics.metric_table import weighted_mean
 from truerank.metrics.values import Rankings
 
 SMOOTH = ["mr", "mrr", "hits@3", "ndcg@5", "sampled_hits@3:9", "hmr", "imr", "gmr", "igmr"]
@@ -217,12 +218,14 @@ def test_a_value_is_the_ratio_of_its_sums(of_queries: bool, name: str) -> None:
     report = query_report(query_ranks()) if of_queries else tr.report(drawn(2, weighted=True))
     key = report.read_key(f"optimistic.{name}")
     if not is_mean(key):
-        assert key.row.average is not None
+        assert key.row.average is not weighted_mean
         return
     unit = "query" if of_queries else "relation"
     for sums in (report.contributions(str(key), unit), report.contributions(str(key), "task")):
         mean = float(sums.tops.sum() / sums.bases.sum())
-        value = sums.metric_at(mean) if key.row.average else key.row.inverse(mean)
+        value = key.row.inverse(mean)
+        if key.row.average is not weighted_mean:
+            value = sums.metric_at(mean)
         assert value == pytest.approx(report[str(key)], rel=1e-12)
         assert value == pytest.approx(sums.value, rel=1e-12)
     assert np.isfinite(report[str(key)])
@@ -238,7 +241,7 @@ def test_groups_and_units_of_queries_are_those_of_a_plain_loop() -> None:
             key = f"optimistic.{name}{form}"
             values = report.per_query(key)
             weights = report.candidates if row.by_candidates else np.ones(len(values))
-            sums = report.contributions(key, groups) if row.average is None else None
+            sums = report.contributions(key, groups) if row.average is weighted_mean else None
             for group, value in report.group_values(key).items():
                 chosen = [of_query[query] == group for query in report.queries]
                 if sums is None:

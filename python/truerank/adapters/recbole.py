@@ -14,7 +14,7 @@ from ..arrays.row_keys import distinct
 from ..counting.ranking import rank
 from ..inputs.rules import NanRule, read_rules
 from ..inputs.selection import indptr_of
-from ..metrics.averages import weighted_mean
+from ..metrics.metric_table import weighted_mean
 from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate

@@ -28,7 +28,7 @@ from ..metrics.contributions import (
     worths_by_unit,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.values import Rankings, average
+from ..metrics.values import Rankings
 from ..naming import format_count, printable, public
 from ..ranks.grouping import task_weights_by
 from ..tables import AsTable, Column, Table
@@ -389,7 +389,7 @@ def _bootstrap(
         for _ in range(RESAMPLES):
             drawn = np.bincount(random.integers(len(bases), size=len(bases)), minlength=len(bases))
             of_tasks = (weights * drawn[codes])[order]
-            values.append(average(key.row, ordered, of_tasks, key.parameter))
+            values.append(key.row.inverse(key.row.average(ordered, of_tasks, key.parameter)))
         with np.errstate(invalid="ignore"):  # The rank of what a list misses may be infinite.
             _, influences = mean_and_influences(sums_by_unit(codes, weights * worths), bases)
             if min(values) < max(values) or influences.any():

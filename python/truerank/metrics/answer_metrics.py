@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from .averages import median
 from .keys import ADJUSTED, NO_ADJUSTMENT, TITLES, Grammar, fail
-from .metric_table import EXPECTED_KIND, NO_CHANCE, ZHU, Metric
+from .metric_table import EXPECTED_KIND, NO_CHANCE, ZHU, Metric, median
 from .ties import mean_power, shares_of_draws
 
 if TYPE_CHECKING:

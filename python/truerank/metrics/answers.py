@@ -223,10 +223,6 @@ class Answers:
             raise InputValueError(argument, expected="one label for each query", got=got)
         return of_query
 
-    def labels_of_counted(self, labels: IntArray) -> IntArray:
-        """Return the labels of the queries that count, from those of all."""
-        return labels[self.has_right] if self.zeros is None else labels
-
     # -- values ------------------------------------------------------------------------------------
 
     def worths(self, key: Key) -> tuple[FloatArray, FloatArray | None]:

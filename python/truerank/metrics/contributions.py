@@ -19,9 +19,15 @@ from ..errors import UnknownKeyError
 from ..inputs.selection import indptr_of
 from ..ranks.grouping import group_codes
 from ..ranks.labels import LABEL_WORDS
-from .averages import median, power_mean, rescale_weights, variance
 from .keys import NO_ADJUSTMENT, Key, fail
-from .metric_table import ADJUSTMENTS
+from .metric_table import (
+    ADJUSTMENTS,
+    median,
+    power_mean,
+    rescale_weights,
+    variance,
+    weighted_mean,
+)
 from .values import Sample, adjusted, values_of_tasks
 
 if TYPE_CHECKING:
@@ -249,7 +255,7 @@ def is_mean(key: Key) -> bool:
     """
     if key.row.average is power_mean:
         return bool(abs(key.parameter) <= MOST_POWER)
-    return key.row.average in (None, variance)
+    return key.row.average in (weighted_mean, variance)
 
 
 def unit_codes(ranks: Ranks, unit: LabelsLike | None) -> tuple[IntArray, str]:
@@ -319,7 +325,7 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     values, weights = model.worths(key)
     codes = model.labels_of_worths(key, codes)
     scaled, totals = _weights_within(weights, codes, groups)
-    if metric.average is None:
+    if metric.average is weighted_mean:
         averages = np.bincount(codes, scaled * values, groups) / totals
     elif metric.average is median and weights is None:
         averages = medians_within(values, codes, groups)

@@ -14,7 +14,7 @@ from ..inputs.checks import number as checked_number
 from ..naming import public
 from .chance_model import Tasks, compress, moments_of_tasks
 from .keys import ADJUSTED, Key, fail, parse, parse_alone
-from .values import Sample, adjusted, average, values_of_tasks
+from .values import Sample, adjusted, values_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -258,7 +258,8 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     # Equal weights become whole numbers.
     weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])
     last = Sample(tasks.sizes.astype(np.float64), tasks.sizes)
-    worst = average(metric, values_of_tasks(metric, last, key.parameter), weights, key.parameter)
+    of_last = values_of_tasks(metric, last, key.parameter)
+    worst = metric.inverse(metric.average(of_last, weights, key.parameter))
     low, high = sorted((metric.optimum, worst))
     slack = 1e-9 * high  # It leaves room for the rounding of sums.
     if not low - slack <= number <= high + slack:

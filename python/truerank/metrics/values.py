@@ -12,7 +12,6 @@ import numpy as np
 from .. import metrics
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.rules import suggest
-from .averages import weighted_mean
 from .keys import (
     ADJUSTED,
     ALL_SIDES,
@@ -95,15 +94,6 @@ def values_of_tasks(metric: Metric, sample: Sample, parameter: Parameter = 0) ->
     if metric.over_tie is not None:
         return shares * metric.over_tie(ranks, tied, candidates, parameter)
     return shares * mean_over_positions(metric.of_rank, ranks, tied, candidates, parameter)
-
-
-def average(
-    metric: Metric, values: FloatArray, weights: FloatArray | None, parameter: Parameter
-) -> float:
-    """Return the value of a metric without an adjustment, from what tasks or queries are worth."""
-    if metric.average is None:
-        return metric.inverse(weighted_mean(values, weights))
-    return metric.inverse(metric.average(values, weights, parameter))
 
 
 def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
@@ -229,7 +219,7 @@ class Rankings:
     def value(self, key: Key, worths: Worths | None = None) -> float:
         """Return the value of a key that is no macro average, from its worths if they are known."""
         values, weights = worths or self.worths(key)
-        value = average(key.row, values, weights, key.parameter)
+        value = key.row.inverse(key.row.average(values, weights, key.parameter))
         if key.adjustment == NO_ADJUSTMENT:
             return value
         return adjusted(key, value, *self.chance(key))
@@ -301,7 +291,8 @@ class Rankings:
     def labels_of_side(self, side: str, labels: IntArray) -> IntArray:
         """Return the labels of the tasks of a side, or of the queries that count, from all."""
         if self.answers is not None:
-            return self.answers.labels_of_counted(labels)
+            are_all = self.answers.zeros is not None
+            return labels if are_all else labels[self.answers.has_right]
         mask = self.mask_of_side(side)
         return labels if mask is None else labels[mask]
 

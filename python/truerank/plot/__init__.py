@@ -23,10 +23,15 @@ from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inference.intervals import why_no_interval
 from ..inputs.checks import choice, confidence, flag, positive_integer
 from ..metrics import METRICS
-from ..metrics.averages import rescale_weights, weighted_mean
 from ..metrics.chance_model import compress, moments_of_tasks
 from ..metrics.keys import MACRO
-from ..metrics.metric_table import DEFAULT_KIND, EXPECTED_KIND, KINDS
+from ..metrics.metric_table import (
+    DEFAULT_KIND,
+    EXPECTED_KIND,
+    KINDS,
+    rescale_weights,
+    weighted_mean,
+)
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import format_count, public
 from ..reporting.audit import describe_candidates
