@@ -187,23 +187,18 @@ class Vectors:
             relations[:] = 0  # Candidates have the same vectors for all relations.
         order = np.argsort(relations, kind="stable")
         codes = codes_of(relations[order])
-        names = codes.distinct
         parts = []
-        for relation, tasks in zip(names, np.split(order, codes.first()[1:]), strict=True):
+        tasks_of_relations = np.split(order, codes.first()[1:])
+        for relation, tasks in zip(codes.distinct, tasks_of_relations, strict=True):
             queries, rows = codes_of(side.rows[tasks])
-            left_out: Any = side.filter
-            let_in: Any = side.candidates
-            if len(names) > 1:
-                left_out = lists_of_tasks(left_out, tasks)
-                let_in = lists_of_tasks(let_in, tasks)
             vectors, scoring = self.candidate_vectors(relation)
             ranks = rank_embeddings(
                 self.queries(side.query_ids[queries]),
                 vectors,
                 side.targets[tasks],
                 rows=rows,
-                filter=left_out,
-                candidates=let_in,
+                filter=lists_of_tasks(side.filter, tasks),
+                candidates=lists_of_tasks(side.candidates, tasks),
                 **scoring,
                 **options,
             )

@@ -81,8 +81,7 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
     """
     model: Values = {}
     if "scores" in values:
-        reading = take(values, "axis")
-        reading |= {name: values[name] for name in ("dtype", "io") if name in values}
+        reading = take(values, "axis dtype io")
         paths = values.pop("scores")
         if not isinstance(paths, dict):
             paths = {"scores": paths}

@@ -21,6 +21,7 @@ from ..metrics.keys import parse
 from ..naming import public
 from ..reporting import Report
 from ..reporting import report as exact_report
+from ..reporting.report_table import choose_metrics
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from ..tables.as_table import Names
@@ -430,9 +431,7 @@ class CompatTable(dict[str, CompatReport], AsTable):
 
 def choose_names(metrics: Names, known: Collection[str]) -> list[str]:
     """Return the names of some metrics, or of all."""
-    if metrics is None or (isinstance(metrics, str) and metrics == "all"):
-        return list(known)
-    names = unique_keys(metrics)
+    names = choose_metrics(metrics, known, list(known))
     for name in names:
         check_known("metrics", name, known)
     return names

@@ -540,9 +540,12 @@ def groups(
     for place in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, place, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
-    if flag("interval", interval):
-        bounds = [_bounds(report.groups[label], metric, level) for label in shown]
-        known = {place: ends for place, ends in enumerate(bounds) if not math.isnan(sum(ends))}
+    if flag("interval", interval) and not why_no_interval(key):
+        known = {}
+        for place, label in enumerate(shown):
+            of_group = report.groups[label].interval(metric, level=level)
+            if not math.isnan(of_group.low + of_group.high):
+                known[place] = of_group.low, of_group.high
         if known:
             low, high = zip(*known.values(), strict=True)
             line = ax.hlines(list(known), low, high, colors="black", linewidth=1.8, zorder=3)
@@ -588,11 +591,3 @@ def _write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: s
         xycoords = ("axes fraction", "data")
         ax.annotate(cell, xy=(1.0, row), xycoords=xycoords, xytext=(8, 0), va="center", **style)
     ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(8, 3), **style)
-
-
-def _bounds(report: Report, key: str, level: float) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan where there is none."""
-    if not len(report.ranks) or why_no_interval(report.read_key(key)):
-        return math.nan, math.nan
-    interval = report.interval(key, level=level)
-    return interval.low, interval.high
