@@ -579,7 +579,8 @@ def make_sides(
             labels[graph] = splits.vocabularies[graph].labels(ids[ranked])
         else:
             labels[graph] = labels_of_codes(ids[ranked])
-    sides = {}
+    sides: dict[str, Side] = {}
+    names_of_sides = tuple(SIDES)
     for name, (query, answer) in SIDES.items():
         side = make_side(
             name,
@@ -594,7 +595,7 @@ def make_sides(
             side,
             candidates=None if candidates is None else candidates[GRAPHS.index(answer)],
             labels={
-                "side": labels_of_codes(np.zeros(len(side), np.int64), (name,)),
+                "side": labels_of_codes(np.full(len(side), len(sides)), names_of_sides),
                 "queries": labels[query],
                 "targets": labels[answer],
                 "unit": labels_of_codes(ranked),
@@ -636,8 +637,7 @@ def rank_vectors(
         return _rank_jointly(vectors, sides, rules, watch)
     sizes = [vectors.nbytes] * 2
     ranks = []
-    for i, side in enumerate(sides.values()):
-        job = replace(_job_of(side, rules), is_turned=vectors.is_turned)
+    for i, job in enumerate(_jobs_of(sides, rules)):
         counts = vectors.counts(job, watch=watch_of_part(watch, sizes, i))
         ranks.append(counts.ranks(job, vectors))
         vectors = vectors.turned()
@@ -676,8 +676,7 @@ def _rank_jointly(
 ) -> list[Ranks]:
     """Score all candidates of both graphs once, and count each score in both directions."""
     forward, backward = sides.values()
-    forward_job = _job_of(forward, rules)
-    backward_job = replace(_job_of(backward, rules), is_turned=True)
+    forward_job, backward_job = _jobs_of(sides, rules)
     counts = _core.rank_grid(
         _core.Grid(vectors.core(), _candidate_ids(backward), _candidate_ids(forward)),
         # Each pair has its left entity first, and then the right one.
@@ -697,9 +696,13 @@ def _rank_jointly(
     return ranks
 
 
-def _job_of(side: Side, rules: Rules) -> Job:
-    """Return the job of one direction, for scores with a row for each entity of its queries."""
-    return job_of_side(side, side.query_ids[side.rows, 0], rules)
+def _jobs_of(sides: Mapping[str, Side], rules: Rules) -> list[Job]:
+    """Return the jobs of both directions: a row of scores is a left entity, then a right one."""
+    jobs: list[Job] = []
+    for side in sides.values():
+        job = job_of_side(side, side.query_ids[side.rows, 0], rules)
+        jobs.append(replace(job, is_turned=bool(jobs)))
+    return jobs
 
 
 def rank_matrix(
@@ -707,9 +710,8 @@ def rank_matrix(
 ) -> list[Ranks]:
     """Rank as `rank_vectors` does, and read each score once: tiles are counted and transposed."""
     io = store.io if io is None else io
-    left_to_right, right_to_left = sides.values()
-    forward = TileCount(store, _job_of(left_to_right, rules), io)
-    backward_job = replace(_job_of(right_to_left, rules), is_turned=True)
+    forward_job, backward_job = _jobs_of(sides, rules)
+    forward = TileCount(store, forward_job, io)
     backward = TileCount(TransposedStore(store), backward_job, io)
     done = 0
 

@@ -426,11 +426,9 @@ def count_scores(
             return device_counts
     if job.true_scores is None:
         job.check_targets()
-    if not scores.in_tiles and checkpoint is None:
-        report_progress(0)
+    if not scores.in_tiles and checkpoint is None:  # A job's listener hears of its progress.
         with scores.core_block(Tile(0, 0, *scores.shape), scores.io) as block:
             counts = job.count(block)
-        report_progress(scores.nbytes)
         return Counts(counts.arrays, counts.fault, place=scores.host_place)
     count = TileCount(scores, job, io)
     fault = count_tiles(count, report_progress, checkpoint)

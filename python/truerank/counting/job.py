@@ -111,9 +111,10 @@ class Job(Tasks):
         device: str | None = None,
         **fields: Any,
     ) -> Ranks:
-        """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit.
+        """Make Ranks of new arrays of counts: above, tied, candidates, and what else there may be.
 
-        `fields` are others of the protocol: sampled, similarity.
+        Others are those of an audit, "masked", and of lists "listed" and "lengths". `fields` are
+        further ones of the protocol: sampled, similarity, lists.
         """
         arrays = {
             "above": counts["above"],
@@ -123,8 +124,9 @@ class Job(Tasks):
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
-        if "masked" in counts:
-            arrays["masked"] = counts["masked"]
+        for name in ("masked", "listed", "lengths"):
+            if name in counts:
+                arrays[name] = counts[name]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         fields |= {"dtype": dtype, "files": files, "device": device}

@@ -398,13 +398,14 @@ def rank_open_lists(
         source = "scores"
         true_scores, counts = _counts_by_score(lists, lists.scores, job, listing)
     _add_unlisted(counts, are_listed, candidates, rules)
-    counts = final_counts(counts, true_scores, rules)
+    arrays: dict[str, Any] = final_counts(counts, true_scores, rules)
+    arrays |= {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
-    counts = {name: array[in_order] for name, array in counts.items()}
-    ranks = job.ranks(counts, dtype, files, lists=source)
-    return ranks._with({"listed": are_listed[in_order], "lengths": lengths[in_order]})
+    for name, array in arrays.items():
+        arrays[name] = array[in_order]
+    return job.ranks(arrays, dtype, files, lists=source)
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

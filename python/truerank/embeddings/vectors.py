@@ -421,7 +421,8 @@ def read_vectors(
 
     Tensors on a device are copied to the host's memory.
     """
-    if is_tensor(getattr(value, "weight", None)):  # It is a module of torch, such as Embedding.
+    weight = getattr(value, "weight", None)
+    if weight is not None and is_tensor(weight):  # It is a module of torch, such as Embedding.
         got = f"{type(value).__name__}; give its weight"
         raise InputTypeError(name, expected="an array or a tensor", got=got)
     with argument_names(scores=name):

@@ -372,6 +372,8 @@ class Task(SidedTask):
 
     def _warn_of_orders(self) -> None:
         """Warn, once, that labels are in an order of our own, unless the user has read it."""
+        if not self._unread_orders:
+            return
         vocabularies = [self._vocabulary(side) for side in self.sides]
         needed = {each.of for each in vocabularies if each.names} & self._unread_orders
         self._unread_orders.clear()

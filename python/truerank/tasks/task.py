@@ -236,7 +236,7 @@ class Task:
         `arguments` says by side under which name it was handed over. Default: that of the side.
         """
         if arguments is None:
-            arguments = {name: name for name in self.sides}
+            arguments = dict(zip(self.sides, self.sides, strict=True))
         for name, argument in arguments.items():
             if values.get(argument) is None:
                 expected = f"{what} for the side {name!r}"
