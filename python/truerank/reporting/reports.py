@@ -333,6 +333,11 @@ class Report(Mapping[str, float], AsTable):
         unit : str, labels or None
             The units, as in `interval`.
 
+        Raises
+        ------
+        KeyError
+            For the key of another value, as of a median.
+
         Examples
         --------
         >>> from truerank import Ranks, report
