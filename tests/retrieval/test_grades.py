@@ -119,6 +119,8 @@ def test_binary_metrics_count_from_a_level_on_and_gains_keep_all(
     counts = by_query(found, found.answers)
     assert {query: n for query, n in counts.items() if n} == by_query(alone, alone.answers)
     assert found.tasks() == alone.tasks()
+    sizes = tr.report(found.ranks, by=found.ranks.queries.codes % 2).group_tasks()
+    assert sum(sizes.values()) == found.tasks()
     assert found.without_answers == alone.without_answers
     # what a query without a right answer would add to an interval is nothing
     assert found.interval("map").units == len(alone.queries)
