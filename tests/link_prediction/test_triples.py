@@ -31,6 +31,11 @@ def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Pa
     return path
 
 
+def test_an_array_that_declares_more_rows_than_memory_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^triples: expected at most 2\*\*40 entries"):
+        read_triples(np.broadcast_to(np.int64(0), (1 << 50, 3)))
+
+
 def test_ids_of_any_dtype(tmp_path: Path) -> None:
     for dtype in ("int8", ">i4", "uint64"):
         array = np.array(IDS, dtype)
