@@ -105,7 +105,7 @@ class Job(Tasks):
 
     def ranks(
         self,
-        counts: Mapping[str, IntArray],
+        counts: Mapping[str, Any],
         dtype: str | None,
         files: tuple[str, ...] = (),
         device: str | None = None,

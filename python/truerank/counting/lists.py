@@ -398,13 +398,11 @@ def rank_open_lists(
         source = "scores"
         true_scores, counts = _counts_by_score(lists, lists.scores, job, listing)
     _add_unlisted(counts, are_listed, candidates, rules)
-    arrays: dict[str, Any] = final_counts(counts, true_scores, rules)
-    arrays |= {"listed": are_listed, "lengths": lengths}
+    arrays = final_counts(counts, true_scores, rules) | {"listed": are_listed, "lengths": lengths}
     if total_bytes:
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
-    for name, array in arrays.items():
-        arrays[name] = array[in_order]
+    arrays = {name: array[in_order] for name, array in arrays.items()}
     return job.ranks(arrays, dtype, files, lists=source)
 
 
