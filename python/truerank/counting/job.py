@@ -124,9 +124,11 @@ class Job(Tasks):
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
-        for name in ("masked", "listed", "lengths"):
-            if name in counts:
-                arrays[name] = counts[name]
+        if "masked" in counts:
+            arrays["masked"] = counts["masked"]
+        if "listed" in counts:
+            arrays["listed"] = counts["listed"]
+            arrays["lengths"] = counts["lengths"]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         fields |= {"dtype": dtype, "files": files, "device": device}
