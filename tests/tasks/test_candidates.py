@@ -217,3 +217,10 @@ def test_samples_of_answers_are_all_used() -> None:
     refusal(ValueError, "candidates: expected per", retrieval.Task, {0: [1]}, **of_users)
     for_query = Sampled(3, per="query")
     refusal(ValueError, "candidates: ", Task, [(0, 0, 1)], candidates=for_query)
+
+
+def test_the_first_entity_is_refused_in_lists_like_any_other() -> None:
+    task = Task([(1, 0, 2)], entities=5, sides=["tail"], candidates=[1, 2, 3])
+    for stranger in (0, 4):
+        with pytest.raises(tr.InputValueError, match="candidates of the query"):
+            task.evaluate_lists(tail={(1, 0): [2, stranger]})
