@@ -589,8 +589,10 @@ class Task(SidedTask):
         tail, head, relation : mapping, table, path, or TopK
             Those of each side. By key: ``{(head, relation): {tail: score}}``, or ``{(head,
             relation): [tails]}``, the best first; keys are as for `row_queries`, (relation, tail)
-            for heads. A table or a text file with the columns head, relation, tail and score, in
-            any order where they have names; without scores, the order of rows says all. A query
+            for heads. A table or a text file with the columns head, relation, tail, those of `keys`
+            and score, in any order where they have names: keys have those that the test gives them,
+            or their numbers; one key alone may have any. Without scores, the order of rows says
+            all. A query
             without a list has an empty one, and lists of other queries are not used. Or what
             `truerank.topk_embeddings` returns, whose ids are positions, and whose rows are those of
             `evaluate_embeddings`.

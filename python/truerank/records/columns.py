@@ -72,6 +72,8 @@ class Door:
         What a table may be, for messages.
     mappings : str
         What a mapping by query may be, for messages; "": rows belong to no queries.
+    unnamed : str
+        The role that a single column of any other name has; "": there is none.
     """
 
     kind: str
@@ -82,6 +84,7 @@ class Door:
     counted: tuple[str, ...] = ()
     forms: str = ""
     mappings: str = ""
+    unnamed: str = ""
 
     @cached_property
     def needed_roles(self) -> list[str]:
@@ -183,31 +186,41 @@ LISTS = Door(
 )
 
 
-def door_of_lists(roles: Sequence[str]) -> Door:
+def door_of_lists(roles: Mapping[str, str]) -> Door:
     """Return the door of lists by key: `roles` are those of a key, and then that of what is listed.
+
+    Each has the name of its vocabulary, which for further columns is that of the facts' column; or
+    else their number, and then one such column of lists may have any name.
 
     Examples
     --------
-    >>> door = door_of_lists(["relation", "tail", "head"])
+    >>> door = door_of_lists({"relation": "relations", "tail": "entities", "head": "entities"})
     >>> door.mappings
     '{(relation, tail): {head: score}}, or {(relation, tail): [head, ...], the best first}'
     >>> list(door.roles)
     ['head', 'relation', 'tail', 'score', 'rank']
+    >>> door_of_lists({"head": "", "relation": "", "3": "time", "tail": ""}).role_of("time")
+    '3'
     """
     *of_key, listed = roles
-    names = FACTS.roles | PAIRS.roles
-    in_order = [role for role in names if role in roles]
-    in_order += [role for role in roles if role not in names]
+    names = FACTS.roles | PAIRS.roles | {role: LISTS.roles[role] for role in ("score", "rank")}
+    further = [role for role in roles if role not in names]
+    in_order = [role for role in names if role in roles] + further
+    names_of_roles = {role: names[role] for role in in_order if role in names}
+    taken = frozenset().union(*names.values())
+    for role in further:
+        names_of_roles[role] = frozenset({role, roles[role]}) - taken
+    unnamed = [role for role in further if roles[role] == role]
     key = of_key[0] if len(of_key) == 1 else f"({', '.join(of_key)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
     return Door(
         "lists by key",
-        {role: names.get(role, frozenset({role})) for role in in_order}
-        | {role: LISTS.roles[role] for role in ("score", "rank")},
+        names_of_roles | {role: names[role] for role in ("score", "rank")},
         needed=len(roles),
         forms=f"{mappings}, a table or a path with the columns {', '.join(in_order)} and score, or "
         "TopK(ids, scores)",
         mappings=mappings,
+        unnamed=unnamed[0] if len(unnamed) == 1 else "",
     )
 
 
@@ -390,6 +403,9 @@ def _places(
             pairs.extend((role, place) for place, key in enumerate(keys) if key == column)
     else:
         pairs.extend((door.role_of(name), place) for place, name in enumerate(names or ()))
+        others = [place for role, place in pairs if role is None]
+        if len(others) == 1 and door.unnamed not in dict(pairs):
+            pairs.append((door.unnamed or None, others[0]))
     pairs = [(role, place) for role, place in pairs if role is not None]
     place_of_role = dict(pairs)
     are_distinct = len(pairs) == len(place_of_role) == len(set(place_of_role.values()))

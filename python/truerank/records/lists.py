@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -449,7 +450,7 @@ def read_lists(
     columns: Any = None,
     progress: bool | Listener | None = None,
     duplicates: str | None = None,
-    roles: Sequence[str] = ("query", "document"),
+    roles: Mapping[str, str] = MappingProxyType({"query": "queries", "document": "entities"}),
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
 
@@ -467,9 +468,9 @@ def read_lists(
     progress : callable or bool, optional
     duplicates : {"raise", "first"}, optional
         As in `read_run`; None: they are an error, and the caller has no such option.
-    roles : sequence of str
+    roles : mapping of str to str
         Those of a query, of which a key is a tuple if there are several, and then that of what is
-        listed.
+        listed; with the names of their vocabularies, as `door_of_lists` takes them.
 
     Raises
     ------
@@ -482,10 +483,11 @@ def read_lists(
     {'d7': 2.5, 'd3': 1.5}
     >>> table = np.array([("a", "r", "x", 0.5)], "U1, U1, U1, f8")
     >>> table.dtype.names = "head", "relation", "tail", "score"
-    >>> dict(read_lists("tail", table, roles=("head", "relation", "tail")))
+    >>> roles = {"head": "entities", "relation": "relations", "tail": "entities"}
+    >>> dict(read_lists("tail", table, roles=roles))
     {('a', 'r'): {'x': 0.5}}
     """
-    door = LISTS if roles[0] == "query" else door_of_lists(roles)
+    door = LISTS if "query" in roles else door_of_lists(roles)
     columns = check_columns(columns, door)
     if duplicates is not None:
         choice("duplicates", duplicates, _DUPLICATES)

@@ -327,6 +327,9 @@ def _align_tables(
             text_has_ids = has_ids or "entities" in arguments_with_ids
             if is_further:
                 text_has_ids = has_ids or len(arguments_with_ids) > 0
+                names = [name for table in tables for name in table.form.further]
+                if names:  # They are the same in all tables.
+                    argument = names[roles.index(argument) - door.needed]
             vocabulary = make_vocabulary(
                 argument, tables, shared, text_has_ids=text_has_ids, is_further=is_further
             )

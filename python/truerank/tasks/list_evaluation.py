@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def open_lists(
-    argument: str, value: Any, roles: Sequence[str], dtype: Any, reading: Mapping[str, Any]
+    argument: str, value: Any, roles: Mapping[str, str], dtype: Any, reading: Mapping[str, Any]
 ) -> Lists | CandidateLists:
     """Read lists by key, with the options of `read_lists`; those of a TopK are in rows."""
     if not isinstance(value, TopK):

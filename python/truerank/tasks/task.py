@@ -517,8 +517,9 @@ class Task:
         opened = {}
         orders = {}
         for name in self.sides:
+            roles = {role: self.names[role].of for role in self.roles[name]}
             lists = tasks.list_evaluation.open_lists(
-                title or name, values[name], self.roles[name], rules.dtype, reading
+                title or name, values[name], roles, rules.dtype, reading
             )
             opened[name] = lists
             if not isinstance(lists, Mapping):  # They are in rows.
