@@ -86,7 +86,7 @@ class Task(SidedTask):
         (of pandas, polars or Arrow, or a structured array) has the columns left and right. Rows are
         an array of ints, of shape (m, 2), or a list of tuples. A path ending in .npy is an array of
         ints, one ending in .csv has commas and csv's quoting, any other file is tab-separated text;
-        gzipped if its name ends in .gz. What an element names is said by `left` and `right`: a str
+        perhaps gzipped. What an element names is said by `left` and `right`: a str
         is a label, an int a label where labels are int, else a position, which is refused if any
         label is written like an integer. Text holds labels, or integers where `left` (or `right`)
         is an int or has labels that are int.

@@ -33,6 +33,20 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+# What files of other forms begin with, what they are, and what makes of them what is read.
+_WAYS_OUT = {
+    b"\x93NUMPY": "an array of numpy, whose name ends in .npy",
+    b"PK\3\4": "a zip archive, as .npz: numpy.load(path) has its arrays",
+    b"PAR1": "parquet: pandas.read_parquet(path)",
+    b"ARROW1": "feather: pandas.read_feather(path)",
+    b"\x80\4": "a pickle: pickle.load(file), if you trust who wrote it",
+    b"\x80\5": "a pickle: pickle.load(file), if you trust who wrote it",
+    b"(\xb5/\xfd": "zstd: zstd -d unpacks it",
+    b"BZh": "bzip2: bunzip2 unpacks it",
+    b"\xfd7zXZ": "xz: unxz unpacks it",
+    b"\xff\xfe": "text in UTF-16: iconv -f utf-16 -t utf-8 makes UTF-8 of it",
+}
+GZIP = b"\x1f\x8b"  # A gzipped file begins so, whatever its name is.
 # A header is looked for in so many bytes. It may declare that it is 4 GB long.
 MAX_HEADER_BYTES = 1 << 14
 _READERS = {
@@ -60,6 +74,17 @@ def path_name(argument: str, path: object, expected: str = "a path") -> str:
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise InputTypeError(argument, expected=expected, got=type(path).__name__)
     return os.fsdecode(path)
+
+
+def describe_format(head: bytes) -> str:
+    """Say what a file is that begins with these bytes, and what to do; "": nobody knows.
+
+    Examples
+    --------
+    >>> describe_format(b"PAR1..."), describe_format(b"a\\tr\\tb")
+    ('parquet: pandas.read_parquet(path)', '')
+    """
+    return next((way for magic, way in _WAYS_OUT.items() if head.startswith(magic)), "")
 
 
 @contextmanager
@@ -164,7 +189,10 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
         header = NpyHeader(*read(stream), stream.tell())
     except Exception as error:  # Python's parser and numpy's dtypes raise many kinds.
         words = re.sub(r" object at \w+", "", str(error))[:200]
-        raise ValueError(f"expected a .npy file, the header is broken: {words}") from None
+        got = f"the header is broken: {words}"
+        if not head.startswith(np.lib.format.MAGIC_PREFIX) and describe_format(head):
+            got = f"this is {describe_format(head)}"
+        raise ValueError(f"expected a .npy file, {got}") from None
     shape, _, dtype, start = header
     if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
         raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")

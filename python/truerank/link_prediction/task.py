@@ -147,7 +147,7 @@ class Task(SidedTask):
         pandas, polars or Arrow, or a structured array) has its columns by the names head, relation
         and tail, or h, r and t. Rows are an array of ints, of shape (n, 3+), or a list of tuples. A
         path ending in .npy is an array of ints, one ending in .csv has commas and csv's quoting,
-        any other file is tab-separated text; gzipped if its name ends in .gz. What an element names
+        any other file is tab-separated text; perhaps gzipped. What an element names
         is said by `entities` and `relations`: a str is a label, an int a label where labels are
         int, else a position, which is refused if any label is written like an integer. Text holds
         labels, or integers where `entities` is an int or has labels that are int, and integers of

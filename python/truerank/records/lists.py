@@ -98,7 +98,7 @@ def read_qrels(
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, gzipped if its name ends in .gz. Fields stand, and lines are skipped, as in
+        Text in UTF-8, perhaps gzipped. Fields stand, and lines are skipped, as in
         `read_run`. Relevance is a finite number: 2, 0.1, -1.
     columns : mapping of str to (str or int), optional
         Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
@@ -391,7 +391,7 @@ def read_run(
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields, or
+        Text in UTF-8, perhaps gzipped. Blanks and tabs stand between fields, or
         tabs alone where a header or `columns` says what they are and the first line has one; in
         .csv commas. Empty lines, and those that begin with #, are skipped.
     columns : mapping of str to (str or int), optional

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from .. import _core
-from ..arrays.input_files import open_input
+from ..arrays.input_files import GZIP, describe_format, open_input
 from ..errors import OPTION_TEXT, InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
@@ -96,7 +96,7 @@ def find_form(
     argument : str
         For messages.
     path : str
-        A file in UTF-8, gzipped if its name ends in .gz.
+        A file in UTF-8, perhaps gzipped.
     door : Door
     header : bool, optional
         Whether the first line of facts or pairs names the columns. None: it does not, and is
@@ -555,7 +555,7 @@ def text_blocks(
     name : str
         The argument, for messages.
     path : str
-        A regular file in UTF-8, gzipped if its name ends in .gz. Lines end in LF or CRLF.
+        A regular file in UTF-8, perhaps gzipped, as its first bytes say. Lines end in LF or CRLF.
     progress : callable or bool, optional
         Called with a `Progress`, in bytes of the file, after every block; True shows a bar.
     header : int
@@ -578,10 +578,11 @@ def text_blocks(
     line = 1
     with open_input(name, path) as plain_file:
         size = os.fstat(plain_file.fileno()).st_size
-        is_packed = path.lower().endswith(".gz")
-        if is_packed and not size:  # gzip would take it for a file without text.
-            raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
-        file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
+        if path.lower().endswith(".gz") and size < len(GZIP):
+            raise OSError(printable(f"{title}: damaged gzip file (it has {size} bytes)"))
+        file: Any = plain_file
+        if file.peek(len(GZIP)).startswith(GZIP):
+            file = gzip.GzipFile(fileobj=file)
         while True:
             try:
                 block = file.read(BLOCK_BYTES)
@@ -616,8 +617,13 @@ def _decode(title: str, block: bytes, first: int) -> str:
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError as error:
+        way_out = describe_format(block) if first == 1 else ""
+        if way_out:
+            raise InputValueError(title, expected="text", got=way_out) from None
         number = first + block.count(b"\n", 0, error.start)
-        raise InputValueError(title, f"line {number} is not in UTF-8 ({error})") from None
+        problem = f"line {number} is not in UTF-8 ({error}); if the file is in Latin-1, "
+        problem += "`iconv -f latin1 -t utf-8 FILE > NEW` makes UTF-8 of it"
+        raise InputValueError(title, problem) from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").removesuffix("\r")
         if "\r" in text:

@@ -446,7 +446,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         Lines with a label each, or with a label and its id, in either order and with a tab (in
         .csv a comma) between them, perhaps below a line that counts them, or that names the columns
         "id" and "label": ``entities.dict``, ``entity_ids.del``, ``entity2id.txt``,
-        ``entity_to_id.tsv.gz``. In UTF-8, gzipped if its name ends in .gz. Or a .npy file of words
+        ``entity_to_id.tsv.gz``. In UTF-8, perhaps gzipped. Or a .npy file of words
         or integers.
 
     Raises
