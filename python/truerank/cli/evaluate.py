@@ -23,6 +23,7 @@ from ..metrics.contributions import UNIT, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
+from ..stores import check_order
 from ..stores.store import ShardStore
 from . import options
 from .options import Values, command, option, take
@@ -436,6 +437,8 @@ def merge(values: Values) -> None:
 def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     """Join ranks over tasks; those of parts of a task must be all."""
     parts = {path: tr.load(path) for path in paths}
+    if not any(part.origins for part in parts.values()):  # Ranks of tasks know their places.
+        check_order("parts", paths)
     try:
         ranks = tr.concatenate(parts.values(), repeats=repeats)
     except InputError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from operator import itemgetter
@@ -64,7 +65,8 @@ def open_scores(
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, whose names differ
           in one number. It is their order, and goes by ones or is the first row (column) of each;
           as many must be there as "-of-4" says.
-        - A list or tuple: its members, of any kind, are shards in the given order.
+        - A list or tuple: its members, of any kind, are shards in the given order; paths that
+          differ in numbers alone must be in the order of these.
         - A numpy.memmap, whose file is opened by its path where the system tells that it still is
           the file of the map; else it is an array. A torch tensor on a device; the work that
           computes it may still be under way. Any other array.
@@ -224,6 +226,8 @@ def _open(
         parts = [source]
     elif not source:
         raise InputValueError("scores", expected="at least one shard", got="an empty list")
+    if parts is source and all(isinstance(part, PATHS) for part in parts):
+        check_order("scores", list(map(os.fsdecode, parts)))
     stores = []
     for part in parts:
         scores = _read_one(part, dtype, dtypes, member)
@@ -403,6 +407,25 @@ def matching_files(pattern: str) -> dict[str, int]:
                 problem = f"expected {total} shards, as the names say (else list them)"
                 raise FileNotFoundError(errno.ENOENT, problem, pattern)
     return numbers
+
+
+def check_order(argument: str, paths: Sequence[str]) -> None:
+    """Refuse names that differ in numbers alone, which fall: by the shell, 10 comes before 2.
+
+    Examples
+    --------
+    >>> check_order("parts", ["q-0.npz", "q-1.npz", "q-10.npz", "q-2.npz"])
+    Traceback (most recent call last):
+    truerank.errors.InputValueError: parts: q-2.npz: its number is below that of the file before, \
+and the order counts; by numbers they are q-0.npz q-1.npz q-2.npz q-10.npz
+    """
+    forms = [_text_and_numbers(path) for path in paths]
+    numbers = [form[1::2] for form in forms]
+    falls = [i for i, (before, after) in enumerate(pairwise(numbers), 1) if after < before]
+    if falls and all(form[::2] == forms[0][::2] for form in forms):
+        problem = "its number is below that of the file before, and the order counts; by numbers "
+        problem += f"they are {' '.join(sorted(paths, key=_text_and_numbers))}"
+        raise InputValueError(argument, problem, place=paths[falls[0]])
 
 
 def _check_numbers(pattern: str, numbers: dict[str, int], store: ShardStore) -> None:
