@@ -204,7 +204,8 @@ def test_two_commands_that_write_one_file_at_once(
     if force:
         assert outcome.code == 0
     else:
-        outcome.refuses(1, f"--{name}: a.txt is there already")
+        assert (outcome.code, outcome.out == "") == (1, name == "output")
+        assert outcome.err == f"Error: --{name}: a.txt is there already; --force replaces it\n"
     assert (Path("a.txt").read_bytes() == b"of another") == (not force)
     tr.Ranks([0], [1], 3).save("a.txt")  # In Python a file that is there is replaced.
 

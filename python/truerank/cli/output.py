@@ -9,6 +9,7 @@ import math
 import os
 import shlex
 import sys
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from ..tables.forms import write_json
 from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..reporting import Finding
     from ..tables import AsTable
@@ -184,25 +185,18 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
-    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
-    # Unknown keys are refused before a long count.
-    read_keys = [parse(key, grammar) for key in keys]
-    has_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
-    if "kinds" in printing and (style == "json" or has_rows):
-        raise click.UsageError(
-            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
-            "--metrics, as optimistic.mrr"
-        )
-
+    has_rows = check_keys(keys, unit, style, has_kinds="kinds" in printing)
     counted = evaluate()
     ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
     if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
+    errors: list[Exception] = []  # The report is printed although a disk is full.
     if "save" in outputs:  # Ranks are saved before anything else can fail.
-        refuse_replaced("save", outputs["save"], printing)
-        ranks.save(outputs["save"])
+        with put_off(errors):
+            refuse_replaced("save", outputs["save"], printing)
+            ranks.save(outputs["save"])
     result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
     findings = list(map(str, split_audit))
     lines = []
@@ -215,9 +209,10 @@ def show_report(
         every_finding = findings + list(map(str, audit))
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:
-        refuse_replaced("html", outputs["html"], printing)
         words: Values = {"title": title, "command": command_line(), "notes": findings}
-        tr.page.save(outputs["html"], result, metrics=keys or None, **words)
+        with put_off(errors):
+            refuse_replaced("html", outputs["html"], printing)
+            tr.page.save(outputs["html"], result, metrics=keys or None, **words)
     if style == "json":
         content = content_of(result, keys, has_intervals="interval" in outputs)
         if "audit" in outputs and split_audit:
@@ -229,6 +224,30 @@ def show_report(
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
+    if errors:
+        raise errors[0]
+
+
+def check_keys(keys: Sequence[str], unit: str, style: str, *, has_kinds: bool) -> bool:
+    """Refuse unknown keys before a long count; return whether some have rows of their own."""
+    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
+    read_keys = [parse(key, grammar) for key in keys]
+    has_rows = any(key != key.column for key in read_keys)
+    if has_kinds and (style == "json" or has_rows):
+        raise click.UsageError(
+            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
+            "--metrics, as optimistic.mrr"
+        )
+    return has_rows
+
+
+@contextmanager
+def put_off(errors: list[Exception]) -> Iterator[None]:
+    """Collect the error of a file that cannot be written, for what comes first."""
+    try:
+        yield
+    except (OSError, InputValueError) as error:
+        errors.append(error)
 
 
 def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
@@ -266,6 +285,8 @@ def check_printing(printing: Values, **outputs: Path | None) -> str:
     output = printing.get("output")
     check_outputs({"output": output, **outputs}, printing)
     style: str | None = "json" if "json" in printing else printing.get("style")
+    if style == "json" != printing.get("style", "json"):
+        raise click.UsageError(f"--json, or --format {printing['style']}")
     if output is None:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed; --output writes to a file")
