@@ -17,7 +17,7 @@ from .. import __version__, _core, devices
 from ..errors import InputError
 from ..naming import printable
 from ..tables import Table
-from .options import PRINTING, Values, command
+from .options import PRINTING, Values, command, name_of
 from .output import show
 
 # The function of a command, whose module is loaded when the command is called, and what it does.
@@ -64,6 +64,20 @@ class Commands(click.Group):
         """Store the arguments as they were typed in the object of the context."""
         ctx.obj = list(args)
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, and refuse an option that is given twice, of which the last would win."""
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            context = click.Context(command, ctx, name)
+            *_, given = command.make_parser(context).parse_args(list(words))
+            for parameter in given:
+                if given.count(parameter) > 1 and not parameter.multiple:
+                    problem = f"{name_of(parameter)} is given twice, and only one would count"
+                    raise click.UsageError(problem, context)
+        return name, command, words
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""

@@ -1,0 +1,238 @@
+"""Twins: what the command line refuses or reads otherwise, and the ordinary call beside it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.cli_files import Outcome
+from support.refusals import refusal
+from truerank.cli import output
+from truerank.cli.commands import COMMANDS, commands
+from truerank.link_prediction import read_triples
+
+pytestmark = pytest.mark.python_only
+Run = Callable[[str], Outcome]
+
+QRELS = "q1 0 a 1\nq2 0 b 1\n"
+RIGHT = "q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\nq2 Q0 b 1 2 t\n"
+WRONG = "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 2 t\n"
+LINE = "retrieval --qrels qrels --lists right.run --candidates 5 --metrics mrr --format csv"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in a folder with qrels and two runs."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"qrels": QRELS, "right.run": RIGHT, "wrong.run": WRONG}.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+    def run(line: str) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            commands(line.split(), prog_name="truerank")
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def mrr(outcome: Outcome) -> float:
+    """Return the number that a command printed, without a warning."""
+    assert (outcome.code, outcome.err) == (0, "")
+    return float(outcome.out.splitlines()[-1].split(",")[-1])
+
+
+# -- options that are given twice ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lists wrong.run", "qrels qrels", "candidates 5", "format csv"])
+def test_an_option_is_given_once(run: Run, name: str) -> None:
+    run(f"{LINE} --{name}").refuses(2, f"--{name.split()[0]} is given twice")
+    assert mrr(run(LINE)) == 1
+
+
+def test_flags_and_names_of_splits(run: Run) -> None:
+    run(f"{LINE} --notes --no-notes").refuses(2, "--notes is given twice")
+    run(f"{LINE} --json").refuses(2, "--json, or --format csv")
+    run(f"{LINE} --known train=qrels --known train=qrels").refuses(2, "expected each name once")
+    lists = LINE.replace("--lists right.run", "--lists wrong.run")
+    Path("one").write_text("q1 0 b 1\n", encoding="utf-8")
+    Path("two").write_text("q2 0 c 1\n", encoding="utf-8")
+    assert mrr(run(lists)) == 0.75
+    assert mrr(run(f"{lists} --known train=one --known valid=two")) == 1
+    twice = run(f"{LINE.replace('--metrics mrr', '--metrics mrr --metrics map')}")
+    assert twice.out == run(LINE.replace("mrr", "mrr,map")).out
+
+
+def test_every_option_of_every_command(run: Run) -> None:
+    """Those that are not meant to repeat: also those that nobody has written yet."""
+    context = output.click.Context(commands)
+    for name in COMMANDS:
+        command = commands.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            if not isinstance(option, output.click.Option) or option.multiple:
+                continue
+            words = [option.opts[0], *["1"] * (not option.is_flag)]
+            outcome = run(" ".join([name, *words * 2]))
+            assert "given twice" in outcome.err, option.opts
+
+
+# -- files in the order of their numbers -----------------------------------------------------------
+
+SCORES = np.random.default_rng(5).random((24, 7))
+TARGETS = np.arange(24) % 7
+
+
+def save_parts(names: list[str]) -> tr.Ranks:
+    for p, name in enumerate(names):
+        rows = slice(2 * p, 2 * p + 2)
+        tr.rank(SCORES[rows], TARGETS[rows]).save(name)
+    return tr.rank(SCORES[: 2 * len(names)], TARGETS[: 2 * len(names)])
+
+
+def merged(run: Run, names: list[str]) -> tr.Ranks:
+    assert run(f"merge {' '.join(names)} --save all --force").code == 0
+    return tr.load("all")
+
+
+def test_ranks_of_arrays_are_merged_in_the_order_of_their_numbers(run: Run) -> None:
+    """The shell's order is another one from 10 files on."""
+    names = [f"q-{p}.npz" for p in range(12)]
+    whole = save_parts(names)
+    in_order = f"by numbers they are {' '.join(names)}"
+    problem = "Error: parts: q-2.npz: its number is below that of the file before"
+    outcome = run(f"merge {' '.join(sorted(names))} --save all")
+    assert outcome.code == 1
+    assert not Path("all").exists()
+    assert outcome.err.startswith(problem)
+    assert outcome.err.endswith(f"{in_order}\n")
+    assert merged(run, outcome.err.split("they are ")[1].split()) == whole
+    assert merged(run, names) == whole
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["b.npz", "a.npz"],  # none has a number
+        ["run.npz", "run-2.npz"],  # one has
+        ["old-9.npz", "new-1.npz"],  # they are of unlike names
+        ["q-3.npz", "q-5.npz", "q-20.npz"],
+        ["1-9.npz", "2-3.npz"],  # by the first number that differs
+    ],
+)
+def test_names_that_say_no_other_order(run: Run, names: list[str]) -> None:
+    whole = save_parts(names)
+    assert merged(run, names) == whole
+
+
+def test_parts_of_a_task_and_of_candidates_know_their_places(run: Run) -> None:
+    facts = np.arange(24)[:, None] % [5, 1, 7]
+    task = tr.link_prediction.Task(facts, {}, entities=7, relations=1, sides=["tail"])
+    for p in range(12):
+        part = task[p::12]
+        part.evaluate(lambda queries: SCORES[: len(queries)]).ranks.save(f"t-{p}.npz")
+    names = [f"t-{p}.npz" for p in range(12)]
+    assert merged(run, sorted(names)) == merged(run, names)
+    for p, name in enumerate(["c-1.npz", "c-0.npz"]):
+        counter = tr.RankCounter(SCORES[range(7), range(7)], range(7), candidates=7)
+        columns = [slice(0, 3), slice(3, 7)][p]
+        counter.update(SCORES[:7, columns], start=columns.start)
+        counter.save(name)
+    assert merged(run, ["c-1.npz", "c-0.npz"]) == tr.rank(SCORES[:7], range(7))
+
+
+def test_shards_in_a_list_of_paths(run: Run) -> None:
+    names = [f"s-{p}.npy" for p in range(11)]
+    for p, name in enumerate(names):
+        np.save(name, SCORES[2 * p : 2 * p + 2])
+    words = r"scores: s-2\.npy: its number is below .*; by numbers they are s-0\.npy s-1\.npy s-2"
+    refusal(ValueError, words, tr.open_scores, sorted(names))
+    expected = tr.rank(SCORES[:22], TARGETS[:22])
+    for source in (names, tuple(map(Path, names)), "s-*.npy"):
+        assert tr.rank(tr.open_scores(source), TARGETS[:22]) == expected
+    arrays = [np.load(name) for name in sorted(names)]
+    assert tr.open_scores(arrays).shape == (22, 7)
+
+
+# -- what a file is --------------------------------------------------------------------------------
+
+
+def test_files_that_are_no_text_say_what_they_are(run: Run) -> None:
+    facts = "a\tr\tb\nb\tr\tc\n"
+    contents = {
+        r"parquet: pandas\.read_parquet\(path\)": b"PAR1\x15\x04\x15\xff\x00",
+        r"feather: pandas\.read_feather\(path\)": b"ARROW1\x00\x00\xff\xff\xff\xff",
+        r"a zip archive, as \.npz: numpy\.load": b"PK\3\4\x14\x00\xff",
+        r"an array of numpy, whose name ends in \.npy": b"\x93NUMPY\x01\x00v\x00",
+        r"a pickle: pickle\.load\(file\)": pickle.dumps(facts),
+        r"zstd: zstd -d unpacks it": b"(\xb5/\xfd\x04\x00",
+        r"bzip2: bunzip2 unpacks it": bz2.compress(facts.encode()),
+        r"xz: unxz unpacks it": lzma.compress(facts.encode()),
+        r"text in UTF-16: iconv": facts.encode("utf-16"),
+    }
+    for words, content in contents.items():
+        Path("file").write_bytes(content)
+        refusal(ValueError, f"triples: file: expected text, got {words}", read_triples, "file")
+        refusal(ValueError, f"path: file: expected text, got {words}", tr.read_run, "file")
+        expected = rf"expected a \.npy file, .*{words.split(':')[0][:4]}"
+        Path("file.npy").write_bytes(content)
+        if "NUMPY" not in repr(content):
+            refusal(ValueError, expected, tr.rank, "file.npy", [0])
+    Path("file").write_bytes("a\tr\tb\n\xe9\tr\tb\n".encode("latin1"))
+    words = r"file: line 2 is not in UTF-8 \(.*\); if .* Latin-1, `iconv -f latin1 -t utf-8 FILE"
+    refusal(ValueError, words, read_triples, "file")
+
+
+def test_labels_may_begin_as_files_of_other_forms_do(run: Run) -> None:
+    for label in ("PAR1", "BZh9", "ARROW1", "PK", "€"):
+        Path("file").write_text(f"{label}\tr\té\n", encoding="utf-8")
+        assert label in read_triples("file").entities
+
+
+@pytest.mark.parametrize("name", ["facts", "facts.gz", "facts.txt", "facts.tsv.GZ"])
+def test_gzip_is_told_by_its_first_bytes(run: Run, name: str) -> None:
+    text = b"a\tr\tb\nb\tr\tc\n"
+    for content in (text, gzip.compress(text), b"\xef\xbb\xbf" + text):
+        Path(name).write_bytes(content)
+        assert read_triples(name).entities == ("a", "b", "c")
+
+
+# -- a full disk -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["npz", "html"])
+def test_a_full_disk_does_not_take_the_report(
+    run: Run, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    if ending == "html":
+        pytest.importorskip("matplotlib")
+    expected = run(LINE).out
+    line = f"{LINE} --{ending.replace('npz', 'save')} out.{ending}"
+    assert run(f"{line} --force").out == expected
+    Path(f"out.{ending}").unlink()
+    before = sorted(os.listdir())
+
+    def no_space(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        outcome = run(line)
+    path = Path(f"out.{ending}").resolve()
+    assert outcome == (1, expected, f"Error: {path}: No space left on device\n")
+    assert sorted(os.listdir()) == before
+    fsync = os.fsync
+    calls = iter([no_space, fsync])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: next(calls)(file))
+        outcome = run(f"{line} --output report.csv")
+    assert (outcome.code, Path("report.csv").read_text(encoding="utf-8")) == (1, expected)
