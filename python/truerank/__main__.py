@@ -11,8 +11,8 @@ from .naming import import_extra
 def main() -> None:
     """Run the command line, and end with one line where anything is wrong.
 
-    The exit code is 0 for success, 2 for a wrong command line or a missing library, and 1 for
-    anything else.
+    The exit code is 0 for success, 2 for a wrong command line or a missing library, 3 where a gate
+    finds a model worse, and 1 for anything else.
 
     Examples
     --------

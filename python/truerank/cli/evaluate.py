@@ -7,7 +7,7 @@ import os
 import re
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import numpy as np
@@ -19,12 +19,15 @@ from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
 from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
+from ..inference.comparing import WORSE, judge
 from ..metrics.contributions import UNIT, unit_codes
+from ..metrics.keys import NO_ADJUSTMENT, parse
 from ..naming import format_count
 from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..stores import check_order
 from ..stores.store import ShardStore
+from ..tables import Column
 from . import options
 from .options import Values, command, option, take
 from .output import (
@@ -43,10 +46,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..arrays.types import IntArray
+    from ..inference import Comparisons
+    from ..metrics.keys import Grammar
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 TEXT = "ranks in a file of text"
+WORSE_CODE = 3  # The exit code of `compare` where the new model is worse.
 # The columns of such a file that are a rank, of which it has one or two, and all that are read.
 RANKS = ({"rank"}, {"optimistic", "pessimistic"})
 NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
@@ -306,6 +312,12 @@ def check_shards(store: ShardStore, tasks: int) -> None:
     "in text: the candidates of each task, where no column has them.",
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ.")
+@option(
+    "--margin",
+    click.FloatRange(0, 1),
+    "A gate: whether the second of two models is worse than the first, and by more than this, in "
+    "metrics between 0 and 1 of which more is better. The exit code is 3 if it is in one.",
+)
 def compare_files(values: Values) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
@@ -322,6 +334,14 @@ def compare_files(values: Values) -> None:
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
     truerank compare ours.tsv theirs.tsv --candidates 14541
     truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
+    truerank compare base.npz new.npz --metrics ndcg@10,recall@10 --margin 0.01
+
+    With --margin, as for a pull request, the second file is the new model: the table has new minus
+    base, and a last line for each metric says whether it is "worse" (the interval is below 0, by
+    Holm's method over the metrics, and the difference below -margin), "no worse" (the interval
+    begins at -margin or above, or nothing differs), or "undecided", and how many queries would
+    decide. In other forms than text these are a column. The exit code is 3 if the new model is
+    worse by one metric, else 0; 1 and 2 are errors.
 
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task where they have none; --unit names another label.
@@ -329,6 +349,11 @@ def compare_files(values: Values) -> None:
     paths = values.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the ranks of at least two models, each once")
+    margin = values.pop("margin", None)
+    if margin is not None:
+        if len(paths) != 2 or margin != margin:
+            raise click.UsageError("--margin needs two files, base first, and a number from 0 to 1")
+        paths = paths[::-1]  # The difference is new - base.
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -344,11 +369,52 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
+    with argument_names(metric="--metrics"):
+        comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
+    verdicts = {} if margin is None else judge_metrics(comparisons, models[name].grammar, margin)
     if page is not None:
         refuse_replaced("html", page, printing)
         tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
-    show(comparisons, printing)
+    if verdicts:
+        show_verdicts(comparisons, verdicts, printing)
+    else:
+        show(comparisons, printing)
+
+
+def judge_metrics(comparisons: Comparisons, grammar: Grammar, margin: float) -> dict[str, str]:
+    """Return by metric what a gate says of a new model and a base, or refuse metrics without one.
+
+    Examples
+    --------
+    >>> ranks = {"new": tr.Ranks([0, 2], [1, 1], 9), "base": tr.Ranks([0, 2], [1, 1], 9)}
+    >>> judge_metrics(tr.compare(ranks), tr.report(ranks["new"]).grammar, 0.01)
+    {'mrr': 'no worse'}
+    """
+    verdicts = {}
+    for pair in comparisons:
+        key = parse(pair.metric, grammar)
+        if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
+            expected = "metrics between 0 and 1 of which more is better, beside --margin"
+            raise InputValueError("metrics", expected=expected, got=pair.metric)
+        verdicts[pair.metric] = judge(pair, margin)
+    return verdicts
+
+
+def show_verdicts(
+    comparisons: Comparisons, verdicts: Mapping[str, str], printing: Values
+) -> NoReturn:
+    """Print comparisons with verdicts: below a table of text, and as a column of other forms.
+
+    The command ends with another exit code where the new model is worse.
+    """
+    plain = comparisons.table()
+    cells: Any = dict(zip(plain.columns, zip(*plain.rows, strict=True), strict=True))
+    cells[Column("verdict", hidden=check_printing(printing) == "text")] = list(verdicts.values())
+    table = tr.Table(cells, notes=plain.notes)
+    table.names = plain.names
+    lines = [f"{metric} {verdict}" for metric, verdict in verdicts.items()]
+    show(table, printing, lines=lines)
+    click.get_current_context().exit(WORSE_CODE if WORSE in verdicts.values() else 0)
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -406,15 +406,8 @@ def command(name: str, *keywords: str) -> Decorator:
                 is_empty = isinstance(value, (tuple, dict)) and not value
                 if value is not None and not is_empty:
                     values[keyword] = value
-
-            def write(name: str, value: Any) -> str:
-                if name not in names:
-                    return f"{name}={value!r}"
-                words = ",".join(value) if isinstance(value, list) else value
-                return f"{names[name]} {words}"
-
             context = copy_context()
-            context.run(OPTION_TEXT.set, write)
+            context.run(OPTION_TEXT.set, functools.partial(write_option, names))
             with argument_names(**names):
                 context.run(function, values)
 
@@ -430,6 +423,23 @@ def command(name: str, *keywords: str) -> Decorator:
         return result
 
     return decorate
+
+
+def write_option(names: Mapping[str, str], name: str, value: Any) -> str:
+    """Write an option and its value for a message; a flag has none.
+
+    Examples
+    --------
+    >>> names = {"columns": "--columns", "allow_unlike": "--allow-unlike"}
+    >>> write_option(names, "columns", ["a", "b"]), write_option(names, "allow_unlike", True)
+    ('--columns a,b', '--allow-unlike')
+    """
+    if name not in names:
+        return f"{name}={value!r}"
+    if value is True:
+        return names[name]
+    words = ",".join(value) if isinstance(value, list) else value
+    return f"{names[name]} {words}"
 
 
 def name_of(parameter: click.Parameter) -> str:

@@ -24,6 +24,7 @@ from .intervals import (
     check_bases,
     decimals_within,
     differences,
+    error_rate,
     method_of_runs,
     note_on,
     paired_test,
@@ -48,6 +49,9 @@ RATIO = "ratio"
 # Printed tables have no columns of these fields.
 _FOR_PROGRAMS = "level", "effect", "method", "units", "unit", "pairing"
 MORE_DECIMALS = 4  # Bounds have at most so many decimals more than their metric.
+# What a gate says of a metric; of what is undecided, it says more.
+WORSE = "worse"
+NO_WORSE = "no worse"
 # What is compared in the place of a function of it.
 _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
 
@@ -577,3 +581,48 @@ def _why_unbounded(differences_of_units: FloatArray, unit: str) -> str:
     if number == 1:
         return f"1 {unit} differs"
     return f"the {format_count(number, unit)} that differ do so by the same"
+
+
+# -- a gate ----------------------------------------------------------------------------------------
+
+
+def judge(pair: Comparison, margin: float) -> str:
+    """Say whether a, the new model, is worse than b: worse, no worse, or what would decide.
+
+    It is worse where the p-value, corrected if there are several, rejects that the two are equal,
+    and a is below b by more than the margin; no worse where nothing differs, or the lower bound of
+    the difference is no further below 0 than the margin. Where all units that differ do so by the
+    same, the standard error that would give the p-value makes the bound. Bounds come nearer with
+    the root of the number of units; where too few of them differ for the test, more have to.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> new, base = Ranks([0] * 180 + [9] * 20, [1] * 200, 99), Ranks([0] * 200, [1] * 200, 99)
+    >>> [judge(compare(new, base, "hits@1"), margin) for margin in (0.05, 0.12, 0.16)]
+    ['worse', 'undecided: about 1,100 tasks would decide', 'no worse']
+    """
+    from scipy.special import ndtri
+
+    p_holm = pair.p_value if pair.p_holm is None else pair.p_holm
+    alpha = error_rate(pair.level)
+    room = round(pair.estimate + margin, 12)  # How far the difference is above the margin.
+    if p_holm <= alpha and room < 0:
+        return WORSE
+    if room < 0:
+        alpha *= pair.p_value / p_holm
+    fewest = math.ceil(1 - math.log2(alpha))  # Of fewer units that differ, signs reject nothing.
+    differing = min(pair.units, pair.wins + pair.losses)
+    reach = pair.estimate - pair.low
+    if room < 0 or differing < fewest or math.isnan(reach):
+        errors = ndtri([alpha / 2, pair.p_value / 2])
+        reach = abs(pair.estimate) * errors[0] / errors[1] if errors[1] < 0 else 0.0
+    is_within = differing >= fewest and round(room - reach, 12) >= 0
+    if is_within or (not differing and not round(pair.estimate, 12)):
+        return NO_WORSE
+    if not room or math.isnan(room):
+        return f"undecided: no number of {format_count(2, pair.unit)[2:]} would decide"
+    goal = room if room > 0 else -pair.estimate
+    number = math.ceil(pair.units * max((reach / goal) ** 2, fewest / max(1, differing)))
+    step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.
+    return f"undecided: about {format_count(-(-number // step) * step, pair.unit)} would decide"

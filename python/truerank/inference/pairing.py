@@ -14,7 +14,7 @@ from ..arrays.row_keys import (
     row_keys,
     sorted_with_order,
 )
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..metrics.values import Rankings
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
@@ -217,6 +217,11 @@ def _match_by_labels(
         if len(alone):
             unlike += f"; only {name} has {len(alone):,}, the first at position {alone[0]} "
             unlike += f"({describe_task(labels, alone[0])})"
+    if a.answers is not None:  # A golden set may have grown.
+        way_out = "evaluate the lists of both by one Task"
+        if OPTION_TEXT.get()("qrels", "").startswith("--"):
+            way_out = "--qrels evaluates the runs of both anew"
+        unlike += f"; where queries were added, {way_out}"
     return partners, unlike
 
 
@@ -395,7 +400,7 @@ def pair_ranks(
         if not np.array_equal(rule, two.rules[name]):
             unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
-        advice = "; allow_unlike=True compares them all the same"
+        advice = f"; {OPTION_TEXT.get()('allow_unlike', True)} compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
     pairing, notes = _how_paired(first, labels)
     return one, two, pairing, [f"unlike {x}" for x in unlike] + notes

@@ -1,0 +1,273 @@
+"""A gate for pull requests, and pairs of models that were made apart: what is said, and its twins.
+
+The verdicts are checked against the interval and the p-value that `compare` gives, and against what
+as many more queries as an undecided one asks for would have said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.examples import examples
+from support.refusals import refusal
+from truerank.inference import Comparison, compare
+from truerank.inference.comparing import NO_WORSE, WORSE, judge
+
+pytestmark = pytest.mark.filterwarnings("error")
+pytest.importorskip("click")
+
+NUMBER = re.compile("undecided: about ([0-9,]+) tasks? would decide")
+
+
+def ranks_of(places: Any) -> tr.Ranks:
+    """Tasks that have a query each, whose true candidates stand at these places."""
+    n = len(places)
+    return tr.Ranks(np.array(places) - 1, [1] * n, 1000, queries=[f"q{i}" for i in range(n)])
+
+
+def hits(lost: int, won: int, n: int) -> tuple[tr.Ranks, tr.Ranks]:
+    """A new model and a base that hit alike, but for what the new one lost and won."""
+    base = [1] * lost + [11] * won + [1, 11] * n
+    new = [11] * lost + [1] * won + [1, 11] * n
+    return ranks_of(new[:n]), ranks_of(base[:n])
+
+
+def hits_apart(lost: int, won: int, n: int) -> Comparison:
+    return compare(*hits(lost, won, n), "hits@10")
+
+
+# -- verdicts --------------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(8, 400),
+    st.sampled_from([-0.6, -0.1, 0.0, 0.1, 0.6]),
+    st.sampled_from([0.0, 0.01, 0.05, 0.2]),
+    st.sampled_from(["mrr", "hits@10", "ndcg@10"]),
+)
+def test_a_verdict_is_that_of_the_interval(
+    seed: int, n: int, shift: float, margin: float, key: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    logs = rng.normal(2, 1.5, n) + 0.5 * rng.normal(size=(2, n)) + [[shift], [0.0]]
+    new, base = np.exp(logs).clip(1, 999).astype(int)
+    pair = compare(ranks_of(new), ranks_of(base), key)
+    assume(not math.isnan(pair.low))
+    verdict = judge(pair, margin)
+    assert (verdict == WORSE) == (pair.high < 0 and pair.estimate < -margin)
+    assert (verdict == NO_WORSE) == (pair.low >= -margin)
+    # Holm's rule makes it harder to be worse, and nothing else.
+    corrected = judge(replace(pair, p_holm=min(1.0, 3 * pair.p_value)), margin)
+    assert (corrected == NO_WORSE) == (verdict == NO_WORSE)
+    assert (corrected == WORSE) == (verdict == WORSE and 3 * pair.p_value <= 0.05)
+    number = NUMBER.fullmatch(verdict)
+    if number is None or pair.method != "t":
+        return
+    # As many queries of the same kind do decide, and half as many do not.
+    asked = int(number[1].replace(",", ""))
+    assert asked > n
+    if 2 * n < asked < 2e4:
+        many, few = (
+            judge(compare(ranks_of(np.tile(new, k)), ranks_of(np.tile(base, k)), key), margin)
+            for k in (math.ceil(1.1 * asked / n), int(asked / n / 1.3))
+        )
+        assert many in (WORSE, NO_WORSE)
+        assert few.startswith("undecided")
+
+
+@pytest.mark.parametrize(
+    ("lost", "won", "n", "margin", "verdict"),
+    [
+        (50, 0, 50, 0.01, WORSE),  # Without an interval the p-value decides.
+        (20, 0, 1000, 0.01, WORSE),
+        (0, 0, 1000, 0.01, NO_WORSE),
+        (0, 0, 1000, 0.0, NO_WORSE),
+        (0, 50, 50, 0.01, NO_WORSE),
+        (10, 0, 10_000, 0.01, NO_WORSE),
+        (8, 0, 1000, 0.01, "undecided: about 8,700 tasks would decide"),
+        (10, 0, 1000, 0.01, "undecided: no number of tasks would decide"),
+        (40, 30, 1000, 0.01, "undecided: no number of tasks would decide"),
+        (3, 0, 1000, 0.01, "undecided: about 2,000 tasks would decide"),  # Six have to differ.
+        (1, 0, 50, 0.01, "undecided: about 300 tasks would decide"),
+        (5, 0, 50, 0.01, "undecided: about 60 tasks would decide"),
+        (6, 0, 50, 0.01, WORSE),
+        (2, 2, 1000, 0.01, "undecided: about 1,500 tasks would decide"),
+    ],
+)
+def test_few_queries_that_differ(lost: int, won: int, n: int, margin: float, verdict: str) -> None:
+    assert judge(hits_apart(lost, won, n), margin).startswith(verdict)
+
+
+def test_a_metric_without_a_value_is_undecided() -> None:
+    pair = replace(hits_apart(3, 0, 9), estimate=math.nan, low=math.nan, p_value=math.nan)
+    assert judge(pair, 0.01) == "undecided: no number of tasks would decide"
+
+
+def test_equal_models_stop_few_pull_requests() -> None:
+    """A lower end below -margin, or a difference below it, would stop most of them."""
+    rng = np.random.default_rng(0)
+    stopped: Counter[str] = Counter()
+    for _ in range(200):
+        logs = rng.normal(2, 1.5, 50) + 0.5 * rng.normal(size=(2, 50))
+        new, base = map(ranks_of, np.exp(logs).clip(1, 999).astype(int))
+        pairs = tr.compare({"new": new, "base": base}, metric=["mrr", "ndcg@10"])
+        stopped["gate"] += WORSE in [judge(pair, 0.01) for pair in pairs]
+        stopped["lower end"] += any(pair.low < -0.01 for pair in pairs)
+    assert stopped["gate"] <= 10
+    assert stopped["lower end"] >= 150
+
+
+# -- at the command line ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `truerank compare` in a folder of its own: the exit code, and both outputs."""
+    from truerank.cli.commands import commands
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(line: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            commands(["compare", *line.split()], prog_name="truerank")
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+def save_models(lost: int, won: int, n: int = 200) -> None:
+    new, base = hits(lost, won, n)
+    new.save("new.npz")
+    base.save("base.npz")
+
+
+def test_the_last_lines_and_the_exit_code(run: Any) -> None:
+    save_models(lost=60, won=1)
+    code, out, err = run("base.npz new.npz --metrics hits@10,mrr --margin 0.01")
+    assert (code, err) == (3, "")
+    lines = out.splitlines()
+    assert lines[-2:] == ["hits@10 worse", "mrr worse"]
+    assert lines[1].split()[2:7] == ["new", "base", "0.355", "0.650", "-0.295"]
+    # The same files the other way round, and without a margin, as they always were.
+    code, out, _ = run("new.npz base.npz --metrics hits@10,mrr --margin 0.01")
+    assert (code, out.splitlines()[-2:]) == (0, ["hits@10 no worse", "mrr no worse"])
+    code, out, _ = run("base.npz new.npz --metrics hits@10,mrr")
+    assert (code, out.splitlines()[1].split()[6]) == (0, "0.295")
+    assert "worse" not in out
+    save_models(lost=9, won=6)
+    code, out, _ = run("base.npz new.npz --metrics hits@10 --margin 0.01 --no-notes")
+    assert code == 0
+    assert re.fullmatch("hits@10 undecided: about [0-9,]+ tasks would decide", out.splitlines()[-1])
+
+
+def test_every_form_has_the_verdicts(run: Any) -> None:
+    save_models(lost=60, won=1)
+    line = "base.npz new.npz --metrics hits@10,mrr --margin 0.01 --format "
+    expected = ["worse", "worse"]
+    lines = "hits@10 worse\nmrr worse\n"
+    code, out, err = run(line + "json")
+    assert (code, err) == (3, "")
+    assert [row["verdict"] for row in json.loads(out)["rows"]] == expected
+    code, out, err = run(line + "csv")
+    assert (code, err) == (3, lines)
+    assert [row["verdict"] for row in csv.DictReader(io.StringIO(out))] == expected
+    for style in ("markdown", "latex", "html"):
+        code, out, err = run(line + style)
+        assert (code, err, len(re.findall("worse", out))) == (3, lines, 2)
+    code, out, err = run(line.replace("--format ", "--output summary.md"))
+    assert (code, out, err) == (3, "", lines)
+    assert "| verdict |" in Path("summary.md").read_text(encoding="utf-8")
+
+
+def test_several_metrics_are_judged_by_holms_rule(run: Any) -> None:
+    lost = next(k for k in range(20, 60) if hits_apart(k, 20, 400).p_value < 0.05)
+    save_models(lost, 20, 400)
+    line = "base.npz new.npz --margin 0.01 --metrics "
+    assert run(line + "hits@10")[0] == 3
+    code, out, _ = run(line + "hits@10,hits@5")
+    assert code == 0
+    assert all("undecided" in row for row in out.splitlines()[-2:])
+
+
+def test_what_a_gate_refuses(run: Any) -> None:
+    save_models(3, 0)
+    hits(3, 0, 200)[0].save("other.npz")
+    for metric in ("mr", "index.mrr", "gmr"):
+        code, out, err = run(f"base.npz new.npz --metrics mrr,{metric} --margin 0.01")
+        expected = "metrics between 0 and 1 of which more is better, beside --margin"
+        assert (code, out) == (1, "")
+        assert err == f"Error: --metrics: expected {expected}, got {metric}\n"
+        assert run(f"base.npz new.npz --metrics mrr,{metric}")[0] == 0
+    code, _, err = run("base.npz new.npz --metrics median --margin 0.01")
+    assert (code, err) == (
+        1,
+        "Error: --metrics: median is no mean over units; compare mrr, mr or hits@k\n",
+    )
+    for files, margin, got in (
+        ("base.npz new.npz other.npz", "0.01", "needs two files, base first"),
+        ("base.npz new.npz", "nan", "a number from 0 to 1"),
+        ("base.npz new.npz", "1.5", "1.5 is not in the range"),
+        ("base.npz new.npz", "-0.1", "-0.1 is not in the range"),
+    ):
+        code, out, err = run(f"{files} --margin {margin}")
+        assert (code, out) == (2, "")
+        assert "--margin" in err
+        assert got in err
+    assert run("base.npz new.npz other.npz")[0] == 0
+    # Nothing is written before all is checked.
+    pytest.importorskip("matplotlib")
+    assert run("base.npz new.npz --metrics mr --margin 0.01 --html page.html")[0] == 1
+    assert not Path("page.html").exists()
+
+
+def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
+    for size in (50, 60):
+        qrels = {f"q{i}": ["a"] for i in range(size)}
+        lists = {f"q{i}": ["b", "a"] if i % 2 else ["a"] for i in range(size)}
+        task = tr.retrieval.Task(qrels, entities=["a", "b", "c"])
+        task.evaluate_lists(lists).ranks.save(f"{size}.npz")
+        run_lines = [
+            f"{query} Q0 {document} {place} {-place} t\n"
+            for query, documents in lists.items()
+            for place, document in enumerate(documents, 1)
+        ]
+        Path(f"{size}.run").write_text("".join(run_lines))
+        Path("qrels.txt").write_text("".join(f"{query} 0 a 1\n" for query in qrels))
+    line = "--metrics ndcg@10 --margin 0.01"
+    code, _, err = run(f"50.npz 60.npz {line}")
+    assert code == 1
+    assert err.endswith("; where queries were added, --qrels evaluates the runs of both anew\n")
+    Path("old.run").write_text(Path("60.run").read_text())
+    code, out, _ = run(f"old.run 60.run --qrels qrels.txt --candidates 3 {line}")
+    assert (code, out.splitlines()[-1]) == (0, "ndcg@10 no worse")
+    reports = [tr.report(tr.load(f"{size}.npz")) for size in (50, 60)]
+    words = "where queries were added, evaluate the lists of both by one Task$"
+    refusal(ValueError, words, compare, *reports, metric="ndcg@10")
+    refusal(ValueError, words, compare, *reports, metric="ndcg@10", allow_unlike=True)
+
+
+def test_messages_of_the_command_line_have_its_options(run: Any) -> None:
+    new, base = hits(3, 0, 200)
+    new.with_protocol(split="valid").save("new.npz")
+    base.save("base.npz")
+    code, _, err = run("base.npz new.npz")
+    assert code == 1
+    assert err.endswith("; --allow-unlike compares them all the same\n")
+    assert run("base.npz new.npz --allow-unlike")[0] == 0
