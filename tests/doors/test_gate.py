@@ -76,12 +76,14 @@ def test_a_verdict_is_that_of_the_interval(
     corrected = judge(replace(pair, p_holm=min(1.0, 3 * pair.p_value)), margin)
     assert (corrected == NO_WORSE) == (verdict == NO_WORSE)
     assert (corrected == WORSE) == (verdict == WORSE and 3 * pair.p_value <= 0.05)
+    for text in (verdict, corrected):
+        if number := NUMBER.fullmatch(text):
+            assert int(number[1].replace(",", "")) > n
     number = NUMBER.fullmatch(verdict)
     if number is None or pair.method != "t":
         return
     # As many queries of the same kind do decide, and half as many do not.
     asked = int(number[1].replace(",", ""))
-    assert asked > n
     if 2 * n < asked < 2e4:
         many, few = (
             judge(compare(ranks_of(np.tile(new, k)), ranks_of(np.tile(base, k)), key), margin)
@@ -124,7 +126,7 @@ def test_equal_models_stop_few_pull_requests() -> None:
     rng = np.random.default_rng(0)
     stopped: Counter[str] = Counter()
     for _ in range(200):
-        logs = rng.normal(2, 1.5, 50) + 0.5 * rng.normal(size=(2, 50))
+        logs = rng.normal(2, 1.5, 100) + 0.5 * rng.normal(size=(2, 100))
         new, base = map(ranks_of, np.exp(logs).clip(1, 999).astype(int))
         pairs = tr.compare({"new": new, "base": base}, metric=["mrr", "ndcg@10"])
         stopped["gate"] += WORSE in [judge(pair, 0.01) for pair in pairs]
@@ -215,6 +217,13 @@ def test_what_a_gate_refuses(run: Any) -> None:
         assert (code, out) == (1, "")
         assert err == f"Error: --metrics: expected {expected}, got {metric}\n"
         assert run(f"base.npz new.npz --metrics mrr,{metric}")[0] == 0
+    for size, name in ((3, "x"), (2, "y")):
+        task = tr.retrieval.Task({"q": {"a": 2, "b": 1}}, entities=["a", "b", "c"])
+        task.evaluate_lists({"q": list("acb")[:size]}).ranks.save(f"{name}.npz")
+    code, _, err = run("x.npz y.npz --metrics ndcg,dcg --margin 0.01")
+    assert code == 1
+    assert err.endswith("beside --margin, got dcg\n")
+    assert run("x.npz y.npz --metrics ndcg,err --margin 0.01")[0] == 0
     code, _, err = run("base.npz new.npz --metrics median --margin 0.01")
     assert (code, err) == (
         1,
