@@ -220,7 +220,7 @@ REFUSED: list[tuple[Any, str, Callable[[tr.RankCounter], object]]] = [
     (V, "others", lambda _: against(([0, 1, 3], SCORES[0]))),
     (V, "others", lambda _: against(([0, 5, 4], SCORES[0]))),
     (T, "others", lambda _: against(([0, 1, 4], NARROW[0]))),
-    (T, "others", lambda _: against(NARROW[0])),
+    (T, "others", lambda _: against(NARROW[:1])),
     (T, "candidates", lambda _: counter(candidates=None)),
     (V, "candidates", lambda _: tr.RankCounter(TRUE, candidates=4)),
     (V, "targets", lambda _: counter(candidates=2)),
@@ -260,7 +260,7 @@ def test_a_nan_is_named_by_its_place() -> None:
         refusal(ValueError, words, tr.rank_against, [0.5, np.nan], SCORES, nan=nan)
     lists = ([0, 1, 3], WITH_NAN)
     refusal(ValueError, "position 1, of task 1, is NaN", against, lists)
-    refusal(ValueError, "the score at position 1 is NaN", against, WITH_NAN)
+    refusal(ValueError, "the score at position 1 is NaN", against, WITH_NAN[None])
     wrong = np.where(np.arange(8).reshape(2, 4) == 7, np.nan, SCORES)[:, [3, 2]]
     words = r"NaN.*row 1, column 0 \(column 3\)|row 1, column 0 \(column 3\).*NaN"
     refusal(ValueError, words, counter().update, wrong, columns=[3, 2])
@@ -307,7 +307,7 @@ def test_sampled_negatives_are_counted_as_given(
     forms = [
         (true_scores, scores, scores, [9] * 6),
         (true_scores, (indptr, ragged), scores, lengths),
-        (true_scores, for_all, scores[[0] * 6], [len(for_all)] * 6),
+        (true_scores, for_all[None], scores[[0] * 6], [len(for_all)] * 6),
         (true_scores[:, None], for_all[None], scores[[0] * 6], [len(for_all)] * 6),
     ]
     for true, others, matrix, sizes in forms:
@@ -328,7 +328,7 @@ def test_a_long_list_for_all_is_read_from_a_file_and_not_compared_pair_by_pair(
 ) -> None:
     """A million of both would be 10^12 pairs."""
     scores = np.random.default_rng(3).permutation(1_000_000)
-    np.save(tmp_path / "others.npy", scores)
+    np.save(tmp_path / "others.npy", scores[None])
     ranks = tr.rank_against(scores, tmp_path / "others.npy")
     assert (ranks.above == 999_999 - scores).all()
     assert (ranks.tied == 2).all()

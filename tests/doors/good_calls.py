@@ -57,7 +57,7 @@ def counting_calls(folder: Path) -> list[Call]:
     return [
         Call("rank", tr.rank, scores),
         Call("evaluate", tr.evaluate, scores),
-        Call("rank_against", tr.rank_against, {"true_scores": [0.5, 0.25], "others": [0.5, 0.75]}),
+        Call("rank_against", tr.rank_against, {"true_scores": [0.5], "others": [0.5, 0.75]}),
         Call("rank_lists", tr.rank_lists, lists),
         Call("RankCounter", tr.RankCounter, counted),
         Call("RankCounter.update", tr.RankCounter.update, block),

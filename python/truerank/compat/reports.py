@@ -482,7 +482,7 @@ def report(
         toolkit's unfiltered numbers.
     preset : str or Preset
         A row of `PRESETS`, or a preset of your own.
-    others : array_like, shape (tasks, k) or (k,), or (indptr, values), optional
+    others : array_like, shape (tasks, k) or (1, k), or (indptr, values), optional
         The bare scores of each task's sampled negatives, or of one list for all, as in
         `rank_against`. They have no columns, so that there are no targets, rows, filter and
         candidates.

@@ -259,9 +259,8 @@ def fault_error(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueEr
     """Return the error for a fault that the core found."""
     task = fault.task
     if fault.kind == "target":
-        return InputValueError(
-            "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
-        )
+        problem = f"the target {targets[task]} of task {task} is not among its candidates"
+        return InputValueError("candidates", f"{problem}; if these are negatives alone, add it")
     score = "the true score" if fault.kind == "nan_true_score" else "a score"
     return forbidden_nan("scores", f"{score} at row {fault.row}, column {fault.column}", nan)
 

@@ -515,12 +515,12 @@ def rank_against(
     ----------
     true_scores : array_like, shape (tasks,) or (tasks, 1)
         The score of each task's true candidate.
-    others : array_like, shape (tasks, k), (k,) or (1, k), or (indptr, values)
+    others : array_like, shape (tasks, k) or (1, k), or (indptr, values)
         The scores of each task's other candidates, of the same dtype: a matrix with as many rows as
         there are tasks has a list for each, and a single row is one list for all, as OGB has it for
-        ogbl-ppa, collab and ddi. (One other score for each task is a matrix (tasks, 1).) If their
-        number differs from task to task, ``values`` of shape (entries,) has those of task i in
-        ``values[indptr[i]:indptr[i + 1]]``.
+        ogbl-ppa, collab and ddi (there as one dimension: give ``others[None]``). One dimension is
+        the list of a single task. If their number differs from task to task, ``values`` of shape
+        (entries,) has those of task i in ``values[indptr[i]:indptr[i + 1]]``.
     order, nan, dtype, threads, audit
         As in `rank`.
     progress : callable or bool, optional
@@ -551,7 +551,7 @@ def rank_against(
     array([2, 3])
     >>> tr.rank_against([0.5, 0.2], ([0, 2, 3], np.array([0.1, 0.9, 0.3]))).candidates
     array([3, 2])
-    >>> tr.rank_against([0.5, 0.2], [0.1, 0.9, 0.3]).pessimistic
+    >>> tr.rank_against([0.5, 0.2], [[0.1, 0.9, 0.3]]).pessimistic
     array([2, 3])
     """
     rules = read_rules(options, RuleOptions, rank_against)
@@ -572,6 +572,12 @@ def rank_against(
     if isinstance(others, tuple):
         check_shape("others", shape, 1, "(indptr, values) with 1-D values")
         indptr = indptr_of_pair("others", others, shape[0], tasks)
+    elif len(shape) == 1 and tasks > 1:
+        expected = (
+            f"two dimensions, of {tasks} tasks: others[None] is one list for all, "
+            f"others.reshape({tasks}, -1) a list for each"
+        )
+        raise InputValueError("others", expected=expected, got=f"shape {shape}")
     if scores.dtype != true.dtype:
         expected = f"{true.dtype}, as true_scores are"
         raise InputTypeError("others", expected=expected, got=scores.dtype)
@@ -591,7 +597,7 @@ def _counts_of_own(
     """Count a list of other scores for each task: a row, or with an indptr a range of one row."""
     tasks = len(job.targets)
     if indptr is None:
-        forms = f"({tasks}, k), a list for each task; (k,), one for all; or (indptr, values)"
+        forms = f"({tasks}, k), a list for each task; (1, k), one for all; or (indptr, values)"
         shape = shape_of(scores)
         check_shape("others", shape, 2, forms)
         check_shape("others", shape, (tasks, shape[1]), forms)

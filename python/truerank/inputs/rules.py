@@ -174,8 +174,8 @@ PLAIN = Rules()
 _core_rules = lru_cache(maxsize=16)(_core.Rules)
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Name the known words that are most similar to one, or all known words if none is.
+def suggest(word: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
+    """Name the known and other words that are most similar to one, or the known ones if none is.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
     words = list(known)
     # Names are short, and the time grows with the square of the length.
-    near = difflib.get_close_matches(word[:100].lower(), words)
+    near = difflib.get_close_matches(word[:100].lower(), {*words, *others})
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"known are {', '.join(words)}"

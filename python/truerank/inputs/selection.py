@@ -197,12 +197,18 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     ...
     truerank.errors.InputValueError: ids: expected an indptr that never falls, ...
     """
-    indptr = index_array(f"{name}: indptr", pair[0])
-    check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
+    indptr = _read_indptr(name, pair[0], entries)
     if lists < 0:
         lists = max(len(indptr) - 1, 0)
     check_indptr(name, indptr, lists, entries, "values")
     return indptr
+
+
+def _read_indptr(name: str, value: Any, entries: int) -> IntArray:
+    """Read an indptr; an empty one is that of no lists, where there are no entries either."""
+    indptr = index_array(f"{name}: indptr", value)
+    check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
+    return indptr if len(indptr) or entries else indptr_of([])
 
 
 def indptr_of(lengths: npt.ArrayLike) -> IntArray:
@@ -278,15 +284,27 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         array = np.flatnonzero(array)
     if array.dtype.kind == "b":
         return _of_mask(name, array, (tasks, columns))
-    if array.ndim == 1 and may_be_shared:
+    if array.ndim == 1 and may_be_shared and array.dtype.kind != "f":
         indices = native_indices(name, array)
         refuse_mask_of_integers(name, indices, columns)
         return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
     expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
-    got = f"{type(value).__name__} of shape {array.shape}"
+    got = f"{type(value).__name__} of dtype {array.dtype} and shape {array.shape}"
+    raise InputTypeError(name, expected=expected, got=got + _way_out(array, tasks, columns))
+
+
+def _way_out(array: npt.NDArray[Any], tasks: int, columns: int) -> str:
+    """Say how numbers that are no selection become what they may be meant as."""
+    if array.dtype.kind not in "iuf":
+        return ""
+    if array.shape in ((tasks, columns), (columns,)):
+        return "; a mask is mask > 0, or mask.astype(bool) where it has 0 and -inf"
+    if array.ndim == 2 and array.shape[1] == 2 and len(array) != tasks:
+        starts = f"np.searchsorted(x[:, 0], np.arange({tasks + 1}))"
+        return f"; rows (task, column), in order, are ({starts}, x[:, 1])"
     if array.ndim == 2 and array.dtype.kind == "i":
-        got += "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
-    raise InputTypeError(name, expected=expected, got=got)
+        return "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
+    return ""
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:
@@ -314,8 +332,8 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
         check_shape(name, array_shape(name, member), 1, f"a 1-D {part}")
     lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
-    indptr = index_array(f"{name}: indptr", members[0])
-    return Selection(indptr, native_indices(f"{name}: indices", members[1]), lists, False)
+    indices = native_indices(f"{name}: indices", members[1])
+    return Selection(_read_indptr(name, members[0], len(indices)), indices, lists, False)
 
 
 def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Selection:

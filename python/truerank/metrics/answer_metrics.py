@@ -230,8 +230,6 @@ def expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
 
     A reader stops at an answer with the probability gain / (1 + the highest gain of all).
     """
-    if (ties.size > 1).any():
-        fail("err", "no closed form over ties: take optimistic.err@k and pessimistic.err@k")
     stops = np.minimum(ties.gain / (1 + ties.most), np.nextafter(1, 0))
     log_goes_on = np.log1p(-stops)
     log_comes = np.cumsum(log_goes_on) - log_goes_on

@@ -28,6 +28,7 @@ from .ties import Parameter
 
 MACRO = "macro"
 METRIC_FORM = "metric[@k][:p]"  # What messages show in place of a metric and its parameter.
+OF_GROUPS = "a group is no word of a key: group_values(key) has the values of groups"
 ALL_SIDES = "both"
 # Relations are few candidates, so they are never pooled with entities.
 UNPOOLED_SIDE = "relation"
@@ -273,7 +274,8 @@ class Grammar:
                 mark = "@"
         meaning = self.find(name)
         if meaning is None:
-            why = self.refused.get(name) or suggest(name, self._names())
+            others = [each + self.metrics[to].needed for each, (_, to) in self.synonyms.items()]
+            why = self.refused.get(name) or suggest(name, self._names(), others)
             fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
         _, metric = meaning
         parameter: Parameter = 0
@@ -332,7 +334,7 @@ class Grammar:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
-            why = f"expected the form {form}; {quote(words[0])} does not fit there"
+            why = f"expected the form {form}; {quote(words[0])} does not fit there; {OF_GROUPS}"
             fail(key, self.refused.get(words[0], why))
         values["macro"] = is_macro
         return values
@@ -393,7 +395,8 @@ OTHER_NAMES = {
     "hr": ("none", "hits"),
 }
 # Metrics of several right answers, which reports of that kind have alone: those of the usual names.
-ANSWER_NAMES = ("map", "r_precision", "dcg", "recall", "precision", "success", "f1", "auc")
+ANSWER_NAMES: tuple[str, ...] = ("map", "r_precision", "dcg", "recall", "precision", "success")
+ANSWER_NAMES += ("f1", "auc", "gauc", "err", "rbp", "map_min", "map_at_r")
 # Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}
 # Tables print these names, which the literature gives adjusted metrics.

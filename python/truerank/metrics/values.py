@@ -16,6 +16,7 @@ from .keys import (
     ADJUSTED,
     ALL_SIDES,
     NO_ADJUSTMENT,
+    OF_GROUPS,
     RANK_KEYS,
     UNPOOLED_SIDE,
     Grammar,
@@ -201,7 +202,8 @@ class Rankings:
                 f"'{only}.mrr'",
             )
         words = [*self.side_counts, *KINDS, *ADJUSTED]
-        fail(str(key), f"no side {quote(side)} in these ranks; {suggest(side, words)}")
+        why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
+        fail(str(key), f"{why}; {OF_GROUPS}")
 
     def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
