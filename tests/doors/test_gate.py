@@ -223,7 +223,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
     code, _, err = run("x.npz y.npz --metrics ndcg,dcg --margin 0.01")
     assert code == 1
     assert err.endswith("beside --margin, got dcg\n")
-    assert run("x.npz y.npz --metrics ndcg,err --margin 0.01")[0] == 0
+    assert run("x.npz y.npz --metrics ndcg,map --margin 0.01")[0] == 0
     code, _, err = run("base.npz new.npz --metrics median --margin 0.01")
     assert (code, err) == (
         1,

@@ -609,20 +609,22 @@ def judge(pair: Comparison, margin: float) -> str:
     room = round(pair.estimate + margin, 12)  # How far the difference is above the margin.
     if p_holm <= alpha and room < 0:
         return WORSE
-    if room < 0:
-        alpha *= pair.p_value / p_holm
-    fewest = math.ceil(1 - math.log2(alpha))  # Of fewer units that differ, signs reject nothing.
+    rate = alpha * pair.p_value / p_holm if room < 0 else alpha
+    fewest = math.ceil(1 - math.log2(rate))  # Of fewer units that differ, signs reject nothing.
     differing = min(pair.units, pair.wins + pair.losses)
+    quantile, quantile_of_bounds, quantile_of_p = ndtri(np.array([rate, alpha, pair.p_value]) / 2)
     reach = pair.estimate - pair.low
-    if room < 0 or differing < fewest or math.isnan(reach):
-        errors = ndtri([alpha / 2, pair.p_value / 2])
-        reach = abs(pair.estimate) * errors[0] / errors[1] if errors[1] < 0 else 0.0
+    if room < 0:
+        reach = (pair.high - pair.estimate) * quantile / quantile_of_bounds
+    if differing < fewest or math.isnan(reach):
+        reach = abs(pair.estimate) * quantile / quantile_of_p if quantile_of_p < 0 else 0.0
     is_within = differing >= fewest and round(room - reach, 12) >= 0
     if is_within or (not differing and not round(pair.estimate, 12)):
         return NO_WORSE
     if not room or math.isnan(room):
         return f"undecided: no number of {format_count(2, pair.unit)[2:]} would decide"
     goal = room if room > 0 else -pair.estimate
-    number = math.ceil(pair.units * max((reach / goal) ** 2, fewest / max(1, differing)))
+    growth = max((reach / goal) ** 2, fewest / max(1, differing))
+    number = max(pair.units + 1, math.ceil(pair.units * growth))
     step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.
     return f"undecided: about {format_count(-(-number // step) * step, pair.unit)} would decide"
