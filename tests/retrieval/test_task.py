@@ -39,12 +39,9 @@ def any_right(grades: dict[int, int]) -> bool:
     return any(gain > 0 for gain in grades.values())
 
 
-def by_query(pairs: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-    """Return pairs as a mapping of each query to its entities."""
-    mapping: dict[Any, list[Any]] = {}
-    for query, entity in pairs:
-        mapping.setdefault(query, []).append(entity)
-    return mapping
+def known_columns(pairs: list[tuple[Any, Any]]) -> Any:
+    """Return pairs as columns: lists with repeats could look like rows of labels."""
+    return tuple(map(list, zip(*pairs, strict=True))) or {}
 
 
 def checked_sample(task: Task, place: int, right: set[int], free: set[int], sampled: Any) -> Any:
@@ -78,7 +75,8 @@ def test_filters_and_candidates_by_their_definition(
     sampled = Sampled(data.draw(st.integers(1, 3)), **options)
     candidates = data.draw(st.sampled_from([None, chosen, "pool", sampled]))
     given = {"entities": m, "queries": n + 1, "candidates": candidates}
-    given["known"] = {"train": by_query(known), "pool": {n: chosen}}  # of a query without a test
+    # "pool" is of a query without a test.
+    given["known"] = {"train": known_columns(known), "pool": {n: chosen}}
     task = quietly(Task, dict(enumerate(qrels)), **given)
     is_nan = np.array(data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m)))
     if data.draw(st.booleans()):
@@ -237,7 +235,7 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(
     qrels = problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
-    facts = {"entities": m, "queries": n, "known": by_query(problem["known"])}
+    facts = {"entities": m, "queries": n, "known": known_columns(problem["known"])}
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     shown = [data.draw(st.sets(st.integers(0, m - 1), min_size=1)) for _ in range(n)]
     among = {i: sorted({*shown[i], *top[i].tolist(), *qrels[i]}) for i in range(n)}

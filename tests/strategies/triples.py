@@ -242,4 +242,4 @@ def lists_of_relations(draw: st.DrawFn, test: Rows) -> dict[int, list[int]]:
         answers = [row[place] for row in test for place in places_of(("tail",))]
         relations |= {row[1] for row in test}
     entities = st.lists(st.integers(0, ENTITIES - 1), min_size=1)
-    return {relation: draw(entities) + answers for relation in sorted(relations)}
+    return {relation: no_mask(draw(entities) + answers, ENTITIES) for relation in sorted(relations)}

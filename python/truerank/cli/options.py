@@ -431,13 +431,17 @@ def write_option(names: Mapping[str, str], name: str, value: Any) -> str:
     Examples
     --------
     >>> names = {"columns": "--columns", "allow_unlike": "--allow-unlike"}
-    >>> write_option(names, "columns", ["a", "b"]), write_option(names, "allow_unlike", True)
-    ('--columns a,b', '--allow-unlike')
+    >>> write_option(names, "columns", {"query": 0, "document": 2})
+    '--columns query=0,document=2'
+    >>> write_option(names, "allow_unlike", True)
+    '--allow-unlike'
     """
     if name not in names:
         return f"{name}={value!r}"
     if value is True:
         return names[name]
+    if isinstance(value, dict):
+        value = list(map("{}={}".format, value, value.values()))
     words = ",".join(value) if isinstance(value, list) else value
     return f"{names[name]} {words}"
 

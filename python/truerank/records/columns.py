@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, device_of, index_array, refuse_mask
 from ..inputs.checks import (
     NUMBERED,
@@ -311,6 +311,20 @@ class Form:
 
 
 NO_FORM = Form(0)
+TREC = {
+    LISTS.kind: Form(
+        6,
+        places={"query": 0, "document": 2, "score": 4, "rank": 3},
+        description="TREC run",
+        has_comments=True,
+    ),
+    JUDGEMENTS.kind: Form(
+        4,
+        places={"query": 0, "document": 2, "iteration": 1, "relevance": 3},
+        description="TREC qrels",
+        has_comments=True,
+    ),
+}
 
 
 def find_columns(
@@ -342,7 +356,8 @@ def find_columns(
     Raises
     ------
     InputValueError
-        For a role that is missing or there twice, and for a column that has no role.
+        For a role that is missing or there twice, for a column that has no role, and for numbers
+        that `columns` leaves out, as `_refuse_numbers` says.
 
     Examples
     --------
@@ -362,13 +377,37 @@ def find_columns(
             got = f"columns {', '.join(map(repr, names[:8]))}"
             if len(names) > 8:
                 got += ", ..."
-        raise InputValueError(argument, expected=_expected_columns(door, columns), got=got)
+        raise InputValueError(argument, expected=_expected_columns(door, width, columns), got=got)
     words = [] if names is None else [str(names[place]) for place in others]
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), others, strict=False))
         return Form(width, names, places, further=tuple(words))
     left_out = words or list(map("column {}".format, others))
-    return Form(width, names, places, left_out=tuple(left_out))
+    form = Form(width, names, places, left_out=tuple(left_out))
+    if columns is not None and door.mappings:
+        _refuse_numbers(argument, form, door, columns)
+    return form
+
+
+def _refuse_numbers(argument: str, form: Form, door: Door, columns: Mapping[str, Any]) -> None:
+    """Refuse a relevance, a score or a rank that `columns` leaves out, unless it names another.
+
+    It stands in the table under its exact name, or at the place that TREC has for it.
+    """
+    names = form.names or ()
+    numbers: dict[str | None, Any] = {door.role_of(x): x for x in NUMBERS if x in names}
+    trec = TREC.get(door.kind, NO_FORM)
+    if not form.names and form.width == trec.width and columns.items() <= trec.places.items():
+        numbers = {trec.number_role: trec.places[trec.number_role]}
+    if not numbers or not columns.keys().isdisjoint(NUMBERS):
+        return
+    write = OPTION_TEXT.get()
+    role = next((role for role in NUMBERS if role in numbers), None)  # None: the door has none.
+    expected = f"a table without column {numbers[role]!r}"
+    if role is not None:
+        expected = f"{write('columns', {**columns, role: numbers[role]})}, or {expected}"
+    got = f"{write('columns', dict(columns))}, which leaves it out"
+    raise InputValueError(argument, expected=expected, got=got)
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:
@@ -414,16 +453,19 @@ def _places(
     return {role: place_of_role[role] for role in door.roles if role in place_of_role}
 
 
-def _expected_columns(door: Door, columns: Mapping[str, str | int] | None) -> str:
+def _expected_columns(door: Door, width: int, columns: Mapping[str, Any] | None) -> str:
     """Return what an error message says of the columns that a door expects, with advice."""
     if columns is not None:
         named_columns = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
         return f"columns {named_columns}, each once, as columns= says"
     roles = ", ".join(door.roles)
+    example = list(door.needed_roles)
     if door.needed < len(door.roles):
         roles += f" (the first {door.needed} at least)"
-    example = ", ".join(f'"{role}": ...' for role in door.needed_roles)
-    return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
+    if door.needed < width:
+        example += [role for role in NUMBERS if role in door.roles][:1]
+    ways = OPTION_TEXT.get()("columns", dict.fromkeys(example, "..."))
+    return f"columns {roles}, each once and no others; {ways} says which are meant"
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -849,6 +891,38 @@ def joined_rows(
         return row_name(int(np.searchsorted(ends, i, side="right")))
 
     return lengths, read_column(name, joined, expected, where)
+
+
+def refuse_rows_of_labels(argument: str, lengths: IntArray, column: Column) -> None:
+    """Refuse rows of labels, 0 and 1 or grades, that would be read as lists of ids.
+
+    They are lists of one length whose integers are below it, and of which some has one twice.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    lengths, column
+        As `joined_rows` returns them.
+
+    Examples
+    --------
+    >>> refuse_rows_of_labels("qrels", *joined_rows("qrels", [[0, 1, 1], [0, 3]], "ids"))
+    >>> refuse_rows_of_labels("qrels", *joined_rows("qrels", [[0, 1, 1], [1, 0, 2]], "ids"))
+    Traceback (most recent call last):
+    truerank.errors.InputValueError: qrels: expected a list of ids for each key, got lists of 3 \
+integers below 3, some twice, as rows of labels are; \
+{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids
+    """
+    ids = column.ids
+    if column.labels is not None or not len(ids) or (lengths != lengths[0]).any():
+        return
+    width = int(lengths[0])
+    are_below = ids.min() >= 0 and ids.max() < width
+    if are_below and not np.diff(np.sort(ids.reshape(-1, width))).all():
+        got = f"lists of {width} integers below {width}, some twice, as rows of labels are; "
+        got += "{key: np.nonzero(row)[0] for key, row in rows.items()} makes lists of ids"
+        raise InputValueError(argument, expected="a list of ids for each key", got=got)
 
 
 def first_names(names: Sequence[Name]) -> str:

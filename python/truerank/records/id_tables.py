@@ -34,6 +34,7 @@ from .columns import (
     joined_rows,
     read_column,
     read_columns,
+    refuse_rows_of_labels,
 )
 from .text import find_form, is_id, is_integer_text, is_path, line_of, read_rows
 from .vocabularies import MAX_IDS, Vocabulary, align
@@ -249,6 +250,7 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         )
     else:
         counts, documents = joined_rows(argument, lists, "documents of each query")
+        refuse_rows_of_labels(argument, counts, documents)
     columns = {
         "query": asked.select(np.repeat(np.arange(len(asked)), counts)),
         "document": _column_of_role(argument, "document", documents, door, {}),

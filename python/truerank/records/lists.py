@@ -22,7 +22,7 @@ from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists
 from ..counting.orders import rising_ranks
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.selection import indptr_of
@@ -39,13 +39,6 @@ if TYPE_CHECKING:
     from ..inputs.progress_listeners import Listener, Progress
     from .columns import Name, Names
 
-NOT_OF_TREC = (
-    "four columns are those of TREC (query, iteration, document, relevance) where the second has"
-    " one value, or fewer than the third: columns="
-    '{"query": 0, "document": 2, "relevance": 3} or columns='
-    '{"query": 0, "document": 1, "relevance": 2}'
-    " says what these are"
-)
 _DUPLICATES = ("raise", "first")
 _LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
 _LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
@@ -179,10 +172,18 @@ or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mappin
         return Judgements(columns_of_matrix, grades, argument, asked=rows)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
     if is_path(value):
-        return _judgements_of_file(argument, table)
-    if "relevance" in table.values:
-        table.values["relevance"] = read_grades(argument, table.values["relevance"])
-    return Judgements(**vars(table))
+        judgements = _judgements_of_file(argument, table)
+    else:
+        if "relevance" in table.values:
+            table.values["relevance"] = read_grades(argument, table.values["relevance"])
+        judgements = Judgements(**vars(table))
+    names = table.form.names or ()
+    if columns is None and "score" in names and judgements.values["relevance"].dtype.kind == "f":
+        columns = {role: names[place] for role, place in table.form.places.items()}
+        ways = f"{OPTION_TEXT.get()('columns', columns)} takes fractions"
+        expected = f"whole grades in column 'score', as BEIR has, no scores of a run ({ways})"
+        raise InputValueError(table.title, expected=expected, got="fractions")
+    return judgements
 
 
 def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
@@ -197,7 +198,14 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             are_few = len(iterations) < len(columns["document"].listed)
             is_of_trec = bool(are_few and relevance.max() < _LEAST_TIME)
         if not is_of_trec:
-            raise InputValueError(argument, NOT_OF_TREC, place=table.path)
+            ways = " or ".join(
+                OPTION_TEXT.get()("columns", {"query": 0, "document": i, "relevance": i + 1})
+                for i in (2, 1)
+            )
+            problem = "four columns are those of TREC (query, iteration, document, relevance) "
+            problem += "where the second has one value, or fewer than the third"
+            problem += f": {ways} says what these are"
+            raise InputValueError(argument, problem, place=table.path)
     grades = read_grades(table.title, relevance)
     table = replace(table, columns=columns, values={"relevance": grades})
     queries, documents = columns["query"], columns["document"]
@@ -396,7 +404,8 @@ def read_run(
         .csv commas. Empty lines, and those that begin with #, are skipped.
     columns : mapping of str to (str or int), optional
         Which columns are meant: the name in the header, or the number from 0 on, of "query",
-        "document" and, perhaps, "score" or "rank". Others are left out.
+        "document" and, perhaps, "score" or "rank". Others are left out; a score or a rank of that
+        name, or at its place in TREC's lines, only where the other one is meant.
     duplicates : {"raise", "first"}
         Whether a document that a query has twice, with unlike scores or ranks or without any, is an
         error, or counts where it stands first: by the ranks, or else in the order of the lines.

@@ -263,13 +263,17 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
     raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
 
 
+def count_left_out(tables: Iterable[IdTable]) -> list[FindingParts]:
+    """Say what was left out of the tables of splits."""
+    left_out = {table.title: ", ".join(table.form.left_out) for table in tables}
+    return [(f"left out of {title}", 1, words) for title, words in left_out.items() if words]
+
+
 def _findings_of_files(tables: Sequence[IdTable]) -> list[FindingParts]:
     """Say what was left out of the files of splits, and which lines are headers."""
-    findings: list[FindingParts] = []
+    findings = count_left_out(tables)
     titles: dict[str, list[str]] = {}
     for table in tables:
-        if table.form.left_out:
-            findings.append((f"left out of {table.title}", 1, ", ".join(table.form.left_out)))
         if table.form.description:
             titles.setdefault(table.form.description, []).append(table.title)
     for description, alike in titles.items():

@@ -24,7 +24,7 @@ from ..arrays.input_files import GZIP, describe_format, open_input
 from ..errors import OPTION_TEXT, InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
 from ..naming import printable
-from .columns import JUDGEMENTS, LISTS, MAX_COLUMNS, Door, Form, find_columns, has_each_role
+from .columns import JUDGEMENTS, LISTS, MAX_COLUMNS, TREC, Door, Form, find_columns, has_each_role
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,19 +45,6 @@ _LIKE_AN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _EXACT = 1 << 53  # Every integer below it is a float64.
 
-TREC_RUN = Form(
-    6,
-    places={"query": 0, "document": 2, "score": 4, "rank": 3},
-    description="TREC run",
-    has_comments=True,
-)
-TREC_QRELS = Form(
-    4,
-    places={"query": 0, "document": 2, "iteration": 1, "relevance": 3},
-    description="TREC qrels",
-    has_comments=True,
-)
-_TREC = {LISTS.kind: TREC_RUN, JUDGEMENTS.kind: TREC_QRELS}
 _LINES = {
     LISTS.kind: "lines of TREC (query, Q0, document, rank, a number as the score, tag), one for "
     "each document, or a header of names as query, document and score",
@@ -115,12 +102,12 @@ def find_form(
     """
     title = f"{argument}: {path}"
     is_by_query = door.mappings != ""
-    has_comments = door.kind in _TREC
+    has_comments = door.kind in TREC
     blanks = " \t" if has_comments else " "  # A line of tabs has empty fields of facts.
     lines = text_lines(argument, path, blanks=blanks, has_comments=has_comments)
     number, line = next(lines, (0, ""))
     if not number:
-        return _TREC.get(door.kind)
+        return TREC.get(door.kind)
     between = "tabs"
     if is_csv(path):
         between = "commas"
@@ -180,7 +167,7 @@ def _describe(form: Form, door: Door) -> str:
 
 def _check_trec(argument: str, path: str, number: int, line: str, door: Door) -> Form:
     """Return the form of TREC, or refuse a first line that is of no known form."""
-    form = _TREC[door.kind]
+    form = TREC[door.kind]
     if is_csv(path):
         form = replace(form, between="commas")
     fields = fields_of(line, form.between)
@@ -189,12 +176,9 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     place = f"{path}: line {number}"
     if line.lstrip().startswith(_JSON_BEGINS):
         raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
-    columns = ', or columns={"query": 0, "document": ...}, which says what they are'
-    if OPTION_TEXT.get()("columns", "").startswith("--"):
-        columns = ""
-        if door.kind == JUDGEMENTS.kind:
-            columns = ", or --columns query=0,document=..., which says what they are"
-    expected = f"{_LINES[door.kind]}{columns}; {_BETWEEN}"
+    example = {"query": 0, "document": "...", form.number_role: "..."}
+    ways = f"or {OPTION_TEXT.get()('columns', example)}, which says what they are"
+    expected = f"{_LINES[door.kind]}, {ways}; {_BETWEEN}"
     raise InputValueError(argument, expected=expected, got=shown(line), place=place)
 
 

@@ -17,7 +17,7 @@ from ..naming import format_count
 from ..records.columns import Column, is_column
 from ..records.id_tables import align_columns
 from ..records.lists import Judgements, read_judgements
-from ..records.splits import SplitTables, find_leaks, name_splits, warn_of_strangers
+from ..records.splits import SplitTables, count_left_out, find_leaks, name_splits, warn_of_strangers
 from ..records.vocabularies import Vocabulary, align
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def read_answers(
     query_names = _read_queries(tested, column, queries)
     asked = distinct(align(tested.title, column, query_names, partial(tested.where, "query")))
     ids = align_columns([tested], ["query"], query_names)
-    findings: list[FindingParts] = []
+    findings = count_left_out(tables.values())
     for name, table in list(tables.items())[1:]:
         if queries is not None:
             _check_matrix(table, "query", query_names, "row")
@@ -285,10 +285,13 @@ def count_repeats(number: int, argument: str) -> list[FindingParts]:
     return [("duplicates", number, f"{entries} another of the same query: counted once")]
 
 
-def find_right_answers(splits: SplitTables, rule: str) -> tuple[IntArray, int, list[FindingParts]]:
+def find_right_answers(
+    splits: SplitTables, rule: str, exclude: str | None = None
+) -> tuple[IntArray, int, list[FindingParts]]:
     """Keep, drop or refuse leaks, right answers that a known split has, too.
 
-    A warning or an error names the first of them.
+    A warning or an error names the first of them. Those in the split of `exclude` are none, and are
+    always dropped: a query is no answer of itself.
 
     Returns
     -------
@@ -307,11 +310,16 @@ def find_right_answers(splits: SplitTables, rule: str) -> tuple[IntArray, int, l
     (array([0]), 1)
     """
     _, leaks = find_leaks(splits, list(splits.columns.values()))
-    is_leak = np.zeros(splits.tested, dtype=bool)
+    is_itself = leaks.pop(exclude or "", np.zeros(splits.tested, dtype=bool))
+    is_leak = np.zeros_like(is_itself)
     for is_in_split in leaks.values():
-        is_leak |= is_in_split
+        is_leak |= is_in_split & ~is_itself
     leaked = np.flatnonzero(is_leak)
     findings: list[FindingParts] = []
+    if exclude is not None and is_itself.any():
+        number = int(np.count_nonzero(is_itself))
+        words = format_count(number, "right answer is its query", "right answers are their queries")
+        findings.append((exclude, number, f"{words}: left out"))
     if len(leaked):
         query, entity = splits.labels_of(leaked[:1])[0]
         first = f"{entity!r} of query {query!r}"
@@ -323,7 +331,8 @@ def find_right_answers(splits: SplitTables, rule: str) -> tuple[IntArray, int, l
             warn_user(f"qrels: {text}; they are ranked like the others ({advice})")
         outcome = "dropped" if rule == "drop" else "kept"
         findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
-    ranked = np.flatnonzero(~is_leak) if rule == "drop" else np.arange(splits.tested)
+    is_dropped = is_itself | is_leak if rule == "drop" else is_itself
+    ranked = np.flatnonzero(~is_dropped)
     if not len(ranked):
         got = "leaks alone, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)

@@ -123,12 +123,13 @@ class Task(SidedTask):
         all gains above 0.
     exclude : {None, "self"}
         "self": the entity of the same name as a query, or of the same number where neither have
-        names, is no candidate of it, as where a corpus holds the queries (ArguAna, Quora). It is a
-        known split of that name.
+        names, is no candidate of it, as where a corpus holds the queries (ArguAna, Quora), and no
+        right answer, as where labels make the qrels. It is a known split of that name.
     columns : mapping of str to (str or int), optional
         The name or number of the column of each role in qrels and known, ``{"query": "who",
-        "document": 2}``, and perhaps "relevance", for what has columns. Default: by their names, or
-        in this order where they have none.
+        "document": 2}``, and perhaps "relevance", for what has columns; a relevance of that name is
+        not left out, and others are findings. Default: by their names, or in this order where they
+        have none. Fractions under BEIR's name for grades, "score", are refused without it.
 
     Attributes
     ----------
@@ -213,7 +214,7 @@ class Task(SidedTask):
         splits, gains, n_queries = read_answers(
             qrels, known, entities, queries, split, exclude, columns=columns
         )
-        right, self.leaked, leaks_found = find_right_answers(splits, rules["leaks"])
+        right, self.leaked, leaks_found = find_right_answers(splits, rules["leaks"], exclude)
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, gains)
@@ -447,7 +448,8 @@ class Task(SidedTask):
             query with right answers has one row; rows of others are counted in the audit.
         columns : mapping of str to (str or int), optional
             The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
-            perhaps "score" or "rank", for what has columns.
+            perhaps "score" or "rank", for what has columns; those that are left out have other
+            names, or are beside the one that is meant.
         duplicates : {"raise", "first"}
             Whether an entity that a list by name has twice is an error, or counts where it stands
             first, as in generated lists (beams).

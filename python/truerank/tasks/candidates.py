@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays.row_keys import are_among, distinct, distinct_rows, look_up
 from ..errors import InputValueError
 from ..inputs.checks import flag, integer
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..naming import format_count, public
 from ..records.columns import first_names, joined_rows
 from ..records.vocabularies import Vocabulary, align, align_set
@@ -354,7 +354,8 @@ class CandidateSet:
             missing = answers[~are_among(answers, ids)]
             if len(missing):
                 first = members.label_of(int(missing[0]))
-                problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
+                problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}: "
+                problem += "add them"
                 raise InputValueError(ARGUMENT, problem)
             return ids
         missing = distinct(keys[~are_among(keys, self.keys)])
@@ -370,7 +371,7 @@ class CandidateSet:
             answer = members.label_of(int(answers[wrong[0]]))
             key = self.key_names.label_of(int(keys[wrong[0]]))
             problem = f"{len(wrong):,} right answers are not among their candidates"
-            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}"
+            problem += f", first {answer!r} for {key!r} of the {self.key_names.of}: add them"
             raise InputValueError(ARGUMENT, problem)
         if self.one_set is not None:
             return self.one_set
@@ -467,6 +468,8 @@ def read_keyed_lists(
     lengths, elements = joined_rows(
         ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
     )
+    if elements.labels is None and len(lengths):
+        refuse_mask_of_integers(ARGUMENT, elements.ids[: lengths[0]], members.size)
     ends = np.cumsum(lengths)
 
     def place_of_candidate(i: int) -> str:

@@ -1,0 +1,276 @@
+"""What is right and what is known: a column, a row or a name that could mean two things is refused.
+
+Beside each mistake stands its twin, an ordinary call that is nearly the same.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import truerank as tr
+from truerank.errors import InputError
+from truerank.retrieval import Task
+
+pytestmark = pytest.mark.python_only
+DOCUMENTS = ["d1", "d2"]
+NAMES: dict[str, Any] = {"query": "query_id", "document": "doc_id"}
+
+
+def frame(rows: list[list[Any]], names: str) -> Any:
+    return pd.DataFrame(rows, columns=names.split())
+
+
+QRELS = frame([["q", "d1", 0], ["q", "d2", 2]], "query_id doc_id relevance")
+RUN = frame([["q", "d2", 0.2], ["q", "d1", 0.9]], "query_id doc_id score")
+
+
+def refusal_of(function: Any, *args: Any, **options: Any) -> str:
+    """Return the message of the refusal of a call."""
+    with pytest.raises(InputError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+def proposed_columns(message: str) -> Any:
+    """Return the `columns` that a message proposes first, as somebody who copies it would."""
+    match = re.search(r"columns=(\{.*?\})", message)
+    assert match is not None, message
+    return eval(match[1])
+
+
+# -- numbers that columns= does not name -----------------------------------------------------------
+
+
+def test_numbers_of_a_table_are_named_or_refused() -> None:
+    message = refusal_of(Task, QRELS, entities=DOCUMENTS, columns=NAMES)
+    task = Task(QRELS, entities=DOCUMENTS, columns=proposed_columns(message))
+    message = refusal_of(task.evaluate_lists, RUN, columns=NAMES)
+    assert task.evaluate_lists(RUN, columns=proposed_columns(message))["mrr"] == 0.5
+    assert not task.audit
+
+
+def test_what_the_first_refusal_proposes_has_the_numbers() -> None:
+    message = refusal_of(Task, QRELS, entities=DOCUMENTS)
+    assert list(proposed_columns(message)) == ["query", "document", "relevance"]
+    message = refusal_of(
+        Task(QRELS, entities=2, columns={**NAMES, "relevance": 2}).evaluate_lists, RUN
+    )
+    assert list(proposed_columns(message)) == ["query", "document", "score"]
+    message = refusal_of(Task, QRELS[["query_id", "doc_id"]], entities=DOCUMENTS)
+    assert list(proposed_columns(message)) == ["query", "document"]
+
+
+def test_tables_without_numbers_have_none_to_name() -> None:
+    in_order = RUN[["query_id", "doc_id"]]
+    right = QRELS[["query_id", "doc_id"]][1:]
+    task = Task(right, entities=DOCUMENTS, columns=NAMES)
+    assert task.evaluate_lists(in_order, columns=NAMES)["mrr"] == 1.0
+
+
+def test_a_named_number_leaves_the_others_out() -> None:
+    both = RUN.assign(rank=[1, 2])  # of a first stage, beside the scores of a reranker
+    task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert task.evaluate_lists(both, columns={**NAMES, "score": "score"})["mrr"] == 0.5
+    assert task.evaluate_lists(both, columns={**NAMES, "rank": "rank"})["mrr"] == 1.0
+    message = refusal_of(task.evaluate_lists, both, columns=NAMES)
+    assert proposed_columns(message) == {**NAMES, "score": "score"}
+    one_table = QRELS.merge(both)
+    task = Task(one_table, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert task.evaluate_lists(one_table, columns={**NAMES, "score": "score"})["mrr"] == 0.5
+    message = refusal_of(Task, one_table, entities=DOCUMENTS, columns=NAMES)
+    assert proposed_columns(message) == {**NAMES, "relevance": "relevance"}
+
+
+def test_numbers_of_another_table_are_no_order_and_no_grades() -> None:
+    """Qrels as lists would be right in any order, and a run as qrels would be all right."""
+    task = Task(QRELS, entities=DOCUMENTS, columns={**NAMES, "relevance": "relevance"})
+    assert refusal_of(task.evaluate_lists, QRELS, columns=NAMES).startswith(
+        "ids: expected a table without column 'relevance', got"
+    )
+    ranks = RUN.drop(columns="score").assign(rank=[1, 2])
+    assert refusal_of(Task, ranks, entities=DOCUMENTS, columns=NAMES).startswith(
+        "qrels: expected a table without column 'rank', got"
+    )
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_places_of_trec_are_named_or_refused(is_file: bool, tmp_path: Path) -> None:
+    places = {"query": 0, "document": 2}
+    qrels: Any = tmp_path / "qrels.txt"
+    run: Any = tmp_path / "run.txt"
+    qrels.write_text("q 0 d1 0\nq 0 d2 2\n")
+    run.write_text("q Q0 d2 2 .2 t\nq Q0 d1 1 .9 t\n")
+    if not is_file:
+        qrels, run = (pd.read_csv(path, sep=" ", header=None) for path in (qrels, run))
+    message = refusal_of(Task, qrels, entities=DOCUMENTS, columns=places)
+    task = Task(qrels, entities=DOCUMENTS, columns=proposed_columns(message))
+    message = refusal_of(task.evaluate_lists, run, columns=places)
+    assert task.evaluate_lists(run, columns=proposed_columns(message))["mrr"] == 0.5
+    assert proposed_columns(message) == {**places, "score": 4}
+
+
+def test_ratings_at_other_places_may_be_left_out(tmp_path: Path) -> None:
+    """Of u.data, where all that somebody rated is right."""
+    path = tmp_path / "u.data"
+    path.write_text("ann\td1\t5\t881250949\nann\td2\t1\t881250950\n")
+    task = Task(path, entities=DOCUMENTS, columns={"query": 0, "document": 1})
+    assert len(task.answers) == 2
+    assert list(map(str, task.audit)) == [
+        "left out of qrels: " + str(path) + ": column 2, column 3"
+    ]
+
+
+def test_left_out_columns_are_findings() -> None:
+    labels = QRELS.rename(columns={"relevance": "label"})
+    task = Task(labels, entities=DOCUMENTS, columns=NAMES)
+    assert list(map(str, task.audit)) == ["left out of qrels: label"]
+    assert task.protocol.files == ("qrels (left out: columns label)",)
+    known = {"train": labels.assign(query_id="p", time=3)}
+    task = Task({"q": ["d1"]}, entities=DOCUMENTS, known=known, columns=NAMES)
+    assert str(task.audit[0]) == 'left out of known["train"]: label, time'
+
+
+@pytest.mark.parametrize("names", ["h rel tail score", "h rel tail rank"])
+def test_numbers_of_lists_by_key_are_named_or_refused(names: str) -> None:
+    task = tr.link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "x"], sides=["tail"])
+    rows: list[list[Any]] = [["a", "r", "x", 2], ["a", "r", "b", 1]]
+    lists = frame(rows, names.replace("h", "source", 1))
+    order = "ascending" if "score" in names else "descending"
+    message = refusal_of(task.evaluate_lists, tail=lists)
+    assert list(proposed_columns(message)) == ["head", "relation", "tail", "score"]
+    columns = {"head": "source", "relation": "rel", "tail": "tail"}
+    message = refusal_of(task.evaluate_lists, tail=lists, columns=columns)
+    proposed = proposed_columns(message)
+    assert task.evaluate_lists(tail=lists, columns=proposed, order=order)["mrr"] == 1.0
+    in_order = lists.iloc[:, :3]
+    assert task.evaluate_lists(tail=in_order, columns=columns)["mrr"] == 0.5
+
+
+def test_numbers_of_lists_in_alignment_are_named_or_refused() -> None:
+    task = tr.alignment.Task([("a", "A")], left=["a"], right=["A", "B"])
+    lists = frame([["a", "B", 0.1], ["a", "A", 0.9]], "source right score")
+    columns = {"left": "source", "right": "right"}
+    of_sides = {"left_to_right": lists, "right_to_left": lists[1:]}
+    message = refusal_of(task.evaluate_lists, **of_sides, columns=columns)
+    proposed = proposed_columns(message)
+    assert task.evaluate_lists(**of_sides, columns=proposed)["mrr"] == 1.0
+
+
+def test_scores_of_facts_may_be_left_out() -> None:
+    """A confidence is no part of a fact."""
+    facts = frame([["a", "r", "b", 0.9], ["b", "r", "a", 0.5]], "source r t score")
+    columns = {"head": "source", "relation": "r", "tail": "t"}
+    task = tr.link_prediction.Task(facts, {}, columns=columns)
+    assert any(finding.name == "left out of test" for finding in task.audit)
+
+
+# -- fractions under BEIR's name for grades --------------------------------------------------------
+
+
+def beir(scores: Any) -> Any:
+    return frame([["q", "d1"], ["q", "d2"]], "query-id corpus-id").assign(score=scores)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_fractions_under_the_name_of_scores_are_no_grades(is_file: bool, tmp_path: Path) -> None:
+    run = beir([0.9, 0.5])
+    path = tmp_path / "qrels.tsv"
+    run.to_csv(path, sep="\t", index=False)
+    message = refusal_of(Task, path if is_file else run, entities=DOCUMENTS)
+    task = Task(run, entities=DOCUMENTS, columns=proposed_columns(message))
+    assert task.gains is not None
+    assert task.gains.tolist() == [0.9, 0.5]
+    assert refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, known={"train": run})
+
+
+@pytest.mark.parametrize("scores", [[1.0, 2.0], [1, 2], pd.array([1, 2], dtype="Int64")])
+def test_whole_grades_have_any_dtype(scores: Any) -> None:
+    task = Task(beir(scores), entities=DOCUMENTS)
+    assert task.gains is not None
+    assert task.gains.tolist() == [1.0, 2.0]
+
+
+def test_fractions_are_grades_under_their_own_name() -> None:
+    qrels = beir([0.9, 0.5]).rename(columns={"score": "relevance"})
+    task = Task(qrels, entities=DOCUMENTS)
+    assert task.gains is not None
+    assert task.gains.tolist() == [0.9, 0.5]
+
+
+# -- rows of labels --------------------------------------------------------------------------------
+
+ROWS = {0: [0, 0, 1], 1: [0, 1, 0]}
+SCORES = [[1, 2, 9.0], [1, 9, 3.0]]
+
+
+def test_rows_of_labels_are_no_lists_of_documents() -> None:
+    rows = ROWS
+    message = refusal_of(Task, rows, entities=3)
+    way_out = message[message.rindex("{key: ") :].partition(" makes")[0]
+    qrels = eval(way_out, {"np": np, "rows": rows})
+    assert Task(qrels, entities=3).evaluate_scores(SCORES)["mrr"] == 1.0
+    known = {query: np.array(row) for query, row in rows.items()}
+    assert refusal_of(Task, {0: [2]}, entities=3, known=known).startswith("known: ")
+    assert refusal_of(Task, {0: [2]}, entities=3, known={"train": known}).startswith("known[")
+    assert refusal_of(Task, {0: [2]}, entities=3, candidates={0: [0, 1, 1]}).startswith(
+        "candidates: expected indices, or a mask of bool"
+    )
+
+
+@pytest.mark.parametrize(
+    "clicks",
+    [
+        {0: [2, 2, 0], 1: [1, 1]},  # repeats, of unlike lengths
+        {0: [2, 1, 0], 1: [0, 1, 2]},  # one length, and no repeats
+        {0: [2, 7, 7], 1: [0, 1, 2]},  # repeats of ids that are no labels of so few columns
+        {0: ["c", "a", "a"], 1: ["a", "b", "c"]},
+    ],
+)
+def test_lists_of_documents_may_repeat(clicks: Any) -> None:
+    task = Task(clicks, entities=8 if clicks[0][0] == 2 else ["a", "b", "c"])
+    assert len(task.answers) == len({(query, x) for query in clicks for x in clicks[query]})
+
+
+# -- queries that are their own answers ------------------------------------------------------------
+
+LABELS = np.array([0, 0, 1, 1])
+VECTORS = np.array([[2.0, 0], [0, 1], [1.5, 0], [0, 3]])
+
+
+def test_a_query_is_no_answer_of_itself() -> None:
+    same = {i: np.flatnonzero(label == LABELS) for i, label in enumerate(LABELS)}
+    others = {i: columns[columns != i] for i, columns in same.items()}
+    task = Task(same, entities=4, exclude="self")
+    report = task.evaluate_embeddings(VECTORS, VECTORS)
+    assert report["success@1"] == 0.0
+    assert task.leaked == 0
+    assert list(map(str, task.audit)) == ["self: 4 right answers are their queries: left out"]
+    twin = Task(others, entities=4, exclude="self")
+    assert not twin.audit
+    assert report.ranks == twin.evaluate_embeddings(VECTORS, VECTORS).ranks
+    assert Task(same, entities=4, exclude="self", leaks="raise").leaked == 0
+
+
+def test_a_query_that_is_its_only_answer_has_none() -> None:
+    qrels = {"a": {"a": 1}, "b": {"b": 2, "c": 1}, "c": {}}
+    task = Task(qrels, entities=["a", "b", "c"], exclude="self")
+    assert task.without_answers == 2
+    assert task.evaluate_lists({"b": ["c"]})["mrr"] == 1.0
+    message = refusal_of(Task, {"a": ["a"]}, entities=["a", "b"], exclude="self")
+    assert message == "qrels: expected at least one right answer, got none"
+
+
+def test_leaks_of_other_splits_stay_leaks() -> None:
+    qrels = {0: [0, 1], 1: [1, 2]}
+    options: dict[str, Any] = {"entities": 3, "known": {"train": {0: [0, 1]}}, "exclude": "self"}
+    with pytest.warns(UserWarning, match="1 right answers are in a known split"):
+        task = Task(qrels, **options)
+    assert task.leaked == 1
+    assert len(task.answers) == 2
+    assert len(Task(qrels, leaks="drop", **options).answers) == 1
