@@ -73,7 +73,7 @@ def test_other_names_of_keys_are_refused(tmp_path: Path) -> None:
     ]
     for task, frame, keys in cases:
         for lists in forms_of(frame, tmp_path):
-            with pytest.raises(tr.InputValueError, match=r'columns=\{"head": .* which are meant'):
+            with pytest.raises(tr.InputValueError, match=r"columns=\{'head': .* which are meant"):
                 task.evaluate_lists(lists)
             assert task.evaluate_lists(lists, columns=roles | keys)["mr"] == 2
     named = timed_task(is_named=True, facts=with_place)
