@@ -273,8 +273,8 @@ class Finding:
     name : str
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
-        "test candidates"; and of lists in retrieval "missing lists", "unused lists", "known in
-        lists".
+        "test candidates", "one array" of two sides; and of lists in retrieval "missing lists",
+        "unused lists", "known in lists".
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

@@ -45,10 +45,14 @@ if TYPE_CHECKING:
 
 # So many pairs of rows of one query are compared: each takes a page of a file, or two.
 PAIRS_COMPARED = 100
-COLUMNS_COMPARED = 8
+COLUMNS_COMPARED = 16
 # Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
-# too.
+# too, and than this share of their row's spread: that of scores around -48 is a hundredth of them.
+# A row whose spread is a smaller share of its size has none.
 _ROUNDING = 0.01
+_OF_SPREAD = 0.5
+_LEAST_SPREAD = 1e-5
+_FEW_ROWS = 0.05  # In few columns the spread of a row may be small by chance.
 # The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # What a task knows of the protocol of its ranks; counting knows the rest.
@@ -161,7 +165,8 @@ def warn_of_unlike_rows(
     """Warn if rows of one query have other scores, by more than rounding makes.
 
     Rows may differ in what their tasks leave out, as where known answers are masked: a few are
-    compared, in a few columns where both are finite, and that are candidates of both tasks.
+    compared, in a few columns where both are finite, and that are candidates of both tasks. Their
+    mean difference is held against the size of the scores, and against the spread of the row.
 
     Parameters
     ----------
@@ -180,7 +185,9 @@ def warn_of_unlike_rows(
     firsts = first_equals(side.rows)[tasks]
     columns = _some_candidates(side, firsts)
     one, other = (
-        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel()).reshape(columns.shape)
+        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel())
+        .reshape(columns.shape)
+        .astype(np.float64)
         for some in (tasks, firsts)
     )
     is_compared = np.isfinite(one) & np.isfinite(other)
@@ -188,9 +195,20 @@ def warn_of_unlike_rows(
     for i in np.flatnonzero(is_compared.any(axis=1)).tolist():
         for task in (tasks[i], firsts[i]):
             is_compared[i] &= _are_candidates(side, int(task), columns[i])
-    one[~is_compared] = 0
-    other[~is_compared] = 0
-    warn_of_other_scores(argument, one, other)
+    pairs = np.flatnonzero(is_compared.any(axis=1))
+    counted = is_compared[pairs]
+    scores = np.where(counted, one[pairs], 0)
+    differences = np.abs(scores - np.where(counted, other[pairs], 0)).mean(axis=1, where=counted)
+    sizes = np.abs(scores).mean(axis=1, where=counted)
+    spreads = scores.std(axis=1, where=counted)
+    has_spread = spreads > _LEAST_SPREAD * sizes
+    are_unlike = differences > _ROUNDING * sizes
+    are_unlike |= has_spread & (differences > _OF_SPREAD * spreads)
+    number = np.count_nonzero(are_unlike)
+    if number > _FEW_ROWS * len(pairs):
+        text = f"in {number:,} of {len(tasks):,} rows that were compared a query has other scores"
+        whose = "row i belongs to test[i], or row_queries= says whose it is"
+        warn_user(f"{argument}: {text} than in its first row; {whose}")
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
@@ -199,8 +217,8 @@ def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
     Examples
     --------
     >>> one = np.zeros(1, np.int64)
-    >>> _some_candidates(Side("tail", 15, one[:, None], one, one, one), one)
-    array([[ 0,  2,  4,  6,  8, 10, 12, 14]])
+    >>> _some_candidates(Side("tail", 16, one[:, None], one, one, one), one)
+    array([[ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15]])
     """
     steps = np.linspace(0, 1, COLUMNS_COMPARED)
     if isinstance(side.candidates, tuple):
@@ -233,17 +251,6 @@ def _are_candidates(side: Side, task: int, columns: IntArray) -> npt.NDArray[np.
     if filtered is not None:
         is_one &= ~are_among(columns, filtered) | (columns == side.targets[task])
     return is_one
-
-
-def warn_of_other_scores(argument: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
-    """Warn if scores (n, k) of rows differ from those of others by more than rounding makes."""
-    with np.errstate(all="ignore"):
-        are_unlike = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
-    if are_unlike:
-        number = np.count_nonzero((one != other).any(axis=1))
-        text = f"in {number:,} of {len(one):,} rows that were compared a query has other scores"
-        whose = "row i belongs to test[i], or row_queries= says whose it is"
-        warn_user(f"{argument}: {text} than in its first row; {whose}")
 
 
 def core_selection(selection: TaskLists | IntArray | None) -> Selection | None:

@@ -29,13 +29,12 @@ from ..naming import format_count
 from ..ranks.protocol import Origin, Protocol
 from ..records.columns import read_keys
 from ..records.vocabularies import align
-from ..stores import read_scores, shape_of
+from ..stores import PATHS, read_scores, shape_of
 from .side import (
     check_score_shape,
     job_of_side,
     join_sides,
     rank_batches,
-    warn_of_other_scores,
     warn_of_unlike_rows,
 )
 
@@ -308,15 +307,24 @@ class Task:
         unused = int(np.count_nonzero(~is_used))
         return RowOrder(row_of_query[side.rows], len(ids), f"key of {argument}", axis, unused)
 
-    def _findings_of_rows(self, orders: Iterable[RowOrder]) -> list[reporting.Finding]:
-        """Return what is worth knowing of rows; a part may have those of other parts, too."""
-        unused = 0
-        for order in orders:
-            unused += order.unused
-        if not unused or self._is_part:
-            return []
-        words = f"{format_count(unused, 'row')} of queries without right answers"
-        return [reporting.Finding("unused rows", unused, words)]
+    def _findings_of_rows(
+        self, orders: Mapping[str, RowOrder], values: BySide
+    ) -> list[reporting.Finding]:
+        """Return what is worth knowing of rows, which were handed over as values by side."""
+        findings = []
+        unused = sum(order.unused for order in orders.values())
+        if unused and not self._is_part:  # A part may have the rows of other parts, too.
+            words = f"{format_count(unused, 'row')} of queries without right answers"
+            findings.append(reporting.Finding("unused rows", unused, words))
+        first_sides: dict[Any, str] = {}
+        for name in self.sides:
+            value = values.get(name)
+            key = value if isinstance(value, PATHS) else id(value)
+            first = first_sides.setdefault(key, name)
+            if first != name and value is not None:
+                words = f"the sides {first} and {name} were given one array"
+                findings.append(reporting.Finding("one array", len(self.sides[name]), words))
+        return findings
 
     def _report(
         self,
@@ -392,11 +400,8 @@ class Task:
                 vectors, rows = opened[i]
                 first_rows = rows[first_equals(side.rows)]
                 is_unlike = vectors.mismatched_rows(rows, first_rows)
-                if is_unlike.any():
-                    columns = side.targets[is_unlike]
-                    one = vectors.take(rows[is_unlike], columns)
-                    other = vectors.take(first_rows[is_unlike], columns)
-                    warn_of_other_scores(title or name, one[:, None], other[:, None])
+                others = np.flatnonzero(is_unlike)
+                warn_of_unlike_rows(title or name, vectors, rows, side, others)
                 rows = np.where(is_unlike, rows, first_rows)  # Equal rows are read once.
                 with argument_names(scores=title or name):
                     job = job_of_side(side, rows, rules)
@@ -405,7 +410,7 @@ class Task:
                     if rules.audit:
                         counts.arrays["mismatched"] = is_unlike.astype(np.int64)
                     ranks_of_sides.append(counts.ranks(job, vectors))
-        return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
+        return self._report(ranks_of_sides, self._findings_of_rows(orders, queries))
 
     def _bias_by_side(self, bias: Any) -> BySide:
         """Return the bias of each side that has one: the same for all, or one by side."""
@@ -483,7 +488,7 @@ class Task:
                 ranks_of_sides.append(counts.ranks(job, store))
             others = np.flatnonzero(rows != first_rows)
             warn_of_unlike_rows(title or name, store, rows, side, others)
-        return self._report(ranks_of_sides, self._findings_of_rows(orders.values()))
+        return self._report(ranks_of_sides, self._findings_of_rows(orders, scores))
 
     def _open_scores(
         self, name: str, scores: Any, order: RowOrder, rules: Rules, *, argument: str
@@ -527,7 +532,7 @@ class Task:
             elif name in keys_of_sides:
                 expected = f"keys of sides whose lists are a TopK, and none for {name!r}"
                 raise InputTypeError("row_queries", expected=expected)
-        findings = self._findings_of_rows(orders.values())
+        findings = self._findings_of_rows(orders, {})
         ranks_of_sides = []
         for name, lists in opened.items():
             side = self.sides[name]
