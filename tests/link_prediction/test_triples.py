@@ -311,7 +311,7 @@ def test_a_row_has_members_that_are_scalars() -> None:
     for wrong in (
         [columns],
         dict(zip(ROLES, columns, strict=True)),
-        np.array(rows_of(ROLES, TEST)),
+        np.array(rows_of(ROLES, TEST), "S"),
     ):
         refusal(TypeError, r"^test: .*, rows \[\(head, relation, tail\), ", Task, wrong)
     assert Task(columns).test.tolist() == [[0, 0, 1], [1, 0, 2]]

@@ -127,7 +127,7 @@ FORMS: dict[str, dict[str, Callable[[Door], Any]]] = {
         "arrow": lambda door: pytest.importorskip("pyarrow").table(as_frame(door)),
         "structured": as_records,
     },
-    "an array of ints (n, 3)": {
+    "an array of ints or labels (n, 3)": {
         "": lambda door: np.array(door.rows),
         "a tensor": lambda door: pytest.importorskip("torch").tensor(door.rows),
     },

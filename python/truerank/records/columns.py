@@ -132,7 +132,7 @@ _QUERIES = frozenset({"query", "query-id", "user"})
 _DOCUMENTS = frozenset({"document", "corpus-id", "item"})
 _ROWS = (
     "a path, a table with named columns (pandas, polars, pyarrow, a structured array), "
-    "rows [{}, ...] as a list of tuples or an array of ints, or a tuple of columns"
+    "rows [{}, ...] as a list of tuples or an array of ints or labels, or a tuple of columns"
 )
 
 FACTS = Door(
@@ -485,7 +485,7 @@ def read_columns(
     value : object
         A frame of pandas or polars, a table of pyarrow, a structured array; a tuple of columns,
         which have no names, but for lists; rows of facts or pairs: a list of tuples of scalars, or
-        an array of ints.
+        an array of ints or labels.
     door : Door
     columns : mapping of str to (str or int), or None
         The columns of the roles, as `check_columns` returns them.
@@ -545,7 +545,8 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
     """
     names = FACTS.roles | PAIRS.roles | JUDGEMENTS.roles
     roles_of_keys = {role: names.get(role, frozenset({role})) for role in roles}
-    forms = f"rows [({', '.join(roles)}), ...] as a list of tuples or an array of ints, or a table"
+    rows = f"rows [({', '.join(roles)}), ...] as a list of tuples or an array of ints or labels"
+    forms = f"{rows}, or a table"
     if len(roles) == 1:
         forms = f"labels or ids of each {roles[0]}"
     if len(roles) == 1 and is_column(keys):
@@ -593,7 +594,7 @@ def _columns_of_tuple(argument: str, value: tuple[Any, ...]) -> list[Any]:
 
 
 def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
-    """Return the columns of rows that are an array of ints."""
+    """Return the columns of rows that are an array of ints, or of labels, as str or objects."""
     array = value
     if type(value) is not np.ndarray:
         has_mask = isinstance(value, np.ma.MaskedArray)  # It would be lost.
@@ -604,10 +605,15 @@ def _columns_of_array(argument: str, value: Any, forms: str) -> Any:
         raise wrong_form(argument, value, forms)
     if not len(array):
         return [[], []]
-    if array.dtype.kind not in "iu":
-        got = f"{type(value).__name__} of {array.dtype}"
-        raise InputTypeError(argument, expected=forms, got=got)
-    return array.T
+    if array.dtype.kind in "iu":
+        return array.T
+    kinds: set[type] = {array.dtype.type}
+    if array.dtype.kind == "O":
+        kinds = _core.types_of(array.ravel().tolist())
+    if not all(issubclass(kind, str) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise InputTypeError(argument, expected=forms, got=f"{type(value).__name__} of {names}")
+    return list(array.T)
 
 
 def _columns_of_rows(argument: str, value: Any, forms: str) -> Any:
