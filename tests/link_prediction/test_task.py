@@ -161,9 +161,10 @@ def test_names() -> None:
 
 
 def test_messages_say_how_to_validate() -> None:
-    words = r"^split: expected a name that no known split has, as split='valid' .*, got 'test'$"
-    refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST})
-    words = r"\(all are in valid; if that is the evaluated split, .* and say split='valid'\); they"
+    words = r"^split: .* in the known split of that name, or split='\.\.\.', got 'test', "
+    words += r"whose known triples lack 2 \(a likes c, b knows a\)$"
+    refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST[1:2]})
+    words = r"\(all are in valid; if that is the evaluated split, .*, say split='valid', or rank "
     with pytest.warns(UserWarning, match=words):
         Task(TEST, {"train": TRAIN, "valid": TEST + TRAIN[:1]})
     task = Task(TEST, {"train": TRAIN, "test": TRAIN[:1]}, split="valid")
@@ -186,9 +187,10 @@ def test_audit_in_words() -> None:
         "unseen in train: 1 (e hates a), kept",
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
+        "relations of valid: valid lacks 1 of 3 of the test: knows",
     ]
     assert task.head.units.tolist() == [0, 1, 2, 4, 5]
-    assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1]
+    assert [finding.count for finding in task.audit] == [5, 1, 1, 5, 1, 1, 1, 1]
     assert str(Task(TEST).audit[-1]).startswith("unfiltered: known= names no splits")
 
 
@@ -249,7 +251,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (V, "entities", INTS, {"entities": {"a": 0, "b": 2}}),
     (V, "sides", INTS, {"sides": ["left"]}),
     (V, "sides", INTS, {"sides": ["head", "head"]}),
-    (V, "split", INTS, {"known": {"valid": INTS}, "split": "valid"}),
+    (V, "split", INTS, {"known": {"valid": INTS[:0]}, "split": "valid"}),
     (V, "unseen", INTS, {"unseen": "drop"}),
     (V, "keys", INTS, {"keys": [3]}),
     (V, "keys", [(0, 0, 1, 7)], {"keys": [3, 3]}),

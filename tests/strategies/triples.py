@@ -51,7 +51,10 @@ class Given:
 
     @property
     def found(self) -> oracle.Found:
-        return oracle.audit(self.test, self.known or {}, self.key_columns)
+        columns = self.key_columns
+        if self.filter == "fact":  # All further columns are part of a fact.
+            columns = tuple(range(3, len(self.test[0])))
+        return oracle.audit(self.test, self.known or {}, columns)
 
     @property
     def chosen(self) -> list[int]:

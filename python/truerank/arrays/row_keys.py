@@ -7,6 +7,7 @@ they hash or sort at random; what they are used for elsewhere is done here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -403,18 +404,37 @@ def digest_of_rows(columns: Sequence[IntArray]) -> str:
     False
     """
     total = 0
-    factors = np.random.default_rng(0).integers(1 << 63, size=len(columns), dtype=np.uint64)
-    buffers = np.empty((2, min(len(columns[0]), _BLOCK)), np.uint64)
     for block in blocks_of(len(columns[0])):
-        mixed, product = buffers[:, : block.stop - block.start]
-        mixed.fill(0)
-        for column, factor in zip(columns, factors | np.uint64(1), strict=True):
-            mixed += np.multiply(column[block].view(np.uint64), factor, out=product)
-        for factor in factors[:2]:
-            mixed ^= np.right_shift(mixed, 32, out=product)
-            mixed *= factor | np.uint64(1)
-        total += int(mixed.sum())
+        total += int(mixed_rows([column[block] for column in columns]).sum())
     return f"{total % (1 << 64):016x}"
+
+
+def mixed_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
+    """Return 64 bits of each row, so that sums of them are equal for the same rows alone.
+
+    Examples
+    --------
+    >>> one, two = np.array([5, 7]), np.array([1, 2])
+    >>> mixed_rows([one, two]).sum() == mixed_rows([one[::-1], two[::-1]]).sum()
+    np.True_
+    >>> mixed_rows([one, two]).sum() == mixed_rows([two, one]).sum()
+    np.False_
+    """
+    factors = _odd_factors(len(columns))
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column, factor in zip(columns, factors, strict=True):
+        mixed += column.view(np.uint64) * factor
+    for factor in factors[:2]:
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= factor
+    return mixed
+
+
+@cache
+def _odd_factors(count: int) -> npt.NDArray[np.uint64]:
+    """Return drawn odd numbers, which are the same in every call."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64)
+    return factors | np.uint64(1)
 
 
 def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:

@@ -13,15 +13,18 @@ from ..arrays.row_keys import (
     Occurrences,
     are_among,
     are_new,
+    codes_of,
     distinct,
     distinct_rows,
+    mixed_rows,
     occurrences_of,
+    without,
 )
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..ranks.labels import Labels, labels_of_codes
-from ..records.splits import MAX_EXAMPLES, NOTHING, audit_split, count_in_words, warn_of_unused
+from ..records.splits import NOTHING, audit_split, list_examples, warn_of_unused
 from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
     ALL,
@@ -67,7 +70,7 @@ def _count_known(splits: SplitTables) -> tuple[Occurrences, Occurrences]:
 
     Further columns do not count, and memory grows with the number of triples, whatever their ids.
     """
-    heads, relations, tails = splits.rows[splits.tested :, :3].T
+    heads, relations, tails = splits.known_rows()[:, :3].T
     relations, heads, tails = distinct_rows([relations, heads, tails])
     tails = tails[tails != heads]  # A triple whose head is its tail counts once.
     return occurrences_of(heads, tails), occurrences_of(relations)
@@ -349,7 +352,7 @@ def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables
 
 
 def audit_triples(
-    splits: SplitTables, keys: Sequence[int], rules: Mapping[str, str], has_known: bool
+    splits: SplitTables, further: Sequence[int], rules: Mapping[str, str], has_known: bool
 ) -> tuple[IntArray, list[FindingParts], list[FindingParts]]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
 
@@ -357,8 +360,8 @@ def audit_triples(
     ----------
     splits : SplitTables
         The evaluated split, which comes first, and the known ones.
-    keys : sequence of int
-        The further columns that are part of the queries.
+    further : sequence of int
+        The further columns that are part of a triple.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and "unseen".
     has_known : bool
@@ -379,12 +382,14 @@ def audit_triples(
     """
     if not splits.tested:
         raise InputValueError(next(iter(splits.sizes)), expected="at least one triple", got="none")
-    columns = [splits.rows[:, column] for column in (0, 1, 2, *keys)]
+    columns = [splits.rows[:, column] for column in (0, 1, 2, *further)]
     heads, relations, tails = map(distinct, columns[:3])
     entities = distinct(np.append(heads, tails))
     names = f"{len(entities):,} entities, {len(relations):,} relations"
     occurring = f"{names}, {len(heads):,} heads, {len(tails):,} tails"
     more_findings = [("found", len(entities), occurring)]
+    more_findings.extend(_find_unnamed(splits, "head", entities))
+    more_findings.extend(_find_unnamed(splits, "relation", relations))
     cases = {}
     unseen_parts: list[FindingParts] = []
     if splits.known:
@@ -394,12 +399,13 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases)
+    test_rows, findings = audit_split(splits, columns, rules, TRIPLES, cases, has_whole=True)
     if cases:
         _, count, text = findings.pop()
         heading = f"unseen in {TRAIN}" if TRAIN in splits.known else "unseen"
         more_findings.append((heading, count, text))
         more_findings.extend(unseen_parts)
+    more_findings.extend(_find_inverses(splits, test_rows))
     if not has_known:
         reason = "known= names no splits: known answers stay among the candidates"
         more_findings.append(("unfiltered", len(test_rows), reason))
@@ -407,20 +413,67 @@ def audit_triples(
 
 
 def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[np.bool_]]:
-    """Find entities and relations that "train" lacks, or all known splits, and triples with one."""
+    """Find entities and relations that "train" lacks, or all known splits, and triples with one.
+
+    Of relations, those are findings, too, that one known split lacks and another one has.
+    """
     test = splits.rows[: splits.tested]
-    trained = splits.known_rows(TRAIN)
     findings = []
     has_unseen = np.zeros(splits.tested, dtype=bool)
     for role, columns in (("head", [0, 2]), ("relation", [1])):
         vocabulary = splits.vocabularies[role]
-        unseen = distinct(test[:, columns].ravel())
-        for column in columns:
-            unseen = unseen[~are_among(unseen, trained[:, column])]
+        ids = distinct(test[:, columns].ravel())
+        are_in: dict[str, Any] = {}
+        for name in splits.known:
+            rows = splits.known_rows(name)
+            are_in[name] = np.any([are_among(ids, rows[:, column]) for column in columns], axis=0)
+        are_known = np.any(list(are_in.values()), axis=0)
+        is_seen: Any = are_in.get(TRAIN, are_known)
+        unseen = ids[~is_seen]
         words = NOTHING
         if len(unseen):
-            words = count_in_words(len(unseen), vocabulary.list_labels(unseen[:MAX_EXAMPLES]))
+            words = f"{len(unseen):,} ({list_examples(unseen, vocabulary)})"
             for column in columns:
                 has_unseen |= are_among(test[:, column], unseen)
         findings.append((f"unseen {vocabulary.of}", len(unseen), words))
+        for name, are_there in are_in.items():
+            lacking = ids[are_known & ~are_there]
+            if role == "relation" and len(lacking):
+                text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test: "
+                text += list_examples(lacking, vocabulary)
+                findings.append((f"relations of {name}", len(lacking), text))
     return findings, has_unseen
+
+
+def _find_unnamed(splits: SplitTables, role: str, occurring: IntArray) -> list[FindingParts]:
+    """Say which entities, or relations, are in no fact, as those that pad a table of vectors."""
+    vocabulary = splits.vocabularies[role]
+    count = vocabulary.size - len(occurring)
+    if not count:
+        return []
+    # Among so many ids the first ones are, however many there are.
+    unnamed = without(np.arange(min(vocabulary.size, len(occurring) + 9)), occurring)
+    text = f"{count:,} of {vocabulary.size:,} {vocabulary.of}: {list_examples(unnamed, vocabulary)}"
+    return [(f"{vocabulary.of} in no fact", count, text)]
+
+
+def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingParts]:
+    """Say which triples are others with head and tail exchanged, by relations that go together.
+
+    Two relations do if the pairs of the one are, exchanged, those of the other: sums over them of
+    mixed bits are then equal. A relation that is its own inverse is none of them.
+    """
+    heads, relations, tails = (splits.rows[test_rows, column] for column in range(3))
+    distinct_relations, codes = codes_of(relations)
+    sums = np.zeros((2, len(distinct_relations)), np.uint64)
+    np.add.at(sums[0], codes, mixed_rows([heads, tails]))
+    np.add.at(sums[1], codes, mixed_rows([tails, heads]))
+    pairs, exchanged = sums.view(np.int64)
+    has_inverse = occurrences_of(exchanged).of(pairs) > (pairs == exchanged)
+    if not has_inverse.any():
+        return []
+    count = int(np.count_nonzero(has_inverse[codes]))
+    names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
+    text = f"{count:,} triples are others with head and tail exchanged, of relations that always "
+    text += f"go together ({names}): each is ranked twice"
+    return [("inverse relations", count, text)]

@@ -145,21 +145,24 @@ class Task(SidedTask):
     test : path, table, rows, or tuple of columns
         The triples to rank: head, relation, tail, and behind them what `keys` says. A table (of
         pandas, polars or Arrow, or a structured array) has its columns by the names head, relation
-        and tail, or h, r and t. Rows are an array of ints, of shape (n, 3+), or a list of tuples. A
-        path ending in .npy is an array of ints, one ending in .csv has commas and csv's quoting,
-        any other file is tab-separated text; perhaps gzipped. What an element names
-        is said by `entities` and `relations`: a str is a label, an int a label where labels are
-        int, else a position, which is refused if any label is written like an integer. Text holds
-        labels, or integers where `entities` is an int or has labels that are int, and integers of
-        relations too unless `relations` names them. If `entities` is None, labels that are all
-        numbers ("0", "17") are an error.
+        and tail, or h, r and t. Rows are an array of ints or of labels (str or objects), of shape
+        (n, 3+), or a list of tuples. A path ending in .npy is such an array, one ending in .csv has
+        commas and csv's quoting, any other file is tab-separated text; perhaps gzipped. What an
+        element names is said by `entities` and `relations`: a str is a label, an int a label where
+        labels are int, else a position, which is refused if any label is written like an integer.
+        Text holds labels, or integers where `entities` is an int or has labels that are int, and
+        integers of relations too unless `relations` names them. If `entities` is None, labels that
+        are all numbers ("0", "17") are an error.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list of paths, frames or arrays are named
         known_0, known_1, ... All known answers of a query, the test's included, are left out of its
         candidates, but never the right answer of the task. None: nothing is left out (unfiltered),
         which the audit and the protocol say. An empty dict: the test's own answers alone, as on the
         command line. The split named "train" is the one that `unseen` refers to. The audit counts
-        the test triples that occur in these splits, and lists each example once.
+        the test triples that occur in these splits, and lists each example once. If `test` is a
+        sample, the split of its name, as in ``{"train": train, "test": whole}``, has the other
+        answers: those that are ranked are then neither leaks nor seen, and the protocol is that of
+        ``Task(whole, {"train": train})[positions]``, which ranks the same.
     entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
@@ -190,7 +193,8 @@ class Task(SidedTask):
         Which known answers are left out. "query" (default): those of the same query, with its
         `keys`. "triple": whatever the further columns hold. "fact": those of facts that agree in
         all further columns, also if the query has not all of them. "none": nothing, as with
-        ``known=None``.
+        ``known=None``. With "fact", triples are equal if all their columns are; otherwise `keys`
+        say which further ones must be.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
@@ -202,7 +206,8 @@ class Task(SidedTask):
     header : bool, optional
         Whether the first line of each text file names its columns. Default: it does not. A first
         line that has the names of the roles is then refused, and so is one none of whose fields
-        occurs again, in a file of ten lines and more whose relations mostly recur.
+        occurs again, or in `entities` or `relations`, in a file of ten lines and more whose
+        relations mostly recur.
     ids : bool
         Whether integers are ids of `entities` and `relations`, whatever the labels are: in files,
         also of lists, as in LibKGE's ``test.del`` beside ``entity_ids.del``, OpenKE's
@@ -219,8 +224,10 @@ class Task(SidedTask):
         ``print(task.audit)``. Each has a `name`, a `count` and a `message`: how many
         triples are ranked, "duplicates" and "leaks" with what was done with them, the triples of a
         known split that share a query where others do not, columns and headers that are "left
-        out", what was "found" in all splits, and the triples, entities and relations that are
-        "unseen" in the split named "train", or else in all known ones. If there are as many
+        out", what was "found" in all splits, entities and relations "in no fact", the triples,
+        entities and relations that are "unseen" in the split named "train", or else in all known
+        ones, the "relations of" the test that a known split lacks and another one has, and triples
+        of "inverse relations", which are ranked twice. If there are as many
         relations as heads or tails, the columns may be swapped. If few of the ids occur, labels may
         have been read as ids.
     test : ndarray of int64, shape (n, 3+)
@@ -312,7 +319,7 @@ class Task(SidedTask):
         orders = {"entities": entities, "relations": relations}
         self._unread_orders = {name for name, order in orders.items() if order is None}
         splits = read_tables(
-            name_splits(split, test, known),
+            name_splits(split, test, known, has_whole=True),
             FACTS,
             orders,
             columns=columns,
@@ -327,7 +334,8 @@ class Task(SidedTask):
         has_known = known is not None
         filter_name = _read_filter(filter, has_known)
         name_of_candidates, candidate_sets = as_candidates(candidates, chosen_sides, splits)
-        test_rows, findings, more_findings = audit_triples(splits, key_columns, rules, has_known)
+        further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
+        test_rows, findings, more_findings = audit_triples(splits, further, rules, has_known)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
         findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
@@ -468,7 +476,7 @@ class Task(SidedTask):
         row_queries : dict of str to keys, optional
             By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
-            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
@@ -535,7 +543,7 @@ class Task(SidedTask):
         row_queries : dict of str to keys, optional
             By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
-            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
         order, nan, dtype, threads, audit, io, progress : optional
             As in `truerank.rank`; `progress` counts the bytes of all scores.
@@ -599,7 +607,7 @@ class Task(SidedTask):
         row_queries : dict of str to keys, optional
             By side: the query of each row, in any order, as ``{"tail": task.tail.queries}``. A key
             is the columns of a triple without the one that is asked, with `keys` behind: (head,
-            relation), (relation, tail) or (head, tail), as tuples, an array of ints, or a table.
+            relation), (relation, tail) or (head, tail), as tuples, an array, or a table.
             Each query of the side has one row; rows of others are counted in the audit.
         columns : dict of str to (str or int), optional
             The name or the number of the column of each role, as "head" and "score", in tables.
@@ -654,11 +662,8 @@ def _read_sides(sides: Any) -> list[str]:
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     """Return the further columns that are part of every query, ascending; by default all."""
     columns: Sequence[Any] = range(3, width) if keys is None else several("keys", keys, "columns")
-    are_right = all(map(is_integer, columns))
-    if are_right:
-        different = set(columns)
-        are_right = len(different) == len(columns) and different <= set(range(3, width))
-    if not are_right:
+    are_right = all(map(is_integer, columns)) and set(columns) <= set(range(3, width))
+    if not are_right or len(set(columns)) < len(columns):
         expected = f"distinct columns from 3 on, of {width} in all"
         raise InputValueError("keys", expected=expected, got=", ".join(map(repr, columns)))
     return tuple(sorted(map(int, columns)))

@@ -6,7 +6,7 @@ is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -37,6 +37,7 @@ FindingParts: TypeAlias = tuple[str, int, str]
 
 # These words have a meaning in every protocol, so no split may be named like them.
 CANDIDATE_WORDS = ("all", LISTED)
+WHOLE = ""  # The evaluated split as a whole, of which a sample is ranked: no user names one so.
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 NOTHING = "none"  # Findings of nothing say so.
@@ -88,8 +89,8 @@ class SplitTables:
 
     @cached_property
     def known(self) -> list[str]:
-        """The names of all splits but the evaluated one."""
-        return list(self.sizes)[1:]
+        """The names of all splits but the evaluated one, of which a sample may be ranked."""
+        return [name for name in list(self.sizes)[1:] if name != WHOLE]
 
     @cached_property
     def tested(self) -> int:
@@ -108,10 +109,10 @@ class SplitTables:
         """The ids of all splits by role."""
         return dict(zip(self.vocabularies, self.rows.T, strict=True))
 
-    def known_rows(self, name: str) -> IntArray:
+    def known_rows(self, name: str = "all") -> IntArray:
         """Return the rows of a known split, or of all of them if none has that name."""
-        if name not in self.known:
-            return self.rows[self.tested :]
+        if name not in self.known:  # The whole of the evaluated split stands before them.
+            return self.rows[self.tested + self.sizes.get(WHOLE, 0) :]
         return self.rows[self.bounds[name]]
 
     def labels_of(self, rows: IntArray) -> list[tuple[str | int, ...]]:
@@ -174,15 +175,20 @@ def read_tables(
         flag("header", header)
     reads_further = door.has_further and (columns is None or has_further)
     tables = _read_each(splits, door, columns, header, reads_further)
+    given = {
+        argument: replace(Vocabulary.read(argument, order), has_ids=has_ids)
+        for argument, order in orders.items()
+        if order is not None
+    }
     for table in tables:
-        if table.path and header is None and not table.form.header:
-            _refuse_unsaid_header(table, tables)
+        if table.path and header is None and not table.form.header and len(table) >= _LEAST_LINES:
+            _refuse_unsaid_header(table, tables, door, given)
     roles = list(tables[0].columns)
     findings = _findings_of_files(tables)
     if refuses_further:
         findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
         roles = roles[: door.needed]
-    vocabularies, ids = _align_tables(door, tables, roles, orders, has_ids)
+    vocabularies, ids = _align_tables(door, tables, roles, orders, given, has_ids)
     return SplitTables.join(splits, ids, vocabularies, findings)
 
 
@@ -231,14 +237,14 @@ def _read_each(
     return tables
 
 
-def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
+def _refuse_unsaid_header(
+    table: IdTable, others: Sequence[IdTable], door: Door, given: Mapping[str, Vocabulary]
+) -> None:
     """Refuse the first line of a file of facts if it looks like a header of unknown names.
 
-    It does if none of its fields occurs below the first line of any file, in a file of ten lines
-    and more of which most have a relation that another line has, too.
+    It does if none of its fields is in a vocabulary that was given, or occurs below the first line
+    of any file, in a file of which most lines have a relation that another line has, too.
     """
-    if len(table) < _LEAST_LINES:
-        return
     relations = list(table.columns.values())[1].ids
     if (relations[1:] == relations[0]).any():  # Most files end the search here.
         return
@@ -246,7 +252,10 @@ def _refuse_unsaid_header(table: IdTable, others: Sequence[IdTable]) -> None:
     if 2 * numbers[numbers > 1].sum() <= len(relations):
         return
     fields = [column.entry(0) for column in table.columns.values()]
-    for field_of_line, column in zip(fields, table.columns.values(), strict=True):
+    for field_of_line, (role, column) in zip(fields, table.columns.items(), strict=True):
+        vocabulary = given.get(door.vocabularies.get(role, role))
+        if vocabulary is not None and vocabulary.find_labels([field_of_line], is_text=True)[0] >= 0:
+            return
         for other in others:
             for other_column in other.columns.values():
                 if other_column.labels is column.labels:
@@ -304,7 +313,8 @@ def _align_tables(
     door: Door,
     tables: Sequence[IdTable],
     roles: Sequence[str],
-    orders: Mapping[str, Any],
+    orders: Iterable[str],
+    given: Mapping[str, Vocabulary],
     has_ids: bool,
 ) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
     """Return the vocabulary of each role, and the ids of each table by role.
@@ -312,13 +322,7 @@ def _align_tables(
     Vocabularies that nobody gave are made of the tables. For these, integers in text are ids where
     `has_ids` says so, and where entities, or for further columns also relations, are given as ids.
     """
-    given: dict[str, Vocabulary] = {}
-    arguments_with_ids = []
-    for argument, order in orders.items():
-        if order is not None:
-            given[argument] = replace(Vocabulary.read(argument, order), has_ids=has_ids)
-            if given[argument].words is None:
-                arguments_with_ids.append(argument)
+    arguments_with_ids = [name for name, vocabulary in given.items() if vocabulary.words is None]
     roles_of: dict[str, list[str]] = {}
     for role in roles:
         roles_of.setdefault(door.vocabularies.get(role, role), []).append(role)
@@ -388,7 +392,9 @@ def _could_be_split(value: object) -> bool:
     return _has_rows(value)
 
 
-def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
+def name_splits(
+    split: object, rows: Any, known: Any, *, has_whole: bool = False
+) -> dict[str, tuple[str, Any]]:
     """Give the evaluated split and then the known ones a name and a title for messages.
 
     Parameters
@@ -399,6 +405,9 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
         The evaluated split.
     known : mapping, list of splits, one split, or None
         The others.
+    has_whole : bool
+        Whether one of them may have the name of the evaluated split: the whole, of which a sample
+        is ranked. It comes second, by the name `WHOLE`.
 
     Raises
     ------
@@ -415,6 +424,9 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     if not isinstance(split, str) or not split:
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
+    whole = {}
+    if has_whole and split in others:
+        whole[WHOLE] = others.pop(split)
     if split in others:
         expected = "a name that no known split has"
         if split == "test":  # The user may not have written it, for it is the default.
@@ -426,7 +438,7 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
             if name in names:
                 expected = "another name of a split, as this one is that of a set of candidates"
                 raise InputValueError(argument, expected=expected, got=repr(name))
-    return {split: (split, rows), **others}
+    return {split: (split, rows), **whole, **others}
 
 
 # -- the audit of splits ---------------------------------------------------------------------------
@@ -449,6 +461,20 @@ def count_in_words(count: int, examples: Sequence[Any]) -> str:
     return f"{count:,} ({', '.join(parts)})"
 
 
+def list_examples(ids: IntArray, vocabulary: Vocabulary) -> str:
+    """Write the labels of the first few of some ids.
+
+    Examples
+    --------
+    >>> list_examples(np.array([1, 0]), Vocabulary(2, ("a", "b")))
+    'b, a'
+    """
+    words = [printable(str(label)) for label in vocabulary.list_labels(ids[:MAX_EXAMPLES])]
+    if len(ids) > len(words):
+        words.append("...")
+    return ", ".join(words)
+
+
 def check_rules(**rules: str) -> dict[str, str]:
     """Check the rule for each case: what to do with its rows."""
     for name, rule in rules.items():
@@ -462,6 +488,8 @@ def audit_split(
     rules: Mapping[str, str],
     noun: str,
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
+    *,
+    has_whole: bool = False,
 ) -> tuple[IntArray, list[FindingParts]]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
@@ -477,6 +505,8 @@ def audit_split(
     more_cases : mapping of str to (ndarray of bool, str), optional
         Further cases, of which nobody is warned: by the name of the rule, the rows and what these
         do, as in "repeat an earlier one".
+    has_whole : bool
+        Whether a known split may be the whole of the evaluated one, as `name_splits` takes it.
 
     Returns
     -------
@@ -504,9 +534,10 @@ def audit_split(
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
+    _check_whole(split, noun, leaks.pop(WHOLE, first >= 0), in_words)
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
-        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks)),
+        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks, has_whole)),
         **(more_cases or {}),
     }
     findings = []
@@ -533,9 +564,22 @@ def audit_split(
         raise InputValueError(split, f"nothing is left: {tested} {noun} were dropped")
     for warning in warnings:
         warn_user(warning)
-    sizes = ", ".join(f"{name} {splits.sizes[name]:,}" for name in splits.known) or "none"
+    others = list(splits.sizes.items())[1:]
+    sizes = ", ".join(f"{name or split} {size:,}" for name, size in others) or "none"
     ranked = f"{tested:,} {noun}, {len(kept):,} ranked; known: {sizes}"
     return kept, [(split, len(kept), ranked), *findings]
+
+
+def _check_whole(split: str, noun: str, is_there: Mask, in_words: Callable[[Mask], str]) -> None:
+    """Refuse a known split of the evaluated one's name, unless all rows that are ranked are there.
+
+    It may be that another split is evaluated, and that its name was forgotten.
+    """
+    if not is_there.all():
+        other_name = OPTION_TEXT.get()("split", "...")
+        expected = f"all {noun} that are ranked in the known split of that name, or {other_name}"
+        got = f"{split!r}, whose known {noun} lack {in_words(~is_there)}"
+        raise InputValueError("split", expected=expected, got=got)
 
 
 def findings_of_reading(splits: SplitTables, noun: str, is_asked: Mask) -> list[FindingParts]:
@@ -579,32 +623,44 @@ def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
 def find_leaks(
     splits: SplitTables, columns: Sequence[IntArray]
 ) -> tuple[IntArray, dict[str, Mask]]:
-    """Return the first row that equals each row of the evaluated split, and which rows leak."""
+    """Return the first row that equals each row of the evaluated split, and which rows leak.
+
+    The whole of the evaluated split, if it is there, has a row of its own.
+    """
     keys = RowKeys(columns)
     tested_keys = keys.of(slice(0, splits.tested))
     first = first_equals(tested_keys)
     leaks = {}
-    for name in splits.known:
+    for name in list(splits.sizes)[1:]:
         is_leak = np.zeros(splits.tested, dtype=bool)
         _, positions = look_up(tested_keys, keys.of(splits.bounds[name]))
         is_leak[positions] = True
-        if is_leak.any():
+        if name == WHOLE or is_leak.any():
             leaks[name] = is_leak[first]
     return first, leaks
 
 
-def _describe_leaks(leaks: Mapping[str, Mask]) -> str:
+def _describe_leaks(leaks: Mapping[str, Mask], has_whole: bool) -> str:
     """Say that rows are in known splits, and where all are in one, that it may be the same split.
 
     Examples
     --------
-    >>> print(_describe_leaks({"train": np.array([False]), "valid": np.array([True])}))
+    >>> leaks = {"train": np.array([False]), "valid": np.array([True])}
+    >>> print(_describe_leaks(leaks, has_whole=False))
     are in a known split, too (all are in valid; if that is the evaluated split, leave it out of \
 the known ones and say split='valid')
+    >>> print(_describe_leaks(leaks, has_whole=True))
+    are in a known split, too (all are in valid; if that is the evaluated split, or the whole of \
+which this is a sample, say split='valid', or rank Task(valid, ...)[positions])
     """
     description = "are in a known split, too"
     for name, mask in leaks.items():
         if mask.all():
-            remedy = f"leave it out of the known ones and say {OPTION_TEXT.get()('split', name)}"
-            return f"{description} (all are in {name}; if that is the evaluated split, {remedy})"
+            option = OPTION_TEXT.get()("split", name)
+            remedy = f", leave it out of the known ones and say {option}"
+            if has_whole:
+                remedy = f", or the whole of which this is a sample, say {option}"
+                if not option.startswith("--"):
+                    remedy += f", or rank Task({name}, ...)[positions]"
+            return f"{description} (all are in {name}; if that is the evaluated split{remedy})"
     return description

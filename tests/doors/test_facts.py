@@ -1,0 +1,242 @@
+"""Facts: samples of a test, whole facts, labels in arrays, first lines, and what an audit says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.cli_files import start
+from support.refusals import refusal
+from truerank.link_prediction import Task, read_triples
+
+# -- a sample of the test --------------------------------------------------------------------------
+
+WHOLE = [(0, 0, 1), (0, 0, 2), (0, 0, 3), (1, 1, 0)]
+TRAIN = [(2, 0, 2), (3, 1, 0), (0, 0, 0)]
+SCORES = np.array([[0, 0.5, 0.9, 0.8]])
+
+
+def test_the_known_split_of_the_same_name_has_the_other_answers_of_a_sample() -> None:
+    """Nobody is warned, and no fact of it is seen, a leak, or known for degrees."""
+    known = {"train": TRAIN, "test": WHOLE}
+    sample = Task(WHOLE[:1], known, entities=4)
+    part = Task(WHOLE, {"train": TRAIN}, entities=4)[[0]]
+    assert sample.tail.filter is not None
+    assert (sample.tail.filter[1].tolist(), sample.protocol) == ([0, 1, 2, 3], part.protocol)
+    for name, side in sample.sides.items():
+        for label in ("category", "head_degree", "tail_degree", "degree", "queries", "targets"):
+            expected = part.sides[name].labels[label].values.tolist()
+            assert side.labels[label].values.tolist() == expected, label
+    reports = [task.evaluate_scores(SCORES, head=SCORES) for task in (sample, part)]
+    assert reports[0].to_dict() == reports[1].to_dict()
+    assert reports[0]["tail.mrr"] == 1
+    assert tr.compare(*reports, metric="mrr").estimate == 0
+    findings = {finding.name: finding for finding in sample.audit}
+    assert findings["test"].message == "1 triples, 1 ranked; known: test 4, train 3"
+    assert (findings["leaks"].count, findings["unseen entities"].count) == (0, 1)
+    alone = Task(WHOLE[:1], {"test": WHOLE}, entities=4, sides=["tail"])
+    assert alone.evaluate_scores(SCORES)["mrr"] == 1
+
+
+def test_the_whole_test_beside_itself_changes_nothing() -> None:
+    known = {"train": TRAIN}
+    tasks = [Task(WHOLE, known, entities=4), Task(WHOLE, known | {"test": WHOLE}, entities=4)]
+    scores = np.random.default_rng(0).random((2, 4, 4))
+    reports = [task.evaluate_scores(scores[0], head=scores[1]) for task in tasks]
+    assert reports[0].to_dict() == reports[1].to_dict()
+
+
+def test_a_sample_is_ranked_among_a_split_or_a_draw() -> None:
+    """A known split that has the candidates does not say how the test is called."""
+    known = {"train": [*TRAIN, (2, 1, 1)], "test": WHOLE}
+    task = Task(WHOLE[:1], known, entities=9, sides=["tail"], candidates="train")
+    assert task.tail.candidates.tolist() == [0, 1, 2, 3]
+    sampled = tr.link_prediction.Sampled(9)
+    drawn = Task(WHOLE[:1], known, entities=5, sides=["tail"], candidates=sampled)
+    assert drawn.tail.candidates[1].tolist() == [1, 4]
+    words = "^candidates: .*train"
+    refusal(ValueError, words, Task, WHOLE[:1], known, entities=9, candidates="test")
+
+
+def test_true_leaks_are_warned_of_beside_a_whole_test() -> None:
+    words = r"^test: 1 \(0 0 1\) triples are in a known split, too \(all are in valid; .* say "
+    words += r"split='valid', or rank Task\(valid, \.\.\.\)\[positions\]\)"
+    with pytest.warns(UserWarning, match=words):
+        Task(WHOLE[:1], {"valid": WHOLE[:2], "test": WHOLE})
+    with pytest.warns(UserWarning, match=r"^test: 1 \(0 0 1\) triples are in a known split"):
+        Task(WHOLE, {"train": WHOLE[:1], "test": WHOLE})
+
+
+def test_a_known_split_of_the_same_name_that_lacks_what_is_ranked_is_refused() -> None:
+    """It may be another split that is evaluated: of that, its name says so."""
+    words = r"^split: expected all triples that are ranked in the known split of that name, or "
+    words += r"split='\.\.\.', got 'test', whose known triples lack 1 \(1 1 0\)$"
+    refusal(ValueError, words, Task, WHOLE, {"test": WHOLE[:3]})
+    Task(WHOLE, {"test": [(3, 1, 2)]}, split="valid")
+    words = "^split: expected a name that no known split has"
+    pairs = {"left": 4, "right": 4, "known": {"test": [(0, 0)]}}
+    refusal(ValueError, words, tr.alignment.Task, [(0, 0)], **pairs)
+
+
+def test_a_sample_at_the_terminal(tmp_path: Path) -> None:
+    names = "abcd"
+    for name, facts in {"train": TRAIN, "sample": WHOLE[:1], "test": WHOLE}.items():
+        lines = [f"{names[h]}\tr{r}\t{names[t]}\n" for h, r, t in facts]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    np.save(tmp_path / "tails.npy", SCORES)
+    line = ["link-prediction", "--sides", "tail", "--test", tmp_path / "sample.tsv"]
+    line += ["--scores", f"tail={tmp_path / 'tails.npy'}", "--known", f"train={tmp_path}/train.tsv"]
+    for name, words in (("test", ""), ("rest", "say --split rest); they are ranked")):
+        result = start(*line, "--known", f"{name}={tmp_path}/test.tsv", "--json")
+        assert json.loads(result.out)["metrics"]["mrr"] == 1
+        assert words in result.err
+        assert "Task(" not in result.err
+        assert ("in a known split" in result.err) == (name == "rest")
+
+
+# -- whole facts -----------------------------------------------------------------------------------
+
+TIMED = [(0, 0, 1, 5), (0, 0, 1, 6), (2, 0, 1, 5)]
+
+
+@pytest.mark.parametrize(("filter", "ranked"), [("fact", 3), ("query", 1), ("triple", 1)])
+def test_a_fact_has_all_columns_where_the_filter_asks_for_facts(filter: str, ranked: int) -> None:
+    """By the other words a further column that is no key is a confidence."""
+    known = {"train": [(0, 0, 1, 7), (3, 0, 2, 5)]}
+    rules: dict[str, Any] = {"keys": (), "filter": filter, "duplicates": "drop", "leaks": "drop"}
+    assert len(Task(TIMED, known, **rules)) == ranked
+    again = {"train": known["train"] + TIMED[1:2]}
+    assert len(Task(TIMED[:2], again, **(rules | {"filter": "fact"}))) == 1
+
+
+# -- labels in arrays ------------------------------------------------------------------------------
+
+LABELS = np.array([["a", "r", "b"], ["b", "r", "cc"]])
+
+
+@pytest.mark.parametrize("dtype", [None, object, np.dtypes.StringDType()])
+def test_arrays_of_labels_are_rows(tmp_path: Path, dtype: Any) -> None:
+    """Of facts, pairs, keys of rows and files."""
+    facts = LABELS if dtype is None else LABELS.astype(dtype)
+    triples = read_triples(facts)
+    assert (triples.ids.tolist(), triples.entities) == ([[0, 0, 1], [1, 0, 2]], ("a", "b", "cc"))
+    task = Task(facts[:1], {"train": facts[1:]}, entities=["cc", "b", "a"], sides=["tail"])
+    assert task.test.tolist() == [[2, 0, 1]]
+    rows = {"tail": facts[:1, :2]}
+    assert task.evaluate_scores(np.array([[0, 1, 0.5]]), row_queries=rows)["mrr"] == 1
+    pairs = tr.alignment.Task(facts[:, ::2], left=["b", "a"], right=["cc", "b"]).pairs
+    assert pairs.tolist() == [[1, 1], [0, 0]]
+    if dtype is None:
+        np.save(tmp_path / "facts.npy", facts)
+        assert read_triples(tmp_path / "facts.npy").ids.tolist() == triples.ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        (LABELS.astype("S"), "bytes_"),
+        (LABELS.astype("S").astype(object), "bytes"),
+        (np.array([[0, 0, 1]], object), "int"),
+        (np.array([["a", 0, "b"]], object), "int, str"),
+        (np.array([["a", "r", None]], object), "NoneType, str"),
+        (np.array([[True, 0, 1]], object), "bool, int"),
+        (np.zeros((1, 3)), "float64"),
+        (np.zeros((1, 3), "M8[D]"), "datetime64"),
+    ],
+)
+def test_arrays_of_anything_else_are_refused(rows: Any, kinds: str) -> None:
+    words = (
+        rf"^test: .* a list of tuples or an array of ints or labels, .*, got ndarray of {kinds}$"
+    )
+    refusal(TypeError, words, Task, rows, {})
+
+
+# -- first lines -----------------------------------------------------------------------------------
+
+CHAIN = [("x", "likes", "y"), *((f"a{i}", "r", f"a{i + 1}") for i in range(12))]
+ENTITIES = sorted({name for head, _, tail in CHAIN for name in (head, tail)})
+OF_HEADER = "^test: .* expected a first line with a field that occurs elsewhere, .*header=True says"
+
+
+@pytest.mark.parametrize(
+    "names", [{"entities": ENTITIES, "relations": ["likes", "r"]}, {"relations": ["likes", "r"]}]
+)
+def test_a_first_line_of_names_that_were_given_is_a_fact(tmp_path: Path, names: Any) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in CHAIN))
+    assert len(Task(path, {}, **names)) == len(CHAIN)
+    refusal(ValueError, OF_HEADER, Task, path, {})
+    path.write_text(path.read_text().replace("x\tlikes\ty", "subject\tverb\tobject"))
+    refusal(ValueError, OF_HEADER, Task, path, {}, **names)
+    columns = {"head": "subject", "relation": "verb", "tail": "object"}
+    assert len(Task(path, {}, **names, header=True, columns=columns)) == len(CHAIN) - 1
+
+
+# -- the audit -------------------------------------------------------------------------------------
+
+
+def messages(task: Task) -> dict[str, str]:
+    return {finding.name: finding.message for finding in task.audit}
+
+
+def with_inverses(facts: np.ndarray) -> np.ndarray:
+    return np.concatenate([facts, facts[:, ::-1] + [0, 10, 0]])
+
+
+def random_facts(count: int, seed: int) -> np.ndarray:
+    heads, relations, tails = np.random.default_rng(seed).integers(0, 10, (3, count))
+    return np.unique(np.stack([heads + 1, relations, tails + 11], 1), axis=0)
+
+
+def test_the_audit_names_entities_that_no_fact_has() -> None:
+    """As the row that pads a table of vectors."""
+    facts = [(1, 0, 2)]
+    assert messages(Task(facts, {}, entities=3))["entities in no fact"] == "1 of 3 entities: 0"
+    names = messages(Task([("b", "r", "c")], {}, entities=[*"abcdef"], relations=["r", "s"]))
+    assert names["entities in no fact"] == "4 of 6 entities: a, d, e, ..."
+    assert names["relations in no fact"] == "1 of 2 relations: s"
+    assert not any("in no fact" in name for name in messages(Task(facts, {"train": [(0, 0, 0)]})))
+
+
+def test_the_audit_names_relations_of_the_test_that_one_known_split_lacks() -> None:
+    """As the inverse relations that a model was trained with."""
+    train, valid, test = (random_facts(200, seed) for seed in range(3))
+    task = Task(with_inverses(test), {"train": with_inverses(train), "valid": valid}, leaks="drop")
+    expected = "valid lacks 10 of 20 of the test: 10, 11, 12, ..."
+    assert messages(task)["relations of valid"] == expected
+    both = {"train": with_inverses(train), "valid": with_inverses(valid)}
+    for known in ({"train": train, "valid": valid}, {"valid": valid}, both):
+        facts = test if known is not both else with_inverses(test)
+        assert "relations of valid" not in messages(Task(facts, known, leaks="drop"))
+
+
+def test_the_audit_counts_facts_that_are_ranked_twice() -> None:
+    facts = random_facts(50, 0)
+    count = len(facts)
+    expected = f"{2 * count} triples are others with head and tail exchanged, of relations that "
+    expected += "always go together (0, 1, 2, ...): each is ranked twice"
+    rows = np.random.default_rng(1).permutation(with_inverses(facts))
+    assert messages(Task(rows, {}))["inverse relations"] == expected
+    # A relation and its inverse, both symmetric; one fact of the inverses is not there.
+    symmetric = [(0, 0, 1), (1, 0, 0), (1, 1, 0), (0, 1, 1)]
+    assert messages(Task(symmetric, {}))["inverse relations"].startswith("4 triples")
+    some = messages(Task(with_inverses(facts)[:-1], {}))["inverse relations"]
+    assert int(some.split()[0]) == 2 * (facts[:, 1] != facts[-1, 1]).sum()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        random_facts(50, 0),
+        [(0, 0, 1), (1, 0, 0)],  # symmetric
+        [(0, 0, 1), (1, 1, 0), (2, 0, 1)],
+        [(0, 0, 1), (0, 1, 1)],
+    ],
+)
+def test_facts_that_are_ranked_once_are_not_in_the_audit(facts: Any) -> None:
+    assert "inverse relations" not in messages(Task(facts, {}))
