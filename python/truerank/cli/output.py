@@ -9,7 +9,6 @@ import math
 import os
 import shlex
 import sys
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from ..tables.forms import write_json
 from .options import AXES, MEASURED, STYLES, Values, files_read, note_file, refuse, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..reporting import Finding
     from ..tables import AsTable
@@ -185,18 +184,23 @@ def show_report(
     rules = take(values, RULES[unit])
     refuse(values, what)
     keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
+    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
+    # Unknown keys are refused before a long count.
+    read_keys = [parse(key, grammar) for key in keys]
+    has_rows = any(key != key.column for key in read_keys)
     style = check_printing(printing, save=outputs.get("save"), html=outputs.get("html"))
-    has_rows = check_keys(keys, unit, style, has_kinds="kinds" in printing)
+    if "kinds" in printing and (style == "json" or has_rows):
+        raise click.UsageError(
+            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
+            "--metrics, as optimistic.mrr"
+        )
     counted = evaluate()
     ranks = counted if isinstance(counted, tr.Ranks) else counted.ranks
     if what != SAVED:
         rules["files"] = files_read()
     ranks = ranks.with_protocol(**rules)
-    errors: list[Exception] = []  # The report is printed although a disk is full.
-    if "save" in outputs:  # Ranks are saved before anything else can fail.
-        with put_off(errors):
-            refuse_replaced("save", outputs["save"], printing)
-            ranks.save(outputs["save"])
+    if "save" in outputs:
+        write_last("save", outputs["save"], printing, ranks.save)
     result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
     findings = list(map(str, split_audit))
     lines = []
@@ -210,9 +214,8 @@ def show_report(
         lines += every_finding or ["Nothing was found that makes these numbers suspect."]
     if "html" in outputs:
         words: Values = {"title": title, "command": command_line(), "notes": findings}
-        with put_off(errors):
-            refuse_replaced("html", outputs["html"], printing)
-            tr.page.save(outputs["html"], result, metrics=keys or None, **words)
+        words |= {"reports": result, "metrics": keys or None}
+        write_last("html", outputs["html"], printing, partial(tr.page.save, **words))
     if style == "json":
         content = content_of(result, keys, has_intervals="interval" in outputs)
         if "audit" in outputs and split_audit:
@@ -224,30 +227,16 @@ def show_report(
         show(table, printing, lines=lines)
     else:
         show(result, {**printing, "interval": "interval" in outputs}, lines=lines)
-    if errors:
-        raise errors[0]
 
 
-def check_keys(keys: Sequence[str], unit: str, style: str, *, has_kinds: bool) -> bool:
-    """Refuse unknown keys before a long count; return whether some have rows of their own."""
-    grammar = RANK_KEYS if unit == "task" else metrics.answer_metrics.ANSWER_KEYS
-    read_keys = [parse(key, grammar) for key in keys]
-    has_rows = any(key != key.column for key in read_keys)
-    if has_kinds and (style == "json" or has_rows):
-        raise click.UsageError(
-            "--kinds chooses rows of the report; beside JSON and keys of a kind name kinds in "
-            "--metrics, as optimistic.mrr"
-        )
-    return has_rows
+def write_last(name: str, path: Path, printing: Values, save: Callable[[Path], object]) -> None:
+    """Write a file when the command ends, whatever fails before: a full disk costs no report."""
 
+    def write() -> None:
+        refuse_replaced(name, path, printing)
+        save(path)
 
-@contextmanager
-def put_off(errors: list[Exception]) -> Iterator[None]:
-    """Collect the error of a file that cannot be written, for what comes first."""
-    try:
-        yield
-    except (OSError, InputValueError) as error:
-        errors.append(error)
+    click.get_current_context().call_on_close(write)
 
 
 def content_of(result: tr.Report, keys: Sequence[str], *, has_intervals: bool) -> dict[str, Any]:
