@@ -127,7 +127,7 @@ OF_SEVERAL = [
     ("compare ranks.npz run.txt --qrels qrels.txt", 2, "--qrels needs --candidates: the number"),
     ("compare ranks.npz run.txt --qrels qrels.txt --candidates 9", 1, "ranks: ranks.npz: .* runs"),
     (f"{RUNS} --candidates 2", 1, "--candidates: .* at least 3"),
-    (f"{RUNS} --candidates 9", 1, "ids: nan.run: "),
+    (f"{RUNS} --candidates 9", 1, "ranks: nan.run: "),
 ]
 
 LINK = "link-prediction --known train=train.txt --test test.txt"

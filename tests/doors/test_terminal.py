@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import pickle
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -231,8 +233,160 @@ def test_a_full_disk_does_not_take_the_report(
     assert outcome == (1, expected, f"Error: {path}: No space left on device\n")
     assert sorted(os.listdir()) == before
     fsync = os.fsync
-    calls = iter([no_space, fsync])
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", lambda file: next(calls)(file))
-        outcome = run(f"{line} --output report.csv")
-    assert (outcome.code, Path("report.csv").read_text(encoding="utf-8")) == (1, expected)
+    for calls in [fsync, no_space], [no_space, fsync]:  # Of the report, and of the other file.
+        in_turn = iter(calls)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", lambda file, in_turn=in_turn: next(in_turn)(file))
+            assert run(f"{line} --output report.csv --force").code == 1
+        assert Path("report.csv").read_text(encoding="utf-8") == expected
+    assert path.exists()
+
+
+# -- pipes -----------------------------------------------------------------------------------------
+
+
+def feed(path: str, content: bytes) -> None:
+    """Make a pipe with a name, into which another thread writes."""
+    os.mkfifo(path)
+    threading.Thread(target=Path(path).write_bytes, args=(content,), daemon=True).start()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_pipes_are_read_once(run: Run) -> None:
+    """A reader looks into a file several times, and maps arrays."""
+    expected = run(LINE.replace("right", "wrong")).out
+    feed("pipe", QRELS.encode())
+    feed("run", gzip.compress(WRONG.encode()))
+    outcome = run(f"retrieval --qrels pipe --lists run {LINE.split('right.run ')[1]} --save a.npz")
+    assert (outcome.out, outcome.err) == (expected, "")
+    assert tr.load("a.npz").protocol.files == ("pipe", "run")
+    np.save("names.npy", SCORES[:2, :5])
+    feed("vectors", Path("names.npy").read_bytes())
+    line = f"retrieval --qrels qrels --labels queries=q --candidates names {LINE.split('5 ')[1]}"
+    Path("q").write_text("q1\nq2\n", encoding="utf-8")
+    Path("names").write_text("a\nb\nc\nd\ne\n", encoding="utf-8")
+    np.save("E.npy", np.eye(5))
+    from_pipe = run(f"{line} --queries vectors --entities E.npy")
+    assert from_pipe == run(f"{line} --queries names.npy --entities E.npy")
+    assert from_pipe.code == 0
+    run(LINE.replace("right.run", os.devnull)).refuses(1, "expected a regular file, no pipe, ")
+
+
+def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def type_in(text: str | bytes) -> None:
+        stdin = io.TextIOWrapper(io.BytesIO(text.encode() if isinstance(text, str) else text))
+        monkeypatch.setattr("sys.stdin", stdin)
+
+    type_in(WRONG)
+    assert mrr(run(LINE.replace("right.run", "-"))) == 0.75
+    type_in("rank\tcandidates\n1\t5\n2\t5\n")
+    assert mrr(run("evaluate - --metrics mrr --format csv --save -.npz")) == 0.75
+    assert tr.load("-.npz").protocol.files == ("-",)
+    type_in(Path("-.npz").read_bytes())
+    assert mrr(run("evaluate - --metrics mrr --format csv")) == 0.75
+    type_in(QRELS)
+    outcome = run("evaluate -")
+    assert "`truerank retrieval --qrels QRELS --lists RUN --candidates N`" in outcome.err
+    type_in(QRELS)
+    run(LINE.replace("right.run", "-").replace("qrels qrels", "qrels -")).refuses(2, "is the file")
+    Path("-").write_text(RIGHT, encoding="utf-8")
+    assert mrr(run(LINE.replace("right.run", "./-"))) == 1
+
+
+# -- one file, and columns, of qrels and lists -----------------------------------------------------
+
+LOG = "query,document,relevance,score\nq1,a,1,.2\nq1,b,0,.9\nq1,c,0,.1\nq2,b,1,.7\nq2,d,0,.3\n"
+NAMES = "--columns query=user,document=item,relevance=click,score=model"
+OF_LOG = "--candidates listed --metrics auc --format csv"
+
+
+def test_one_file_is_not_its_own_answer(run: Run) -> None:
+    """Ranked by its own judgements everything is right, whatever a model did."""
+    os.link("qrels", "linked")
+    problem = "is the file of --qrels, too: expected two files, or one with relevance and score"
+    for name in ("qrels", "./qrels", "linked"):
+        run(LINE.replace("right.run", name)).refuses(2, f"{name} {problem}")
+    line = "compare right.run qrels --qrels qrels --candidates 5"
+    run(line).refuses(2, f"qrels {problem}")
+    run(line.replace("run qrels", "run ./right.run")).refuses(2, "at least two models, each once")
+    run("merge right.run linked ./qrels").refuses(2, "at least two jobs, each once")
+    Path("copy").write_text(QRELS, encoding="utf-8")
+    assert run("compare right.run wrong.run --qrels copy --candidates 5").code == 0
+    Path("facts").write_text("a\tr\tb\n", encoding="utf-8")
+    line = "link-prediction --test facts --known train=copied --sides tail --lists tail="
+    Path("copied").write_text("b\tr\tc\n", encoding="utf-8")
+    run(f"{line}./facts").refuses(2, "--lists tail: ./facts is the file of --test, too")
+    Path("lists").write_text("a\tr\tb\n", encoding="utf-8")
+    assert run(f"{line}lists").code == 0
+
+
+def log_with(header: str) -> str:
+    return header + LOG[LOG.index("\n") :]
+
+
+def test_a_log_is_both(run: Run) -> None:
+    Path("log.csv").write_text(LOG, encoding="utf-8")
+    report = tr.retrieval.Task(
+        {"q1": ["a"], "q2": ["b"]},
+        entities=list("abcd"),
+        candidates={"q1": list("abc"), "q2": list("bd")},
+    ).evaluate_lists({"q1": {"a": 0.2, "b": 0.9, "c": 0.1}, "q2": {"b": 0.7, "d": 0.3}})
+    assert mrr(run(f"retrieval --qrels log.csv --lists log.csv {OF_LOG}")) == report["auc"] == 0.75
+    Path("own.csv").write_text(log_with("user,item,click,model"), encoding="utf-8")
+    line = f"retrieval --qrels own.csv --lists own.csv {OF_LOG}"
+    assert mrr(run(f"{line} {NAMES}")) == 0.75
+    for columns in ("", NAMES.replace("=model", "=click"), f"{NAMES},mark=model"):
+        run(f"{line} {columns}").refuses(2, "--columns query=...,document=...,relevance=...,score")
+    Path("log").write_text(LOG.partition("\n")[2].replace(",", "\t"), encoding="utf-8")
+    numbers = "--columns query=0,document=1,relevance=2,score=3"
+    assert mrr(run(f"retrieval --qrels log --lists log {OF_LOG} {numbers}")) == 0.75
+
+
+def test_names_of_columns_reach_lists(run: Run) -> None:
+    own = log_with("user,item,click,model").splitlines()
+    for name, column in {"clicks.csv": 2, "model.csv": 3}.items():
+        rows = [line.split(",") for line in own]
+        text = "".join(f"{row[0]},{row[1]},{row[column]}\n" for row in rows)
+        Path(name).write_text(text, encoding="utf-8")
+    Path("own.csv").write_text("\n".join(own), encoding="utf-8")
+    line = f"retrieval --qrels clicks.csv --lists model.csv {OF_LOG}"
+    assert mrr(run(f"{line} {NAMES}")) == 0.75
+    assert run(f"{line} {NAMES.replace('score=model', 'score=3')}").code == 1
+    # The scores are there, and nobody has named them.
+    run(f"{line} {NAMES.replace(',score=model', '')}").refuses(1, "'user', 'item', 'model'")
+    Path("model.csv").write_text("user,item\nq1,b\nq1,a\nq2,b\nq2,d\n", encoding="utf-8")
+    assert mrr(run(f"{line} {NAMES.replace(',score=model', '')}")) == 0.5
+    # Names that the run does not have, and numbers, are those of the qrels.
+    Path("run").write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 1 t\n", encoding="utf-8")
+    line = "retrieval --qrels clicks.csv --lists run --candidates 9 --metrics mrr --format csv"
+    assert mrr(run(f"{line} {NAMES.replace(',score=model', '')}")) == 0.75
+    Path("clicks").write_text("q1\ta\t1\nq2\tb\t1\n", encoding="utf-8")
+    numbers = "--columns query=0,document=1,relevance=2"
+    assert mrr(run(f"{line.replace('clicks.csv', 'clicks')} {numbers}")) == 0.75
+
+
+def test_runs_of_a_log_are_compared(run: Run) -> None:
+    Path("log.csv").write_text(LOG, encoding="utf-8")
+    Path("new.csv").write_text(log_with("query,document,click,score"), encoding="utf-8")
+    line = "compare log.csv new.csv --qrels log.csv --metrics auc,gauc --candidates listed"
+    assert run(line).code == 1  # A column of the second file would be left out.
+    outcome = run(f"{line} --columns query=query,document=document --format csv")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [row.split(",")[3:5] for row in outcome.out.splitlines()[1:]] == [
+        ["0.75"] * 2,
+        ["0.7"] * 2,
+    ]
+
+
+@pytest.mark.parametrize("name", ["./listed", "listed.txt"])
+def test_a_file_may_be_called_listed(run: Run, name: str) -> None:
+    Path(name).write_text("a\nb\nc\n", encoding="utf-8")
+    line = LINE.replace("candidates 5", f"candidates {name}")
+    run(f"{line} --save a.npz")
+    assert tr.load("a.npz").candidates.tolist() == [3, 3]
+    run(f"{LINE.replace('candidates 5', 'candidates listed')} --save b.npz")
+    assert tr.load("b.npz").candidates.tolist() == [2, 1]
+    np.save("S.npy", SCORES[:2, :3])
+    line = "retrieval --qrels qrels --candidates listed --labels queries=q --scores S.npy"
+    Path("q").write_text("q1\nq2\n", encoding="utf-8")
+    run(line).refuses(1, "--scores: the candidates are those")

@@ -27,7 +27,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command("alignment", options.OF_TASKS, "header duplicates", options.REPORTING)
 @click.argument("files", type=options.WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
-@option("--scores", options.WORD, "Similarities of left (rows) and right entities (columns).")
+@option("--scores", options.SCORES, "Similarities of left (rows) and right entities (columns).")
 @option(
     "--labels",
     options.Value(options.read_names, "side=file", ("left", "right")),

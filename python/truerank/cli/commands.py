@@ -65,18 +65,15 @@ class Commands(click.Group):
         ctx.obj = list(args)
         return super().parse_args(ctx, args)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find a command, and refuse an option that is given twice, of which the last would win."""
         name, command, words = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             context = click.Context(command, ctx, name)
             *_, given = command.make_parser(context).parse_args(list(words))
-            for parameter in given:
-                if given.count(parameter) > 1 and not parameter.multiple:
-                    problem = f"{name_of(parameter)} is given twice, and only one would count"
-                    raise click.UsageError(problem, context)
+            twice = [name_of(x) for x in given if given.count(x) > 1 and not x.multiple]
+            if twice:
+                raise click.UsageError(f"{twice[0]} is given twice, and one would count", context)
         return name, command, words
 
     def invoke(self, ctx: click.Context) -> Any:

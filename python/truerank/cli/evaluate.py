@@ -107,7 +107,7 @@ def check_header(path: str, candidates: Any) -> list[str]:
             expected += ", and no quotes (of R: quote = FALSE)" if '"' in line else ""
         else:
             expected += "; scores need TARGETS, and lists are read by "
-            expected += f"`truerank retrieval --qrels QRELS --lists {path} --candidates N`"
+            expected += "`truerank retrieval --qrels QRELS --lists RUN --candidates N`"
     elif unknown:
         expected = f"no columns but {', '.join(COLUMNS)}"
         got = ", ".join(unknown)
@@ -186,7 +186,7 @@ def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     options.COUNTING,
     options.REPORTING,
 )
-@click.argument("scores", type=options.WORD, required=False)
+@click.argument("scores", type=options.SCORES, required=False)
 @click.argument("targets", type=options.Value(read_targets, "number|file"), required=False)
 @option("--member", options.WORD, "Name of the array in an .npz file.")
 @option(
@@ -256,7 +256,7 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
     Labels and groups are checked before, as a count may take long.
     """
     if "targets" not in values:
-        ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
+        ways = "truerank retrieval --qrels QRELS --lists RUN --candidates N"
         raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = values.pop("targets")
     store = open_store(path, **take(values, "member dtype io axis"))
@@ -290,7 +290,7 @@ def check_shards(store: ShardStore, tasks: int) -> None:
 # -- several models --------------------------------------------------------------------------------
 
 
-@command("compare", "order nan relevance_level seed html metrics", options.PRINTING)
+@command("compare", "columns order nan relevance_level seed html metrics", options.PRINTING)
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--level",
@@ -308,8 +308,8 @@ def check_shards(store: ShardStore, tasks: int) -> None:
 @option(
     "--candidates",
     options.CANDIDATES,
-    "Of runs: how many candidates there are in all, or a file with a name in each line. Of ranks "
-    "in text: the candidates of each task, where no column has them.",
+    "Of runs: how many candidates there are in all, a file with a name in each line, or listed. Of "
+    "ranks in text: the candidates of each task, where no column has them.",
 )
 @option("--allow-unlike", None, "Compare even if protocols or ids differ.")
 @option(
@@ -347,7 +347,7 @@ def compare_files(values: Values) -> None:
     pairs, queries), or task by task where they have none; --unit names another label.
     """
     paths = values.pop("ranks", ())
-    if len(set(paths)) < max(2, len(paths)):
+    if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
     if margin is not None:
@@ -422,8 +422,8 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     are_runs = "qrels" in values
     if are_runs and "candidates" not in values:
         raise click.UsageError(
-            "--qrels needs --candidates: the number of documents in the collection, or a file of "
-            "their names"
+            "--qrels needs --candidates: the number of documents in the collection, a file of "
+            "their names, or listed"
         )
     texts = [path for path in paths if is_text(path)]
     for path in paths:
@@ -447,10 +447,19 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
                 else:
                     ranks[name] = tr.load(path)
             return ranks
-    with argument_names(entities="--candidates"):
-        task = tr.retrieval.Task(values.pop("qrels"), entities=values.pop("candidates"))
+    with argument_names(entities="--candidates", ids="ranks"):
+        qrels = values.pop("qrels")
+        given = values.pop("columns", {})
+        columns = {name: options.split_columns(qrels, path, given) for name, path in files.items()}
+        of_qrels = max((each for each, _ in columns.values() if each), key=len, default=None)
+        candidates = options.candidates_of_lists(values.pop("candidates"))
+        task = tr.retrieval.Task(qrels, columns=of_qrels, **candidates)
         rules = take(values, "order nan") | {"progress": bar()}
-        return {name: task.evaluate_lists(path, **rules).ranks for name, path in files.items()}
+        ranks = {}
+        for name, path in files.items():
+            lists = task.evaluate_lists(path, columns=columns[name][1], **rules)
+            ranks[name] = lists.ranks
+        return ranks
 
 
 # -- several jobs ----------------------------------------------------------------------------------
@@ -481,7 +490,7 @@ def merge(values: Values) -> None:
     truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
     """
     paths = values.pop("parts", ())
-    if len(set(paths)) < max(2, len(paths)):
+    if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the saved counts of at least two jobs, each once")
     kinds = [archive_kind("parts", path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):

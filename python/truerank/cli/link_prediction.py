@@ -11,6 +11,7 @@ from ..arrays.input_files import is_npy
 from ..errors import InputValueError, argument_names, warn_user
 from ..link_prediction import Sampled, Task
 from ..link_prediction.sides import FILTERS
+from ..records.columns import door_of_lists
 from . import options
 from .options import Values, command, option, take
 from .output import open_model, show_task
@@ -71,7 +72,7 @@ def parse_candidates(option: str, text: str) -> Any:
 )
 @option(
     "--scores",
-    options.Value(options.WORD.read, "side=file", SIDES),
+    options.Value(options.SCORES.read, "side=file", SIDES),
     "Scores of all entities as tails, or as heads, or of all relations, in place of vectors: "
     "tail=S.npy. Files are as for evaluate.",
 )
@@ -138,6 +139,8 @@ def predict_links(values: Values) -> None:
     facts = take(
         values, "columns header sides split candidates keys filter duplicates leaks unseen ids"
     )
+    if kind == "lists":
+        model |= columns_of_lists(test, model, facts.get("columns", {}))
     sizes = count_candidates(kind, model) if facts.get("ids", is_npy(test)) else {}
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
@@ -160,6 +163,17 @@ def predict_links(values: Values) -> None:
     option_of_sides = f"--{kind}".replace("vectors", "queries")
     with argument_names(**{side: f"{option_of_sides} {side}" for side in SIDES}):
         show_task(task, kind, model, values, "Link prediction", split_audit=task.audit)
+
+
+def columns_of_lists(test: str, lists: Values, columns: Values) -> Values:
+    """Return the columns of lists by the names in --columns, if they have a header of these."""
+    door = door_of_lists(dict.fromkeys(SIDES, ""))
+    found: Values = {}
+    for side, path in lists.items():
+        if options.is_one_file(test, path):
+            raise click.UsageError(f"--lists {side}: {path} is the file of --test, too")
+        found = options.find_named(path, door, columns)
+    return {"columns": found} if found else {}
 
 
 def count_candidates(kind: str, model: Values) -> dict[str, int]:

@@ -7,10 +7,13 @@ from it what the functions of truerank need; what nobody takes cannot apply, and
 from __future__ import annotations
 
 import functools
+import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -20,11 +23,13 @@ from click.shell_completion import CompletionItem
 from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
 from ..errors import OPTION_TEXT, InputValueError, argument_names
 from ..inputs.array_likes import index_array
-from ..inputs.rules import LAYOUTS, NAN_RULES, ORDERS, Similarity
+from ..inputs.rules import LAYOUTS, LISTED, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..records.columns import Door
 
 Values = dict[str, Any]
 Decorator = Callable[[Any], Any]
@@ -43,16 +48,40 @@ def wrong_word(option: str, expected: str, text: str) -> click.UsageError:
 
 
 def note_file(path: object) -> str:
-    """Remember a file that a command reads, and return its name."""
+    """Remember a file that a command reads, and return its name.
+
+    Of a pipe, and of standard input (-), which can be read once, it is that of a copy, which is
+    there until the command ends.
+    """
+    name = str(path)
     context = click.get_current_context(silent=True)
-    if context is not None:
-        context.meta.setdefault(_FILES, []).append(str(path))
-    return str(path)
+    if context is None:
+        return name
+    files: dict[str, str] = context.meta.setdefault(_FILES, {})
+    if is_pipe(name) and name not in files:
+        folder = context.find_root().with_resource(TemporaryDirectory(prefix="truerank-"))
+        files[name] = os.path.join(folder, os.path.basename(name).replace("-", "stdin"))
+        with click.open_file(name, "rb") as pipe, open(files[name], "wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+    if name in files.values():  # It is the copy of a pipe.
+        return name
+    return files.setdefault(name, name)
+
+
+def is_pipe(name: str) -> bool:
+    """Return whether this is a pipe that has a name, or standard input."""
+    return name == "-" or Path(name).is_fifo()
 
 
 def files_read() -> list[str]:
     """Return the files that the command reads, each once."""
-    return list(dict.fromkeys(click.get_current_context().meta.get(_FILES, [])))
+    return list(click.get_current_context().meta.get(_FILES, ()))
+
+
+def is_one_file(*paths: str) -> bool:
+    """Return whether two of some paths lead to one file."""
+    places = [(file.st_dev, file.st_ino) for file in map(os.stat, paths)]
+    return len(set(places)) < len(places)
 
 
 def read_array(argument: str, path: str) -> NDArray[Any]:
@@ -101,7 +130,9 @@ def read_columns(argument: str, text: str) -> int | NDArray[Any]:
 
 
 def read_candidates(argument: str, text: str) -> Any:
-    """Return a number of candidates, or read a selection, columns for all tasks, or names."""
+    """Return a number of candidates or "listed", or read a selection, columns, or names."""
+    if text == LISTED:
+        return text
     if text.lower().endswith(".npz"):
         return read_selection(argument, text)
     if is_of_columns(text):
@@ -140,6 +171,70 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
         if re.fullmatch("0|[1-9][0-9]*", column):
             columns[role] = int(column[:_DIGITS])
     return columns
+
+
+def find_named(
+    path: str, door: Door, columns: Mapping[str, str | int], *, is_log: bool = False
+) -> dict[str, str | int]:
+    """Return the columns of a file: those that are given by name, and others by its header.
+
+    There are none if no name is given, if the first line lacks one, or if others are all that may
+    be the numbers. Of a log, which has all columns, numbers may be given, or nothing.
+    """
+    from ..records.columns import NUMBERS
+    from ..records.text import fields_of, is_csv, text_lines
+
+    number, line = next(text_lines(path, path, has_comments=True), (0, ""))
+    between = "tabs" if "\t" in line else "blanks"
+    if is_csv(path):
+        between = "commas"
+    fields = fields_of(line, between, path, number)
+    given: Values = {}
+    for role, column in columns.items():
+        if role in door.roles and (is_log or isinstance(column, str)):
+            given[role] = column
+    in_order = sorted(fields, key=door.roles.__contains__)  # A role's own name counts.
+    named: dict[Any, Any] = {door.role_of(field): field for field in in_order} | given
+    named.pop(None, None)
+    has_given = all(isinstance(column, int) or column in fields for column in given.values())
+    has_numbers = not named.keys().isdisjoint(NUMBERS) or len(named) == len(fields)
+    return named if (given or is_log) and has_given and has_numbers else {}
+
+
+def split_columns(
+    qrels: str, run: str, columns: Mapping[str, str | int]
+) -> list[Mapping[str, str | int] | None]:
+    """Return the columns of qrels and of a run, which names hold for, and numbers for qrels alone.
+
+    One file may be both: a log with relevance and score.
+    """
+    from ..records.columns import JUDGEMENTS, LISTS, NUMBERS
+
+    is_log = is_one_file(qrels, run)
+    of_run = find_named(run, LISTS, columns, is_log=is_log)
+    if not is_log:
+        of_qrels = dict(columns)
+        for role in of_run.keys() - JUDGEMENTS.roles:
+            if columns.get(role) == of_run[role]:
+                del of_qrels[role]
+        return [of_qrels or None, of_run or None]
+    of_qrels = find_named(qrels, JUDGEMENTS, columns, is_log=True)
+    is_unknown = not columns.keys() <= of_qrels.keys() | of_run.keys()
+    lacks_score = of_run.keys().isdisjoint(NUMBERS)
+    if is_unknown or lacks_score or of_qrels.get("relevance") in (None, *of_run.values()):
+        problem = f"{run} is the file of --qrels, too: expected two files, or one with relevance "
+        problem += "and score (--columns query=...,document=...,relevance=...,score=... names them)"
+        raise click.UsageError(problem)
+    return [of_qrels, of_run]
+
+
+def candidates_of_lists(candidates: Any) -> Values:
+    """Return what a task of lists takes as its entities and its candidates."""
+    from ..records.vocabularies import MAX_IDS
+
+    if isinstance(candidates, str):  # What no list names needs no name.
+        return {"entities": MAX_IDS, "candidates": candidates}
+    return {"entities": candidates}
 
 
 def read_part(option: str, text: str) -> slice:
@@ -231,6 +326,7 @@ class Value(click.ParamType[Any]):
 
 WORD = Value(lambda _, text: text, "name")
 WORDS = Value(read_words, "name,...")
+SCORES = Value(lambda _, path: note_file(path) if is_pipe(path) else path)  # Perhaps a pattern.
 INPUT = Value(lambda _, path: note_file(path))
 OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(read_array)

@@ -18,7 +18,7 @@ from .output import open_model, show_task
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
     """Return a word as it is, or read lines of a name and its group from a file of text."""
-    if not os.path.exists(text):
+    if not (options.is_pipe(text) or os.path.exists(text)):
         return text
     groups: dict[str, str] = {}
     for number, line in text_lines(argument, options.note_file(text)):
@@ -58,9 +58,9 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "--candidates",
     options.CANDIDATES,
     "How many candidates there are in all, or their names in the order of columns and vectors: a "
-    "file with a name in each line, or .npy.",
+    "file with a name in each line, or .npy. Of --lists also the word listed: those of each list.",
 )
-@option("--scores", options.WORD, "Scores of all candidates, with a row for each query.")
+@option("--scores", options.SCORES, "Scores of all candidates, with a row for each query.")
 @option("--queries", options.ARRAY, "A vector for each query: .npy.")
 @option("--entities", options.ARRAY, "A vector for each candidate: .npy.")
 @option(
@@ -89,8 +89,9 @@ def retrieve(values: Values) -> None:
     candidates, which --similarity compares. The answers that --known splits hold, in the form of
     --qrels, are left out of the candidates of their query. --candidates names them in
     the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
-    enough. `truerank evaluate` and `compare` read what --save stores. Of --lists auc and gauc need
-    what each query had to order, which `truerank.retrieval.Task` takes in Python.
+    enough. `truerank evaluate` and `compare` read what --save stores. One file with a header of
+    query, document, relevance and score, as a log of impressions, is --qrels and --lists. Its
+    candidates are those of --candidates listed, which auc and gauc need.
 
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
@@ -99,6 +100,7 @@ def retrieve(values: Values) -> None:
         --labels queries=users.txt --candidates items.txt
     truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
         --labels queries=queries.txt
+    truerank retrieval --qrels log.csv --lists log.csv --candidates listed --metrics auc,gauc
     """
     facts = take(values, "qrels columns split leaks gain relevance_level")
     facts["known"] = values.pop("known", {})
@@ -113,10 +115,13 @@ def retrieve(values: Values) -> None:
     if "lists" in values:
         kind = "lists"
         model = {"ids": values.pop("lists")}
+        given = facts.pop("columns", {})
+        columns = options.split_columns(facts["qrels"], model["ids"], given)
+        facts["columns"], model["columns"] = columns
         if candidates is None:
             raise click.UsageError(
-                "--lists needs --candidates: the number of documents in the collection, or a file "
-                "of their names"
+                "--lists needs --candidates: the number of documents in the collection, a file "
+                "of their names, or listed"
             )
     else:
         kind, model = open_model(values, "queries entities")
@@ -127,7 +132,7 @@ def retrieve(values: Values) -> None:
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
     try:
         with argument_names(qrels="--qrels", **names):
-            task = Task(**facts, entities=candidates)
+            task = Task(**facts, **options.candidates_of_lists(candidates))
     except InputValueError as error:
         if not isinstance(candidates, range) or not error.argument.startswith("--qrels"):
             raise
