@@ -24,6 +24,7 @@ from truerank.page import save  # noqa: E402
 
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu")
 WIDTHS = (400, 1280)  # of a phone, of a laptop
+A4 = 702  # of the paper, less 12 mm on each side
 SCHEMES = ("light", "dark")
 PAGES = ("groups", "models", "retrieval", "names")
 LONG = "http://example.org/entity/" + "Q123456789" * 8  # without a place to break it
@@ -173,6 +174,20 @@ def test_a_page_opens_and_fits(
     for tag, *colours in pairs:
         darker, lighter = sorted(map(luminance, colours))
         assert (lighter + 0.05) / (darker + 0.05) >= CONTRAST, (tag, colours)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_fit_on_paper(page: str, browser: Any, folder: Path) -> None:
+    """On A4 without its margins no column is cut off, however long names are."""
+    open_page(browser, folder / f"{page}.html", width=A4)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    tables = all_of(browser, "table")
+    assert len(tables) > 1
+    edges = "return [arguments[0].getBoundingClientRect().right, arguments[0].scrollWidth]"
+    for table in tables:
+        right, width = browser.execute_script(edges, table)
+        assert max(right, width) <= A4
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @pytest.mark.parametrize("page", PAGES)
