@@ -74,7 +74,8 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         for words in markdown_pages.commands(block):
             name = words[0]
             command = command_of(name)
-            known = {word for option in command.params for word in option.opts}
+            options = command.params
+            known = {word for option in options for word in option.opts + option.secondary_opts}
             used = {word.partition("=")[0] for word in words[1:] if word.startswith("--")}
             assert used <= known | {"--help"}, f"truerank {name}"
 

@@ -87,9 +87,9 @@ class Task(SidedTask):
         an array of ints or of labels, of shape (m, 2), or a list of tuples. A path ending in .npy
         is such an array, one ending in .csv has commas and csv's quoting, any other file is
         tab-separated text; perhaps gzipped. What an element names is said by `left` and `right`: a
-        str is a label, an int a label where labels are int, else a position, which is refused if
-        any label is written like an integer. Text holds labels, or integers where `left` (or
-        `right`) is an int or has labels that are int.
+        str is a label, an int a label where labels are int, else a position. Where a label is the
+        str "7", an int could mean either, and is refused. Text holds labels, or integers where
+        `left` (or `right`) is an int or has labels that are int.
     left, right : int, sequence of str or of int, mapping of these to int, or path
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a

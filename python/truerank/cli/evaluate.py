@@ -195,7 +195,7 @@ def open_ranks(path: str, values: Values) -> tuple[tr.Ranks | None, str]:
     "The side, relation or query of the tasks, as side=tail (of all), or relation=r.npy (with one "
     "for each task). They are stored by --save, and can be added to saved ranks.",
 )
-@option("--filtered-by", options.WORDS, "Splits whose answers --filter leaves out: train,valid.")
+@option("--filtered-by", options.WORDS, "Splits whose right answers are left out: train,valid.")
 def evaluate(values: Values) -> None:
     """Rank the true candidate of each task and report the metrics.
 
@@ -479,11 +479,11 @@ def merge(values: Values) -> None:
 
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote.
     Where each is a --part of one task, they are joined in the order of the whole, and have its
-    units (test triples, aligned pairs, queries); files of tasks that were made apart, as of folds,
-    need --repeats, and keep their units apart, whatever their names. Or they are counters over
-    parts of the candidates, which `RankCounter.save` wrote. All are of one kind. The joined counts
-    are those of one job that counts all, and --save stores them for `truerank evaluate`, which adds
-    labels to them, and for `compare`.
+    units (test triples, aligned pairs, queries). Files of several tasks, such as folds, are joined
+    only with --repeats; units of different tasks stay separate, even where they have one name. Or
+    the files are counters over parts of the candidates, which `RankCounter.save` wrote. All are of
+    one kind. The joined counts are those of one job that counts all, and --save stores them for
+    `truerank evaluate`, which adds labels to them, and for `compare`.
 
     \b
     truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz

@@ -149,10 +149,10 @@ class Task(SidedTask):
         (n, 3+), or a list of tuples. A path ending in .npy is such an array, one ending in .csv has
         commas and csv's quoting, any other file is tab-separated text; perhaps gzipped. What an
         element names is said by `entities` and `relations`: a str is a label, an int a label where
-        labels are int, else a position, which is refused if any label is written like an integer.
-        Text holds labels, or integers where `entities` is an int or has labels that are int, and
-        integers of relations too unless `relations` names them. If `entities` is None, labels that
-        are all numbers ("0", "17") are an error.
+        labels are int, else a position. Where a label is the str "7", an int could mean either, and
+        is refused. Text holds labels, or integers where `entities` is an int or has labels that are
+        int, and integers of relations too unless `relations` names them. If `entities` is None,
+        labels that are all numbers ("0", "17") are an error.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list of paths, frames or arrays are named
         known_0, known_1, ... All known answers of a query, the test's included, are left out of its
