@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import truerank as tr
-from truerank import link_prediction
+from support.examples import examples
+from truerank import alignment, link_prediction, retrieval
 
 # -- columns of keys -------------------------------------------------------------------------------
 
@@ -93,3 +97,187 @@ def test_a_key_that_is_called_as_another_role_is_none() -> None:
     with pytest.raises(tr.InputValueError, match="expected columns head, relation, tail, 3"):
         task.evaluate_lists(ENTRIES.drop(columns="time"))
     assert task.evaluate_lists(ENTRIES.rename(columns={"time": "3"}))["mr"] == 2
+
+
+# -- a rank beside a score -------------------------------------------------------------------------
+
+
+def reranked(n_queries: int, length: int) -> pd.DataFrame:
+    """Return lists whose scores rise with the ranks of a first stage."""
+    places = np.arange(n_queries * length)
+    documents = [f"d{i % length}" for i in places]
+    queries = [f"q{i // length}" for i in places]
+    numbers = {"rank": places % length + 1, "score": places % length / 10}
+    return pd.DataFrame({"query": queries, "document": documents, **numbers})
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (2, 5), (1, 11), (5, 2)])
+@pytest.mark.parametrize("form", ["frame", "header", "trec"])
+def test_few_ranks_that_rise_with_scores_are_those_of_a_first_stage(
+    tmp_path: Path, shape: tuple[int, int], form: str
+) -> None:
+    """The scores decide, and the source says so."""
+    lists: Any = reranked(*shape)
+    task = retrieval.Task({"q0": ["d0"]}, entities=[f"d{i}" for i in range(11)])
+    source = "ids (left out: columns rank)"
+    if form != "frame":
+        path = tmp_path / "run.txt"
+        source = f"{path} (TREC run)"
+        if form == "header":
+            lists.to_csv(path, sep="\t", index=False)
+            source = f"{path} (run with a header: query, document, score; left out: rank)"
+        else:
+            rows = lists.itertuples(index=False, name=None)
+            path.write_text("".join(f"{q} Q0 {d} {rank} {score} t\n" for q, d, rank, score in rows))
+        lists = path
+    report = task.evaluate_lists(lists)
+    assert report["mr"] == shape[1]
+    assert report.ranks.protocol.files == (source,)
+
+
+@pytest.mark.parametrize("shape", [(1, 12), (4, 3), (6, 2)])
+def test_many_ranks_that_rise_with_scores_are_refused(shape: tuple[int, int]) -> None:
+    """They are distances, or the best is last, unless another query says otherwise."""
+    lists = reranked(*shape)
+    task = retrieval.Task({"q0": ["d0"]}, entities=[f"d{i}" for i in range(12)])
+    with pytest.raises(tr.InputValueError, match=r"ranks rise with the scores in . of . quer"):
+        task.evaluate_lists(lists)
+    assert task.evaluate_lists(lists, order="ascending")["mr"] == 1
+    assert task.evaluate_lists(lists, order="descending")["mr"] == shape[1]
+    other = lists[: shape[1]].assign(query="p", score=-lists["score"])
+    both = retrieval.Task({"q0": ["d0"], "p": ["d0"]}, entities=[f"d{i}" for i in range(12)])
+    assert both.evaluate_lists(pd.concat([lists, other]))["mr"] == (shape[1] + 1) / 2
+
+
+# -- entries that come twice -----------------------------------------------------------------------
+
+NAMES = ["a", "b", "c"]
+ORDERS = st.sampled_from(["descending", "ascending"])
+SCORES = st.sampled_from([0.0, -0.0, 0.25, 0.5, 2.0, -1.0, np.inf, -np.inf, np.nan])
+
+
+def best_of_each(entries: list[tuple[str, float]], order: str) -> dict[str, float]:
+    """Return each name once, at its best score, of which NaN is the worst: the plain definition."""
+    best: dict[str, float] = {}
+    for name, score in entries:
+        others = [number for other, number in entries if other == name and number == number]
+        best[name] = score
+        if others:
+            best[name] = min(others) if order == "ascending" else max(others)
+    return best
+
+
+def same_ranks(task: Any, lists: Any, *, right: Any, **options: Any) -> None:
+    ranks = task.evaluate_lists(lists, duplicates="first", **options).ranks
+    assert ranks.above.tolist() == right.above.tolist()
+    assert ranks.tied.tolist() == right.tied.tolist()
+    assert ranks.candidates.tolist() == right.candidates.tolist()
+    assert ranks.lengths.tolist() == right.lengths.tolist()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(NAMES), SCORES), min_size=1, max_size=9),
+    ORDERS,
+    st.sampled_from(["worst", "omit"]),
+)
+@examples(60)
+def test_an_entry_counts_once_at_its_best_score(
+    tmp_path_factory: pytest.TempPathFactory,
+    entries: list[tuple[str, float]],
+    order: Any,
+    nan: Any,
+) -> None:
+    """In frames, files, a TopK and lists by key, of all three protocols."""
+    best = best_of_each(entries, order)
+    names, scores = zip(*entries, strict=True)
+    rules: dict[str, Any] = {"order": order, "nan": nan}
+    right_answer = "b" if best.get("b", 0) == best.get("b", 0) else "x"  # A true NaN is an error.
+    entities = [*NAMES, "x"]
+    search = retrieval.Task({"q": [right_answer]}, entities=entities, queries=["q"])
+    frame = pd.DataFrame({"query": "q", "document": names, "score": scores})
+    path = tmp_path_factory.mktemp("lists") / "run.tsv"
+    frame.to_csv(path, sep="\t", index=False, na_rep="nan")
+    ids = np.array([[entities.index(name) for name in names]])
+    top = tr.TopK(ids, np.array([scores]))
+    right = search.evaluate_lists({"q": best}, **rules).ranks
+    for lists in (frame, path, top):
+        same_ranks(search, lists, right=right, **rules)
+    if order == "descending":
+        same_ranks(search, tr.read_run(path, duplicates="first"), right=right, **rules)
+
+    fact = ("h", "r", right_answer)
+    links = link_prediction.Task([fact], {}, entities=["h", *entities], sides=["tail"])
+    table = pd.DataFrame({"head": "h", "relation": "r", "tail": names, "score": scores})
+    right = links.evaluate_lists({("h", "r"): best}, **rules).ranks
+    same_ranks(links, table, right=right, **rules)
+    same_ranks(links, tr.TopK(ids + 1, np.array([scores])), right=right, **rules)
+
+    aligned = alignment.Task([("l", right_answer)], left=["l"], right=entities)
+    table = pd.DataFrame({"left": "l", "right": names, "score": scores})
+    backwards = {right_answer: ["l"]}
+    right = aligned.evaluate_lists({"l": best}, backwards, **rules).ranks
+    same_ranks(aligned, table, right=right, right_to_left=backwards, **rules)
+
+
+def test_an_entry_without_scores_counts_where_it_stands_first() -> None:
+    """Later places close up; in raw places, which nobody gives, b would have rank 3."""
+    task = retrieval.Task({"q": ["b"]}, entities=["a", "b"])
+    ranked = pd.DataFrame({"query": "q", "document": ["b", "a", "a"], "rank": [9, 4, 1]})
+    for lists in ({"q": ["a", "a", "b"]}, ranked, {"q": ["a", "b", "b"]}):
+        assert task.evaluate_lists(lists, duplicates="first")["mrr"] == 0.5
+    link = link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b"], sides=["tail"])
+    lists = {("a", "r"): ["a", "a", "b"]}
+    assert link.evaluate_lists(lists, duplicates="first")["mrr"] == 0.5
+    top = tr.TopK(np.array([[0, 0, 1], [1, 0, -1]]), None)  # type: ignore[arg-type]
+    both = retrieval.Task({0: [1], 1: [0]}, entities=2)
+    assert both.evaluate_lists(top, duplicates="first")["mrr"] == 0.5
+
+
+def test_raw_numbers_have_the_order_of_their_dtype() -> None:
+    """Bits of negative numbers of bfloat16 rise as the numbers fall."""
+    torch = pytest.importorskip("torch")
+    scores = torch.tensor([-1.0, -8.0, -2.0]).bfloat16().view(torch.uint16).numpy()
+    frame = pd.DataFrame({"query": "q", "document": ["a", "a", "b"], "score": scores})
+    task = retrieval.Task({"q": ["a"]}, entities=["a", "b"])
+    options: dict[str, Any] = {"dtype": "bfloat16", "duplicates": "first"}
+    assert task.evaluate_lists(frame, **options)["mrr"] == 1
+    assert task.evaluate_lists(frame, order="ascending", **options)["mrr"] == 1
+    top = tr.TopK(np.array([[0, 0, 1]]), scores[None])
+    by_place = retrieval.Task({0: [0]}, entities=2)
+    assert by_place.evaluate_lists(top, **options)["mrr"] == 1
+
+
+def test_entries_that_come_twice_are_refused_unless_said(tmp_path: Path) -> None:
+    task = retrieval.Task({"q": ["a"]}, entities=["a", "b"])
+    entries = pd.DataFrame({"query": "q", "document": ["a", "b", "a"], "score": [0.2, 0.5, 0.9]})
+    with pytest.raises(tr.InputValueError, match="duplicates='first' counts each at its best"):
+        task.evaluate_lists(entries)
+    with pytest.raises(tr.InputValueError, match="duplicates='first' counts each where it stands"):
+        task.evaluate_lists(entries.drop(columns="score"))
+    with pytest.raises(tr.InputValueError, match="every id at most once in a list"):
+        retrieval.Task({0: [0]}, entities=2).evaluate_lists(tr.TopK([[0, 0]], [[0.2, 0.1]]))
+    with pytest.raises(tr.InputValueError, match="duplicates: "):
+        task.evaluate_lists(tr.TopK([[0, 1]], [[0.2, 0.1]]), duplicates="drop")
+    path = tmp_path / "run.tsv"
+    entries.to_csv(path, sep="\t", index=False)
+    run = tr.read_run(path, duplicates="first")
+    assert run["q"] == {"b": 0.5, "a": 0.9}
+    with pytest.raises(
+        tr.InputValueError, match=r"read_run kept the greatest .* hand over the pat"
+    ):
+        task.evaluate_lists(run, order="ascending")
+    best = task.evaluate_lists(path, order="ascending", duplicates="first")
+    assert best["mrr"] == 1
+    once = entries[1:]
+    once.to_csv(path, sep="\t", index=False)
+    run = tr.read_run(path, duplicates="first")
+    assert task.evaluate_lists(run, order="ascending")["mrr"] == 0.5  # Nothing came twice.
+
+
+def test_columns_are_of_tables() -> None:
+    task = retrieval.Task({0: [0]}, entities=2)
+    columns = {"query": "q", "document": "d"}
+    for lists in ({0: [0]}, tr.TopK([[0]], [[1.0]])):
+        assert task.evaluate_lists(lists)["mrr"] == 1
+        with pytest.raises(tr.InputTypeError, match=r"columns: expected None, as a .* no columns"):
+            task.evaluate_lists(lists, columns=columns)

@@ -47,7 +47,7 @@ RUNS = {
     "run with a header: query-id, corpus-id, score": (
         "query-id\tcorpus-id\tscore\nq1\td7\t2.5\nq2\td3\t.5\nq1\td3\t1.5\n"
     ),
-    "run with a header: user, item, score": (
+    "run with a header: user, item, score; left out: rank": (
         "user item rank score\nq1 d7 0 2.5\nq1 d3 1 1.5\nq2 d3 0 5e-1\n"
     ),
 }
@@ -95,21 +95,21 @@ def test_ranks_alone_are_an_order(tmp_path: Path, text: str, columns: Any) -> No
 BEAMS = [
     {"u": ["a", "b", "a", "c", "b"], "v": ["b", "b"]},
     pd.DataFrame({"rank": [3, 1, 2, 9, 8], "item": list("aabcb"), "user": list("uuuuu")}),
-    "u 0 a 1 9 t\nu 0 b 1 8 t\nu 0 c 1 7 t\nu 0 b 1 9.5 t\n",
+    "u 0 a 1 9 t\nu 0 b 1 8 t\nu 0 c 1 7 t\nu 0 b 1 7.5 t\n",
     "query document\nu a\nu b\nu a\nu c\n",
 ]
 
 
 @pytest.mark.parametrize("beams", BEAMS)
-def test_generated_lists_count_each_name_where_it_stands_first(tmp_path: Path, beams: Any) -> None:
-    """By the ranks, or in the order of what was given, also where scores are unlike."""
+def test_generated_lists_count_each_name_once(tmp_path: Path, beams: Any) -> None:
+    """At its best score, or else where it stands first: by the ranks, or as it was given."""
     if isinstance(beams, str):
         beams = written(tmp_path, beams)
         run = tr.read_run(beams, duplicates="first")
         assert list(run["u"]) == ["a", "b", "c"]
         assert run.source.endswith("left out: 1 repeated line)")
     task = tr.retrieval.Task({"u": ["c"]}, entities=list("abcde"))
-    with pytest.raises(tr.InputValueError, match=r'twice.*; duplicates="first" counts each'):
+    with pytest.raises(tr.InputValueError, match=r"twice.*; duplicates='first' counts each"):
         task.evaluate_lists(beams)
     report = task.evaluate_lists(beams, duplicates="first")
     assert report["mrr"] == pytest.approx(1 / 3)

@@ -75,14 +75,6 @@ def test_two_orders_that_contradict_each_other(
     assert task.evaluate_lists(lists, order="descending")["mrr"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.python_only
-def test_ranks_that_rise_with_scores_are_refused_at_any_size() -> None:
-    few = pd.DataFrame({"query": ["q", "q"], "document": ["d", "e"], "rank": [1, 2]})
-    task = Task({"q": ["d"]}, entities=9)
-    words = "ranks rise with the scores"
-    refusal(ValueError, words, task.evaluate_lists, few.assign(score=[0.1, 0.3]))
-
-
 # -- what is left over -----------------------------------------------------------------------------
 
 

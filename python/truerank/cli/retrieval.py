@@ -45,8 +45,8 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
 @option(
     "--duplicates",
     ("raise", "first"),
-    "Whether a candidate that a list has twice is an error (raise, default), or counts where it "
-    "stands first.",
+    "Whether a candidate that a list has twice is an error (raise, default), or counts once, at "
+    "its best score, or where it stands first (first).",
 )
 @option(
     "--misses",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
+from ..arrays.row_keys import codes_of, row_keys
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.array_likes import array_shape, as_array, as_scores, native_indices, refuse_rounded
 from ..inputs.checks import check_shape, forbidden_nan, integer, without_index
@@ -132,10 +133,46 @@ class CandidateLists(NamedTuple):
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
         return CandidateLists(indptr, self.ids[is_id], scores)
 
+    def once(self, *, is_ascending: bool) -> CandidateLists:
+        """Keep each id of a list once, as `best_rows` does.
+
+        Examples
+        --------
+        >>> lists = as_lists([[7, 8, 7], [7]], [[0.25, 0.5, 0.75], [1]])
+        >>> lists.once(is_ascending=False).ids, lists.once(is_ascending=True).ids
+        (array([8, 7, 7]), array([7, 8, 7]))
+        """
+        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        best = best_rows(row_keys([rows, self.ids]), self.scores, is_ascending=is_ascending)
+        scores = None if self.scores is None else self.scores.with_array(self.scores.array[best])
+        indptr = indptr_of(np.bincount(rows[best], minlength=len(self.indptr) - 1))
+        return CandidateLists(indptr, self.ids[best], scores)
+
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
         row = int(np.searchsorted(self.indptr, position, side="right")) - 1
         return row, position - int(self.indptr[row])
+
+
+def best_rows(keys: IntArray, scores: _core.Scores | None, *, is_ascending: bool) -> IntArray:
+    """Return the row of each key that has its best score, ascending; else its first row.
+
+    Of equal scores the first counts, and NaN is worse than all numbers.
+
+    Examples
+    --------
+    >>> scores = as_scores(np.array([np.nan, 0.5, 0.25]), None)
+    >>> best_rows(np.array([7, 7, 7]), scores, is_ascending=False)
+    array([1])
+    >>> best_rows(np.array([7, 7, 7]), None, is_ascending=False)
+    array([0])
+    """
+    if scores is None:
+        return np.sort(codes_of(keys).first())
+    values, bottom, *_ = scores.keys()
+    is_nan = values < bottom
+    best_first = np.lexsort((values if is_ascending else ~values, is_nan))
+    return np.sort(best_first[codes_of(keys[best_first]).first()])
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:

@@ -145,17 +145,18 @@ def refuse_worst_first(
 def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> str:
     """Say in how many queries ranks rise with the scores, if in nearly all; else "".
 
-    Ranks that are no numbers say nothing.
+    Ranks that are no numbers say nothing, nor do those of fewer than 12 entries: a reranker's score
+    beside the rank of a first stage may be the other way round.
 
     Examples
     --------
-    >>> of_one_query, scores = np.array([0, 0]), np.array([0.25, 0.5])
-    >>> rising_ranks(of_one_query, scores, np.array([1, 2]))
+    >>> of_one_query, scores = np.zeros(12, np.int64), np.arange(12)
+    >>> rising_ranks(of_one_query, scores, scores + 1)
     'ranks rise with the scores in 1 of 1 queries'
-    >>> rising_ranks(of_one_query, scores, np.array([2, 1]))
+    >>> rising_ranks(of_one_query, scores, -scores)
     ''
     """
-    if ranks.dtype.kind not in "iuf":
+    if ranks.dtype.kind not in "iuf" or len(ranks) < _LEAST_ENTRIES:
         return ""
     order = np.lexsort((ranks, queries))
     ranks = ranks[order]
@@ -165,8 +166,10 @@ def rising_ranks(queries: IntArray, scores: npt.NDArray[Any], ranks: npt.NDArray
     rises = np.bincount(queries[1:], is_later & (scores[1:] > scores[:-1])) > 0
     falls = np.bincount(queries[1:], is_later & (scores[1:] < scores[:-1])) > 0
     unlike = np.count_nonzero(rises | falls)
-    rising = np.count_nonzero(rises & ~falls)
-    if rising < max(1, _NEARLY_ALL * unlike):
+    is_rising = rises & ~falls
+    rising = np.count_nonzero(is_rising)
+    entries = np.count_nonzero(is_rising[queries])
+    if rising < _NEARLY_ALL * unlike or entries < _LEAST_ENTRIES:
         return ""
     return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
 

@@ -378,6 +378,8 @@ def find_columns(
             if len(names) > 8:
                 got += ", ..."
         raise InputValueError(argument, expected=_expected_columns(door, width, columns), got=got)
+    if {"score", "rank"} <= places.keys():  # Scores decide.
+        others.append(places["rank"])
     words = [] if names is None else [str(names[place]) for place in others]
     if has_further:
         places.update(zip(map(str, range(door.needed, width)), others, strict=False))

@@ -20,11 +20,19 @@ from .. import _core
 from ..arrays.input_files import path_name
 from ..arrays.row_keys import codes_of, distinct
 from ..arrays.saved_files import replace_text
-from ..counting.lists import PAD, TopK, as_lists
+from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import rising_ranks
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
+from ..inputs.array_likes import (
+    as_array,
+    as_scores,
+    index_array,
+    read_only,
+    refuse_rounded,
+    widen_bfloat16,
+)
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
+from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
 from ..naming import public
 from .columns import JUDGEMENTS, LISTS, Column, check_columns, checked_names, door_of_lists
@@ -37,9 +45,10 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.lists import CandidateLists
     from ..inputs.progress_listeners import Listener, Progress
+    from ..inputs.rules import Rules
     from .columns import Name, Names
 
-_DUPLICATES = ("raise", "first")
+DUPLICATES = ("raise", "first")
 _LONGEST_RANK = 18  # So many digits fit into an int64, whatever they are.
 _LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
 _LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
@@ -321,6 +330,8 @@ class Lists(Mapping[Any, dict[Any, Any]]):
         The file and its form, or what was left out.
     contradiction : str
         What ranks beside the scores say against them.
+    has_greatest : bool
+        Whether names that came twice have the greatest of their scores.
     """
 
     queries: Names
@@ -331,6 +342,7 @@ class Lists(Mapping[Any, dict[Any, Any]]):
     path: str = ""
     source: str = ""
     contradiction: str = ""
+    has_greatest: bool = False
 
     def __post_init__(self) -> None:
         self.indptr = read_only(self.indptr)
@@ -408,7 +420,8 @@ def read_run(
         name, or at its place in TREC's lines, only where the other one is meant.
     duplicates : {"raise", "first"}
         Whether a document that a query has twice, with unlike scores or ranks or without any, is an
-        error, or counts where it stands first: by the ranks, or else in the order of the lines.
+        error, or counts once: at its greatest score; without scores where it stands first, by the
+        ranks, or else in the order of the lines. Places behind one that is left out close up.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -459,6 +472,8 @@ def read_lists(
     columns: Any = None,
     progress: bool | Listener | None = None,
     duplicates: str | None = None,
+    *,
+    rules: Rules = PLAIN,
     roles: Mapping[str, str] = MappingProxyType({"query": "queries", "document": "entities"}),
 ) -> Lists:
     """Read lists of any form that has names, which stay what they are, str or int.
@@ -477,6 +492,8 @@ def read_lists(
     progress : callable or bool, optional
     duplicates : {"raise", "first"}, optional
         As in `read_run`; None: they are an error, and the caller has no such option.
+    rules : Rules, optional
+        They say which scores are the best.
     roles : mapping of str to str
         Those of a query, of which a key is a tuple if there are several, and then that of what is
         listed; with the names of their vocabularies, as `door_of_lists` takes them.
@@ -499,35 +516,24 @@ def read_lists(
     door = LISTS if "query" in roles else door_of_lists(roles)
     columns = check_columns(columns, door)
     if duplicates is not None:
-        choice("duplicates", duplicates, _DUPLICATES)
+        choice("duplicates", duplicates, DUPLICATES)
+    if columns is not None and isinstance(value, Mapping):
+        raise InputTypeError("columns", expected="None, as a mapping has no columns")
     if isinstance(value, Lists) and len(roles) == 2:
+        if value.has_greatest and rules.is_ascending:
+            advice = "hand over the path in its place"
+            raise InputValueError(argument, f"read_run kept the greatest of scores: {advice}")
         return value
     table = read_table(argument, value, door, columns=columns, progress=progress)
     # A mapping has its keys as one column.
     *of_key, listed = ("query", "document") if "query" in table.columns else roles
     queries, keys = _number_keys(table, of_key)
-    values = table.values
-    contradiction = ""
-    if isinstance(value, Mapping) and values:
-        values["score"] = _scores_of_mapping(argument, value, values["score"])
-    elif table.path and "rank" in values:
-        values["rank"] = read_grades(argument, values["rank"])
-    elif table.path:
-        if _lines_have_ranks(table, queries):
-            lines = np.arange(len(table))
-            contradiction = rising_ranks(queries, values["score"], lines)
-    elif "score" in values:
-        values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
-        if "rank" in values:
-            ranks = _array_of_column(argument, values.pop("rank"), "ranks")
-            contradiction = rising_ranks(queries, values["score"], ranks)
-    elif "rank" in values:
-        ranks = _numbers(argument, values["rank"], "iu", "integers as ranks")
-        values["rank"] = ranks.astype(np.int64)
+    contradiction = _check_numbers(argument, value, table, queries)
     documents, names = _number_names(table, listed)
     columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
     table = replace(table, columns=columns_of_lists)
-    return group_by_query(argument, table, contradiction, duplicates)
+    lists = group_by_query(argument, table, duplicates, rules)
+    return replace(lists, contradiction=contradiction)
 
 
 def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
@@ -559,6 +565,26 @@ def _number_keys(table: IdTable, roles: Sequence[str]) -> tuple[IntArray, Names]
     return keys.codes, tuple(zip(*parts, strict=True))
 
 
+def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray) -> str:
+    """Check the scores and ranks of lists; return what ranks say against the scores beside them."""
+    values = table.values
+    ranks: Any = None
+    if isinstance(value, Mapping) and values:
+        values["score"] = _scores_of_mapping(argument, value, values["score"])
+    elif table.path and "rank" in values:
+        values["rank"] = read_grades(argument, values["rank"])
+    elif table.path and _lines_have_ranks(table, queries):
+        ranks = np.arange(len(table))
+    elif "score" in values and not table.path:
+        values["score"] = _numbers(argument, values["score"], "iuf", "numbers as scores")
+        if "rank" in values:
+            ranks = _array_of_column(argument, values.pop("rank"), "ranks")
+    elif "rank" in values:
+        ranks_alone = _numbers(argument, values["rank"], "iu", "integers as ranks")
+        values["rank"] = ranks_alone.astype(np.int64)
+    return "" if ranks is None else rising_ranks(queries, values["score"], ranks)
+
+
 def _scores_of_mapping(
     argument: str, lists: Mapping[Any, Mapping[Any, Any]], numbers: list[Any]
 ) -> npt.NDArray[Any]:
@@ -574,7 +600,7 @@ def _scores_of_mapping(
 
 
 def group_by_query(
-    argument: str, table: IdTable, contradiction: str = "", duplicates: str | None = None
+    argument: str, table: IdTable, duplicates: str | None = None, rules: Rules = PLAIN
 ) -> Lists:
     """Make lists of the rows of a table, in any order, each once.
 
@@ -585,9 +611,7 @@ def group_by_query(
     table : IdTable
         With "score", or "rank", which says the order alone, or neither: that of the rows says it.
         Those that say the same of a document count once.
-    contradiction : str
-        What ranks beside the scores say against them.
-    duplicates : {"raise", "first"}, optional
+    duplicates, rules : optional
         As in `read_lists`.
 
     Raises
@@ -616,19 +640,10 @@ def group_by_query(
     of_query = entries.columns["query"].ids
     documents = entries.columns["document"].ids
     indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
+    has_greatest = False
     if _first_repeated(indptr, documents, len(names)) is not None:
-        # Without values every repeat is refused, as no two rows are equal.
-        values = next(iter(entries.values.values()), np.arange(len(documents)))
-        rows, unlike = first_of_equal(of_query * np.int64(len(names)) + documents, values)
-        if unlike is not None and duplicates != "first":
-            first, second = unlike
-            query = queries[of_query[first]]
-            problem = f"the list of {query!r} has {names[documents[first]]!r} twice"
-            if entries.values:
-                problem += f", with {values[first]} and {values[second]}"
-            if duplicates is not None:
-                problem += '; duplicates="first" counts each where it stands first'
-            raise InputValueError(argument, problem, place=table.path)
+        rows, are_unlike = _rows_once(argument, entries, duplicates, rules)
+        has_greatest = are_unlike and "score" in entries.values and not rules.is_ascending
         entries = entries.select_once(rows)
         of_query, documents = of_query[rows], documents[rows]
         indptr = indptr_of(np.bincount(of_query, minlength=len(queries)))
@@ -640,9 +655,33 @@ def group_by_query(
             problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
             raise InputValueError(argument, problem, place=table.path)
     scores = entries.values.get("score")
-    return Lists(
-        queries, names, indptr, documents, scores, table.path, entries.source, contradiction
-    )
+    lists = Lists(queries, names, indptr, documents, scores, table.path, entries.source)
+    return replace(lists, has_greatest=has_greatest)
+
+
+def _rows_once(
+    argument: str, entries: IdTable, duplicates: str | None, rules: Rules
+) -> tuple[IntArray, bool]:
+    """Return the row at which each entry counts, and whether any two were unlike."""
+    queries, documents = entries.columns["query"], entries.columns["document"]
+    keys = queries.ids * np.int64(len(documents.listed)) + documents.ids
+    # Without values every repeat is refused, as no two rows are equal.
+    values = next(iter(entries.values.values()), np.arange(len(keys)))
+    rows, unlike = first_of_equal(keys, values)
+    is_scored = "score" in entries.values
+    if unlike is not None and duplicates != "first":
+        first, second = unlike
+        problem = f"the list of {queries.entry(first)!r} has {documents.entry(first)!r} twice"
+        if entries.values:
+            problem += f", with {values[first]} and {values[second]}"
+        if duplicates is not None:
+            where = "at its best score" if is_scored else "where it stands first"
+            problem += f"; {OPTION_TEXT.get()('duplicates', 'first')} counts each {where}"
+        raise InputValueError(argument, problem, place=entries.path)
+    if is_scored:
+        scores = as_scores(values, rules.dtype)
+        rows = best_rows(keys, scores, is_ascending=rules.is_ascending)
+    return rows, unlike is not None
 
 
 def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:

@@ -451,8 +451,10 @@ class Task(SidedTask):
             perhaps "score" or "rank", for what has columns; those that are left out have other
             names, or are beside the one that is meant.
         duplicates : {"raise", "first"}
-            Whether an entity that a list by name has twice is an error, or counts where it stands
-            first, as in generated lists (beams).
+            Whether an entity that a list has twice is an error, or counts once, at its best score,
+            where numbers are better than NaN; without scores where it stands first, as in generated
+            lists (beams). Places behind one that is left out close up: in ``["a", "a", "b"]`` b has
+            rank 2, and 3 in raw places, as of Kaggle's apk.
         misses : {"zero", "bounds", "expected"}
             "zero": nothing; its place is infinite. "bounds": the mean over the places that the list
             leaves, of which the first and the last are the bounds. "expected": that mean, without
@@ -493,16 +495,20 @@ class Task(SidedTask):
         rules = read_rules(options, ListOptions, Task.evaluate_lists)
         check_misses(misses, self.protocol)
         fields = {} if misses == MISSES[0] else {"misses": misses}
+        reading = {"columns": columns, "duplicates": duplicates}
         lists = ids
         if isinstance(ids, TopK):
             self._check_columns("ids", are_lists=True)
         else:
-            lists = read_lists("ids", ids, columns, duplicates=duplicates)
+            lists = read_lists("ids", ids, rules=rules, **reading)
+            reading["columns"] = None  # They have been read.
             if self._all_queries_known:  # Others are an error, and no list is left over.
                 names = self.names["query"]
                 align(lists.title, lists.queries, names, is_text=bool(lists.path))
         keys = _of_side(row_queries)
-        return self._rank_lists({SIDE: lists}, rules, {}, row_queries=keys, title="ids", **fields)
+        return self._rank_lists(
+            {SIDE: lists}, rules, reading, row_queries=keys, title="ids", **fields
+        )
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray

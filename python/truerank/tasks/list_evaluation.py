@@ -10,13 +10,14 @@ import numpy as np
 from .._core import Selection
 from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys
 from ..counting.lists import CandidateLists, TopK, as_lists, rank_open_lists
-from ..errors import InputValueError, argument_names, warn_user
+from ..errors import InputTypeError, InputValueError, argument_names, warn_user
 from ..inputs.array_likes import as_scores
+from ..inputs.checks import choice
 from ..inputs.rules import LISTED
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import format_count
 from ..records.columns import first_names
-from ..records.lists import Lists, read_lists
+from ..records.lists import DUPLICATES, Lists, read_lists
 from ..reporting import Finding
 from .side import core_selection
 
@@ -29,13 +30,17 @@ if TYPE_CHECKING:
 
 
 def open_lists(
-    argument: str, value: Any, roles: Mapping[str, str], dtype: Any, reading: Mapping[str, Any]
+    argument: str, value: Any, roles: Mapping[str, str], rules: Rules, reading: Mapping[str, Any]
 ) -> Lists | CandidateLists:
     """Read lists by key, with the options of `read_lists`; those of a TopK are in rows."""
     if not isinstance(value, TopK):
-        return read_lists(argument, value, roles=roles, **reading)
+        return read_lists(argument, value, rules=rules, roles=roles, **reading)
+    if reading["columns"] is not None:
+        raise InputTypeError("columns", expected="None, as a TopK has no columns")
     with argument_names(ids=argument):  # The ids of a TopK are positions.
-        return as_lists(value.ids, value.scores, dtype)
+        lists = as_lists(value.ids, value.scores, rules.dtype)
+    is_once = choice("duplicates", reading["duplicates"], DUPLICATES) == "first"
+    return lists.once(is_ascending=rules.is_ascending) if is_once else lists
 
 
 def choose_lists(

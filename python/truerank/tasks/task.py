@@ -524,7 +524,7 @@ class Task:
         for name in self.sides:
             roles = {role: self.names[role].of for role in self.roles[name]}
             lists = tasks.list_evaluation.open_lists(
-                title or name, values[name], roles, rules.dtype, reading
+                title or name, values[name], roles, rules, reading
             )
             opened[name] = lists
             if not isinstance(lists, Mapping):  # They are in rows.
