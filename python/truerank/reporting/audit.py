@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from .reports import Report
 
 # Queries are checked by these.
-CHECKS_OF_QUERIES = ("ties", "constant", "nan", "inf", "saturated", "sampled")
+CHECKS_OF_QUERIES = (
+    "worse than chance",
+    "ties",
+    "constant",
+    "nan",
+    "inf",
+    "saturated",
+    "sampled",
+)
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -466,6 +474,9 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
 
     Where true scores are -inf, as by a mask that hides the targets too, that is said, and another
     order is asked about only if the other tasks are worse than chance as well.
+
+    Of queries the right answers are looked at, where all candidates are ranked. Those of one query
+    have ranks without repeats, whose sum has a smaller spread than that of independent ones.
     """
     protocol = report.protocol
     if protocol.similarity is not None:
@@ -474,25 +485,32 @@ def _worse_than_chance(report: Report) -> tuple[float, int, str]:
         question = "is the first the best?"
     else:
         question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+    ranks = report.ranks
+    answers = report.model.answers
+    if answers is not None and ranks.listed is not None and not ranks.listed.all():
+        return 0.0, 0, ""
     for side in report.sides:
-        key = report.grammar.compose(side, DEFAULT_KIND, "amri")
-        if report[key] < 0:
-            mask = report.model.mask_of_side(side)
-            tasks = np.ones(len(report.ranks), np.bool_) if mask is None else mask
-            z = _standard_errors_above(report, tasks)
-            if z > STANDARD_ERRORS:
-                probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-                reasons = []
-                masked = report.ranks.masked
-                if masked is not None and (tasks & masked).any():
-                    number = format_count(int(np.count_nonzero(tasks & masked)), "task")
-                    last = LAST_SCORES.get(protocol.order, "infinite")
-                    reasons.append(f"the true scores of {number} are {last}")
-                    tasks = tasks & ~masked
-                if not reasons or _standard_errors_above(report, tasks) > STANDARD_ERRORS:
-                    reasons.append(question)
-                words = f"({key} {report[key]:.3g}, {probability}): {'; '.join(reasons)}"
-                return z, report.tasks(side), words
+        mask = report.model.mask_of_side(side)
+        tasks = np.ones(len(ranks), np.bool_) if mask is None else mask
+        if answers is not None:
+            tasks = answers.is_right
+        z = _standard_errors_above(report, tasks)
+        if z > STANDARD_ERRORS:
+            value = f"mean rank of right answers {ranks.realistic[tasks].mean():.4g}"
+            if answers is None:
+                key = report.grammar.compose(side, DEFAULT_KIND, "amri")
+                value = f"{key} {report[key]:.3g}"
+            value += f", p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
+            reasons = []
+            masked = ranks.masked
+            if masked is not None and (tasks & masked).any():
+                number = format_count(int(np.count_nonzero(tasks & masked)), "task")
+                last = LAST_SCORES.get(protocol.order, "infinite")
+                reasons.append(f"the true scores of {number} are {last}")
+                tasks = tasks & ~masked
+            if not reasons or _standard_errors_above(report, tasks) > STANDARD_ERRORS:
+                reasons.append(question)
+            return z, report.tasks(side), f"({value}): {'; '.join(reasons)}"
     return 0.0, 0, ""
 
 
