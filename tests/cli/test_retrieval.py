@@ -103,7 +103,7 @@ def test_ranks_are_saved_before_groups_without_values_are_refused(run: Run) -> N
     with Path("qrels.txt").open("a") as file:
         file.write("\nq4 0 a 0")
     words = [*f"{LINE} --by groups.txt -l 2 --answerless".split(), "zero", "--save", "ranks.npz"]
-    run(*words).refuses(1, 'answerless="omit" leaves them out')
+    run(*words).refuses(1, "--answerless omit leaves them out")
     assert len(tr.load("ranks.npz")) == 4
 
 

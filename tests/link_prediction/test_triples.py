@@ -278,7 +278,7 @@ def test_a_further_column_is_read_only_where_that_is_said(
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
     frame = frame_of(["h", "r", "t", "more"], [*TEST, further])
     for test in (rows, frame, path, (*TEST, further)):
-        words = "^test: .*; keys= says what others are, and columns="
+        words = r"^test: .*; keys=\[3\] says what others are, and columns="
         refusal(ValueError, words, Task, test, entities=LETTERS)
         assert Task(test, entities=LETTERS, keys=[3]).tail.queries.shape[1] == 3
         assert Task(test, entities=LETTERS, columns=FIRST_THREE).test.shape == (4, 3)

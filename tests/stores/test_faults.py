@@ -39,10 +39,10 @@ FAULTS: list[tuple[str, bytes, dict[str, Any], type[Exception], str]] = [
     ("x.csv", b"0.5,0.25\n", {}, V, "np.memmap(path, dtype, 'r', offset, shape)"),
     ("x.h5", b"\x89HDF", {}, V, "RankCounter.update(z[:, a:b], start=a)"),
     ("x.npy", npy(GOOD > 0), {}, T, "x.np"),
-    ("x.npy", npy(scores(2, 2, "V2")), {}, T, 'dtype="bfloat16"'),
+    ("x.npy", npy(scores(2, 2, "V2")), {}, T, "dtype='bfloat16'"),
     ("x.npy", npy(GOOD), {"dtype": "float64"}, T, "x.np"),
     ("x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), {}, V, "it is compressed"),
-    ("x.npz", zipped(("a.npy", "b.npy")), {}, V, "open_scores(path, member=...)"),
+    ("x.npz", zipped(("a.npy", "b.npy")), {}, V, "open_scores(path, member='a')"),
     ("x.npz", ARCHIVE, {"member": "c"}, V, "got ['a']"),
 ]
 

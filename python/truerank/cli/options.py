@@ -536,9 +536,13 @@ def write_option(names: Mapping[str, str], name: str, value: Any) -> str:
         return f"{name}={value!r}"
     if value is True:
         return names[name]
+    if value is False:
+        return names[name].replace("--", "--no-", 1)
+    if name == "axis":
+        value = list(AXES)[value]
     if isinstance(value, dict):
         value = list(map("{}={}".format, value, value.values()))
-    words = ",".join(value) if isinstance(value, list) else value
+    words = ",".join(map(str, value)) if isinstance(value, list) else value
     return f"{names[name]} {words}"
 
 

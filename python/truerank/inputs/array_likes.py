@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..errors import InputError, InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputError, InputTypeError, InputValueError
 from .checks import (
     MOST_ENTRIES,
     by_position,
@@ -477,7 +477,7 @@ def dtype_name(
     if name not in dtypes:
         got = f"dtype {dtype}"
         if name == "void16":
-            got += '; dtype="bfloat16" says that they are bfloat16'
+            got += f"; {OPTION_TEXT.get()('dtype', 'bfloat16')} says that they are bfloat16"
         expected = f"one of {', '.join(dtypes)}"
         raise InputTypeError("scores", expected=expected, got=got, place=place)
     return name

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 import numpy as np
 
 from .. import _core
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -348,7 +348,8 @@ def check_shape(
 
 def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
     """Return the error for a NaN that the rule for NaN does not allow."""
-    return InputValueError(name, f'{what} is NaN, which nan="{rule}" does not allow')
+    way = OPTION_TEXT.get()("nan", rule)
+    return InputValueError(name, f"{what} is NaN, which {way} does not allow")
 
 
 class Axis(NamedTuple):

@@ -232,9 +232,11 @@ class Answers:
         """
         metric = key.row
         if metric.needs_candidates and self.ranks.protocol.candidates is None:
-            why = "of lists it depends on what there was to order, which "
-            why += "retrieval.Task(..., candidates=...) says: {query: [...]}, as impressions, "
-            why += '"listed", or "all" where lists are complete'
+            way = OPTION_TEXT.get()("candidates", "listed")
+            why = "of lists it depends on what there was to order, which retrieval is told by "
+            why += f"{way} where lists have all of it, as impressions"
+            if not way.startswith("--"):
+                why += '; by candidates={query: [...]}, or "all" where lists are complete'
             fail(str(key), why)
         answers = self if metric.of_gains else self.right
         return self._with_zeros(key, answers.values(key, key.kind)), answers.weights(key)
@@ -416,7 +418,8 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     if has_groups and answers.zeros:
         queries = format_count(answers.zeros, "query")
         problem = f"{queries} without an answer have no group"
-        raise InputValueError("by", f'{problem}; answerless="omit" leaves them out')
+        way = OPTION_TEXT.get()("answerless", "omit")
+        raise InputValueError("by", f"{problem}; {way} leaves them out")
     return answers
 
 

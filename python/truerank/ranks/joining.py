@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import distinct, first_equals, row_keys, without
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, several
 from ..inputs.selection import indptr_of
 from ..naming import public
@@ -160,7 +160,8 @@ def _refuse_tasks_apart(parts: Sequence[Ranks]) -> None:
         if fingerprints and fingerprints != first:
             problem = "it is of another test than those before it"
             advice = "tasks that were made apart, as of folds or several data sets, are joined "
-            advice += 'with repeats="refuse" ("drop", "keep"), for a fact may come twice'
+            rule = OPTION_TEXT.get()("repeats", "refuse")
+            advice += f'with {rule} ("drop", "keep"), for a fact may come twice'
             raise InputValueError(f"parts: number {i}", f"{problem}: {advice}")
 
 
@@ -195,8 +196,11 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
         positions = f"the first at the positions {first[again[0]]} and {again[0]}"
-        drop = 'repeats="drop" leaves them out, as where a sampler fills its last batch'
-        keep = 'repeats="keep" counts them again, as for several runs of one model'
+        write = OPTION_TEXT.get()
+        drop = (
+            f"{write('repeats', 'drop')} leaves them out, as where a sampler fills its last batch"
+        )
+        keep = f"{write('repeats', 'keep')} counts them again, as for several runs of one model"
         problem = f"{number}, {positions} ({describe_task(identity, again[0])}): {drop}; {keep}"
         raise InputValueError("parts", problem)
     for name in (*COUNTS, "listed"):
@@ -208,7 +212,10 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
             i = unlike[0]
             task = describe_task(identity, i)
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
-            problem = f'repeats="drop" needs equal counts, but {name} of one task ({task}) is {got}'
+            problem = (
+                f"{OPTION_TEXT.get()('repeats', 'drop')} needs equal counts, but {name} of one "
+            )
+            problem += f"task ({task}) is {got}"
             raise InputValueError("parts", problem)
     kept = ranks[~is_again]
     if len(ranks.origins) < 2:

@@ -458,8 +458,8 @@ def _places(
 def _expected_columns(door: Door, width: int, columns: Mapping[str, Any] | None) -> str:
     """Return what an error message says of the columns that a door expects, with advice."""
     if columns is not None:
-        named_columns = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
-        return f"columns {named_columns}, each once, as columns= says"
+        way = OPTION_TEXT.get()("columns", dict(columns))
+        return f"each column once that {way} names"
     roles = ", ".join(door.roles)
     example = list(door.needed_roles)
     if door.needed < len(door.roles):

@@ -267,7 +267,9 @@ def _refuse_unsaid_header(
                 # All files may begin with the same header, so the first line proves nothing.
                 if is_it[bool(other.path) :].any():
                     return
-    ways = "header=True says that it names the columns, header=False that it is a fact"
+    write = OPTION_TEXT.get()
+    ways = f"{write('header', True)} says that it names the columns, {write('header', False)} "
+    ways += "that it is a fact"
     expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
     raise InputValueError(table.title, expected=expected, got=repr("\t".join(fields)))
 
@@ -300,10 +302,10 @@ def _leave_out(tables: Sequence[IdTable], role: str) -> FindingParts:
     columns = [table.columns[role] for table in filled]
     has_one_value = all((column.ids == column.ids[0]).all() for column in columns)
     if len({column.entry(0) for column in columns}) > 1 or not has_one_value:
-        expected = (
-            "3 columns (head, relation, tail); keys= says what others "
-            'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
-        )
+        write = OPTION_TEXT.get()
+        ways = f"{write('keys', [3])} says what others are, and "
+        ways += f"{write('columns', {'head': 0, 'relation': 1, 'tail': 2})} leaves them out"
+        expected = f"3 columns (head, relation, tail); {ways}"
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got)
     return "left out of all splits", 1, f"{name}, which has one value"
@@ -617,7 +619,7 @@ def warn_of_strangers(name: str, size: int, is_asked: np.bool_ | bool) -> None:
     """Warn of a known split of many facts, unless some of their queries are asked."""
     if size >= _LEAST_KNOWN and not is_asked:
         problem = f"no fact of {name} has a query of the test: nothing is filtered by it"
-        warn_user(f"{problem}; leave it out of known= if that is right")
+        warn_user(f"{problem}; leave it out of the known splits if that is right")
 
 
 def find_leaks(

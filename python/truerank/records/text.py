@@ -135,7 +135,8 @@ def find_form(
         if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):
-        ways = "header=True, which says that the first line names the columns, or header=False"
+        ways = f"{OPTION_TEXT.get()('header', True)}, which says that the first line names the "
+        ways += f"columns, or {OPTION_TEXT.get()('header', False)}"
         raise InputValueError(title, expected=ways, got=f"a first line that reads {line!r}")
     elif not door.fits(len(fields), is_header or columns is not None):
         raise _wrong_row(title, door, between, number, line)

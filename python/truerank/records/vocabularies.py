@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from ..arrays.input_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..inputs.checks import (
     are_unlike,
     integer,
@@ -199,7 +199,7 @@ class Vocabulary:
             return f"integers, as no labels of {self.of} are given"
         ids = f"from 0 to {self.size - 1}"
         if self.has_ids:
-            return f"ids of {self.of} {ids}, as ids=True says"
+            return f"ids of {self.of} {ids}, as {OPTION_TEXT.get()('ids', True)} says"
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
@@ -249,7 +249,7 @@ class Vocabulary:
         entry = column.entry(row)
         may_be_id = column.is_text and self.words and not self.has_ids and self.of in _WITH_IDS
         if may_be_id and is_id(str(entry)):
-            expected += "; ids=True says that text has ids"
+            expected += f"; {OPTION_TEXT.get()('ids', True)} says that text has ids"
         raise InputValueError(argument, expected=expected, got=f"{entry!r} {where(row)}")
 
     @property

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
 from ..inference.comparing import (
     Comparison,
     compare_pair,
@@ -459,7 +459,8 @@ def _reasons_unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str
                 reasons.append(f"{name} {reason}")
                 break
     if reasons and not allow_unlike:
-        advice = "allow_unlike=True puts them side by side, without a best"
+        way = OPTION_TEXT.get()("allow_unlike", True)
+        advice = f"{way} puts them side by side, without a best"
         raise InputValueError("reports", f"{reasons[0]}; {advice}")
     return reasons
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import are_among, distinct, row_keys, sorted_with_order
-from ..errors import InputTypeError, InputValueError, warn_user
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
 from ..inputs.checks import is_number, is_sparse
 from ..naming import format_count
 from ..records.columns import Column, is_column
@@ -327,7 +327,7 @@ def find_right_answers(
         if rule == "raise":
             raise InputValueError("qrels", text)
         if rule == "keep":
-            advice = 'leaks="drop" leaves them out'
+            advice = f"{OPTION_TEXT.get()('leaks', 'drop')} leaves them out"
             warn_user(f"qrels: {text}; they are ranked like the others ({advice})")
         outcome = "dropped" if rule == "drop" else "kept"
         findings.append(("leaks", len(leaked), f"{text}, {outcome}"))

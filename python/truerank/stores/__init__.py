@@ -27,7 +27,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -321,7 +321,10 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
     if name not in entries:
         expected = f"the array {name!r}"
         if not member:
-            expected += ", or open_scores(path, member=...), which says the one that is meant"
+            way = OPTION_TEXT.get()("member", next(iter(entries), ""))
+            if not way.startswith("--"):
+                way = f"open_scores(path, {way})"
+            expected += f", or {way}, which says the one that is meant"
         raise InputValueError("scores", expected=expected, got=list(entries), place=path)
     info = entries[name]
     place = f"{path}: {info.filename}"

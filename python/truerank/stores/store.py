@@ -19,7 +19,7 @@ import numpy as np
 
 from .._core import FileScores, Scores
 from ..arrays.input_files import NpyHeader, open_input, report_damage
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
@@ -612,7 +612,8 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
         expected = f"{length:,} {unit}, as the first shard has"
         if shard.shape[axis] == first.shape[axis]:
             others = ("rows", "columns")[axis]
-            expected += f" (axis={1 - axis} joins shards with equally many {others})"
+            way = OPTION_TEXT.get()("axis", 1 - axis)
+            expected += f" ({way} joins shards with equally many {others})"
         got = f"shape {shard.shape}"
         raise InputValueError("scores", expected=expected, got=got, place=place)
 
