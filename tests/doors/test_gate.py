@@ -26,6 +26,7 @@ from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import Comparison, compare
 from truerank.inference.comparing import NO_WORSE, WORSE, judge
+from truerank.metrics.keys import parse
 
 pytestmark = pytest.mark.filterwarnings("error")
 pytest.importorskip("click")
@@ -50,6 +51,10 @@ def hits_apart(lost: int, won: int, n: int) -> Comparison:
     return compare(*hits(lost, won, n), "hits@10")
 
 
+def verdict_on(pair: Comparison, margin: float) -> str:
+    return judge(pair, parse(pair.metric), margin)
+
+
 # -- verdicts --------------------------------------------------------------------------------------
 
 
@@ -69,11 +74,11 @@ def test_a_verdict_is_that_of_the_interval(
     new, base = np.exp(logs).clip(1, 999).astype(int)
     pair = compare(ranks_of(new), ranks_of(base), key)
     assume(not math.isnan(pair.low))
-    verdict = judge(pair, margin)
+    verdict = verdict_on(pair, margin)
     assert (verdict == WORSE) == (pair.high < 0 and pair.estimate < -margin)
     assert (verdict == NO_WORSE) == (pair.low >= -margin)
     # Holm's rule makes it harder to be worse, and nothing else.
-    corrected = judge(replace(pair, p_holm=min(1.0, 3 * pair.p_value)), margin)
+    corrected = verdict_on(replace(pair, p_holm=min(1.0, 3 * pair.p_value)), margin)
     assert (corrected == NO_WORSE) == (verdict == NO_WORSE)
     assert (corrected == WORSE) == (verdict == WORSE and 3 * pair.p_value <= 0.05)
     for text in (verdict, corrected):
@@ -86,7 +91,7 @@ def test_a_verdict_is_that_of_the_interval(
     asked = int(number[1].replace(",", ""))
     if 2 * n < asked < 2e4:
         many, few = (
-            judge(compare(ranks_of(np.tile(new, k)), ranks_of(np.tile(base, k)), key), margin)
+            verdict_on(compare(ranks_of(np.tile(new, k)), ranks_of(np.tile(base, k)), key), margin)
             for k in (math.ceil(1.1 * asked / n), int(asked / n / 1.3))
         )
         assert many in (WORSE, NO_WORSE)
@@ -113,12 +118,12 @@ def test_a_verdict_is_that_of_the_interval(
     ],
 )
 def test_few_queries_that_differ(lost: int, won: int, n: int, margin: float, verdict: str) -> None:
-    assert judge(hits_apart(lost, won, n), margin).startswith(verdict)
+    assert verdict_on(hits_apart(lost, won, n), margin).startswith(verdict)
 
 
 def test_a_metric_without_a_value_is_undecided() -> None:
     pair = replace(hits_apart(3, 0, 9), estimate=math.nan, low=math.nan, p_value=math.nan)
-    assert judge(pair, 0.01) == "undecided: no number of tasks would decide"
+    assert verdict_on(pair, 0.01) == "undecided: no number of tasks would decide"
 
 
 def test_equal_models_stop_few_pull_requests() -> None:
@@ -129,10 +134,174 @@ def test_equal_models_stop_few_pull_requests() -> None:
         logs = rng.normal(2, 1.5, 100) + 0.5 * rng.normal(size=(2, 100))
         new, base = map(ranks_of, np.exp(logs).clip(1, 999).astype(int))
         pairs = tr.compare({"new": new, "base": base}, metric=["mrr", "ndcg@10"])
-        stopped["gate"] += WORSE in [judge(pair, 0.01) for pair in pairs]
+        stopped["gate"] += WORSE in [verdict_on(pair, 0.01) for pair in pairs]
         stopped["lower end"] += any(pair.low < -0.01 for pair in pairs)
     assert stopped["gate"] <= 10
     assert stopped["lower end"] >= 150
+
+
+# -- models of tasks in another order --------------------------------------------------------------
+
+NAMES = [f"n{i}" for i in range(12)]
+RELATIONS = ["r", "s", "t"]
+Fact = tuple[int, int, int]
+
+
+def order(rng: np.random.Generator, names: list[str]) -> list[str]:
+    return [names[i] for i in rng.permutation(len(names))]
+
+
+def link_ranks(
+    facts: list[Fact],
+    scores: Any,
+    entities: list[str] | int = NAMES,
+    relations: list[str] = RELATIONS,
+    sides: tuple[str, ...] = ("head", "tail"),
+) -> tr.Ranks:
+    """Rank facts by scores of (head, relation, tail), with elements and columns in some order."""
+    places = range(12) if isinstance(entities, int) else [NAMES.index(name) for name in entities]
+    kinds = [RELATIONS.index(name) for name in relations]
+    called: Any = (
+        facts
+        if isinstance(entities, int)
+        else [(NAMES[head], RELATIONS[relation], NAMES[tail]) for head, relation, tail in facts]
+    )
+    task = tr.link_prediction.Task(
+        called,
+        {},
+        entities=entities,
+        relations=relations if called is not facts else 3,
+        sides=sides,
+    )
+    table = scores[places][:, kinds][:, :, places]
+    scorers = {
+        "head": lambda queries: table[:, queries[:, 0], queries[:, 1]].T,
+        "tail": lambda queries: table[queries[:, 0], queries[:, 1]],
+    }
+    return task.evaluate(**{side: scorers[side] for side in sides}).ranks
+
+
+@examples(40)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 30),
+    st.sampled_from([("head", "tail"), ("tail",), ("head",)]),
+    st.sampled_from(["unit", "task", "query", "relation"]),
+)
+def test_two_tasks_in_any_order_are_paired_by_names(
+    seed: int, n: int, sides: tuple[str, ...], unit: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    numbers = rng.choice(12 * 3 * 12, n, replace=False).tolist()
+    facts = [(number // 36, number // 12 % 3, number % 12) for number in numbers]
+    one, two = rng.random((2, 12, 3, 12))
+    a, b = (link_ranks(facts, scores, sides=sides) for scores in (one, two))
+    expected = compare(a, b, unit=unit)
+    same = link_ranks([facts[i] for i in rng.permutation(n)], two, sides=sides)
+    entities, relations = order(rng, NAMES), order(rng, RELATIONS)
+    mixed_facts = [facts[i] for i in rng.permutation(n)]
+    mixed = link_ranks(mixed_facts, two, entities, relations, sides)
+    by_order = [same, link_ranks(facts, two, entities, relations, sides), mixed, mixed[::-1]]
+    for other in by_order:
+        pair = compare(a, other, unit=unit)
+        assert (pair.wins, pair.ties, pair.losses) == (
+            expected.wins,
+            expected.ties,
+            expected.losses,
+        )
+        values = (pair.value_b, pair.estimate, pair.low, pair.p_value, pair.units)
+        assert values == pytest.approx(
+            (expected.value_b, expected.estimate, expected.low, expected.p_value, expected.units),
+            rel=1e-9,
+            abs=1e-12,
+            nan_ok=True,
+        )
+    # Several runs of a model, each in an order of its own.
+    runs = compare([a, link_ranks(mixed_facts, one, entities, relations, sides)], [mixed, b])
+    assert (runs.value_a, runs.value_b) == pytest.approx((expected.value_a, expected.value_b))
+    assert runs.pairing in ("query and target names", "query and target ids")
+
+
+def test_numbers_of_unlike_entities_are_never_paired() -> None:
+    """Two equal models, one of them by numbers: what was 1 win and 1 loss is refused."""
+    scores = np.random.default_rng(0).random((12, 3, 12))
+    facts = [(0, 0, 1), (1, 0, 0)]
+    named = link_ranks(facts, scores)
+    turned = link_ranks(facts[::-1], scores, [*NAMES[1::-1], *NAMES[2:]])
+    pair = compare(named, turned)
+    assert (pair.wins, pair.ties, pair.losses) == (0, 4, 0)
+    numbered = link_ranks(facts, scores, 12)
+    words = "entities: 12 entities by name .* against 12 entities; name the entities of both tasks"
+    message = refusal(ValueError, words, compare, named, numbered)
+    assert "allow_unlike" not in message
+    refusal(ValueError, words, compare, named, numbered, allow_unlike=True)
+    # Its twins: numbers of the same entities, and names that the user gives both.
+    pair = compare(numbered, link_ranks(facts[::-1], scores, 12))
+    assert (pair.wins, pair.losses, pair.pairing) == (0, 0, "query and target ids")
+    labels = {"queries": ["a", "b", "c", "d"], "targets": ["x"] * 4}
+    assert compare(named.with_labels(**labels), numbered.with_labels(**labels)).ties == 4
+
+
+def aligned(
+    pairs: list[tuple[int, int]], scores: Any, left: list[str] | int, right: list[str] | int
+) -> tr.Ranks:
+    """Rank pairs by scores of (left, right), with both graphs in some order, or as numbers."""
+    sides = (left, right)
+    names = [[f"{kind}{i}" for i in range(6)] for kind in "lr"]
+    places: Any = []
+    elements: Any = []
+    for side, own in zip(sides, names, strict=True):
+        is_count = isinstance(side, int)
+        places.append(range(6) if is_count else [own.index(name) for name in side])
+        elements.append(range(6) if is_count else own)
+    called = [(elements[0][i], elements[1][j]) for i, j in pairs]
+    task = tr.alignment.Task(called, left=left, right=right)
+    return task.evaluate_scores(scores[places[0]][:, places[1]]).ranks
+
+
+def test_alignment_and_retrieval_are_paired_by_names() -> None:
+    rng = np.random.default_rng(3)
+    one, two = rng.random((2, 6, 6))
+    pairs = [(i, int(j)) for i, j in enumerate(rng.permutation(6))]
+    left, right = ([f"{kind}{i}" for i in range(6)] for kind in "lr")
+    a, b = (aligned(pairs, scores, left, right) for scores in (one, two))
+    expected = compare(a, b)
+    turned = aligned(pairs[::-1], two, order(rng, left), order(rng, right))
+    pair = compare(a, turned)
+    assert replace(pair, notes=()) == replace(expected, notes=())
+    words = "names against integer ids|entities: |left"
+    for other in (aligned(pairs, two, 6, 6), aligned(pairs, two, order(rng, left), 6)):
+        for allow_unlike in (False, True):
+            message = refusal(ValueError, words, compare, a, other, allow_unlike=allow_unlike)
+            assert "allow_unlike=True" not in message
+    halves = [aligned(pairs, two, names, 6) for names in (left, left[::-1])]
+    message = refusal(ValueError, "name the entities of both tasks", compare, *halves)
+    refusal(ValueError, "name the entities of both tasks", compare, *halves, allow_unlike=True)
+    assert compare(halves[0], aligned(pairs[::-1], two, left, 6)).ties == 12
+
+
+def test_retrieval_is_paired_by_names() -> None:
+    rng = np.random.default_rng(3)
+    qrels = {f"q{i}": {f"d{j}": 1 for j in (i, (2 * i) % 7)} for i in range(7)}
+    documents, queries = ([f"{kind}{i}" for i in range(7)] for kind in "dq")
+    scores, others = rng.random((2, 7, 7))
+
+    def retrieved(scores: Any, documents: list[str], queries: list[str]) -> tr.Report:
+        rows, columns = ([int(name[1:]) for name in names] for names in (queries, documents))
+        truths = {query: qrels[query] for query in queries}
+        task = tr.retrieval.Task(truths, entities=documents, queries=queries)
+        return task.evaluate_scores(scores[rows][:, columns])
+
+    first = retrieved(scores, documents, queries)
+    expected = compare(first, retrieved(others, documents, queries), "ndcg@3")
+    turned_report = retrieved(others, order(rng, documents), order(rng, queries))
+    pair = compare(first, turned_report, "ndcg@3")
+    assert (pair.wins, pair.losses, pair.pairing) == (
+        expected.wins,
+        expected.losses,
+        "query and target ids",
+    )
+    assert (pair.estimate, pair.p_value) == pytest.approx((expected.estimate, expected.p_value))
 
 
 # -- at the command line ---------------------------------------------------------------------------
@@ -213,7 +382,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
     hits(3, 0, 200)[0].save("other.npz")
     for metric in ("mr", "index.mrr", "gmr"):
         code, out, err = run(f"base.npz new.npz --metrics mrr,{metric} --margin 0.01")
-        expected = "metrics between 0 and 1 of which more is better, beside --margin"
+        expected = "metrics between 0 and 1 of which more is better, beside a margin"
         assert (code, out) == (1, "")
         assert err == f"Error: --metrics: expected {expected}, got {metric}\n"
         assert run(f"base.npz new.npz --metrics mrr,{metric}")[0] == 0
@@ -222,7 +391,7 @@ def test_what_a_gate_refuses(run: Any) -> None:
         task.evaluate_lists({"q": list("acb")[:size]}).ranks.save(f"{name}.npz")
     code, _, err = run("x.npz y.npz --metrics ndcg,dcg --margin 0.01")
     assert code == 1
-    assert err.endswith("beside --margin, got dcg\n")
+    assert err.endswith("beside a margin, got dcg\n")
     assert run("x.npz y.npz --metrics ndcg,map --margin 0.01")[0] == 0
     code, _, err = run("base.npz new.npz --metrics median --margin 0.01")
     assert (code, err) == (

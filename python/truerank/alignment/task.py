@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..inputs.rules import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..records.splits import SplitTables
-    from ..records.vocabularies import Names
+    from ..records.vocabularies import Names, Vocabulary
 
     Candidates = tuple[IntArray, IntArray]
 
@@ -219,6 +219,7 @@ class Task(SidedTask):
         if name_of_candidates != "unaligned":  # They are what no known pair has.
             warn_of_unused(splits, is_asked)
         self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
+        self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(
             sides,
             roles=SIDES,
@@ -562,6 +563,12 @@ def _are_alike(vectors: Embeddings) -> bool:
     return bool((left == right).all())
 
 
+def _have_names(left: Vocabulary, right: Vocabulary) -> bool:
+    """Whether labels have names: those of both directions are joined, and are of one kind."""
+    both = left.names is not None and right.names is not None
+    return both and left.holds_ints == right.holds_ints
+
+
 def make_sides(
     splits: SplitTables,
     ranked: IntArray,
@@ -570,12 +577,9 @@ def make_sides(
 ) -> dict[str, Side]:
     """Make the tasks of both directions, and mark the pairs of their queries."""
     left, right = splits.vocabularies.values()
-    # Labels of one direction are joined with those of the other: all of them are of one kind.
-    have_names = left.names is not None and right.names is not None
-    have_names = have_names and left.holds_ints == right.holds_ints
     labels = {}
     for graph, ids in splits.columns.items():
-        if have_names:
+        if _have_names(left, right):
             labels[graph] = splits.vocabularies[graph].labels(ids[ranked])
         else:
             labels[graph] = labels_of_codes(ids[ranked])

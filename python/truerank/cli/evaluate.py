@@ -21,7 +21,6 @@ from ..counting import counter as counters
 from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
 from ..inference.comparing import WORSE, judge
 from ..metrics.contributions import UNIT, unit_codes
-from ..metrics.keys import NO_ADJUSTMENT, parse
 from ..naming import format_count
 from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..inference import Comparisons
-    from ..metrics.keys import Grammar
 
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
@@ -369,9 +367,12 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
+    verdicts = {}
     with argument_names(metric="--metrics"):
         comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
-    verdicts = {} if margin is None else judge_metrics(comparisons, models[name].grammar, margin)
+        for pair in comparisons if margin is not None else ():
+            key = models[name].read_key(pair.metric)
+            verdicts[pair.metric] = judge(pair, key, margin)
     if page is not None:
         refuse_replaced("html", page, printing)
         tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
@@ -379,25 +380,6 @@ def compare_files(values: Values) -> None:
         show_verdicts(comparisons, verdicts, printing)
     else:
         show(comparisons, printing)
-
-
-def judge_metrics(comparisons: Comparisons, grammar: Grammar, margin: float) -> dict[str, str]:
-    """Return by metric what a gate says of a new model and a base, or refuse metrics without one.
-
-    Examples
-    --------
-    >>> ranks = {"new": tr.Ranks([0, 2], [1, 1], 9), "base": tr.Ranks([0, 2], [1, 1], 9)}
-    >>> judge_metrics(tr.compare(ranks), tr.report(ranks["new"]).grammar, 0.01)
-    {'mrr': 'no worse'}
-    """
-    verdicts = {}
-    for pair in comparisons:
-        key = parse(pair.metric, grammar)
-        if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
-            expected = "metrics between 0 and 1 of which more is better, beside --margin"
-            raise InputValueError("metrics", expected=expected, got=pair.metric)
-        verdicts[pair.metric] = judge(pair, margin)
-    return verdicts
 
 
 def show_verdicts(

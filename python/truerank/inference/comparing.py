@@ -586,8 +586,10 @@ def _why_unbounded(differences_of_units: FloatArray, unit: str) -> str:
 # -- a gate ----------------------------------------------------------------------------------------
 
 
-def judge(pair: Comparison, margin: float) -> str:
+def judge(pair: Comparison, key: Key, margin: float) -> str:
     """Say whether a, the new model, is worse than b: worse, no worse, or what would decide.
+
+    Keys are refused if they are not between 0 and 1, or less is better.
 
     It is worse where the p-value, corrected if there are several, rejects that the two are equal,
     and a is below b by more than the margin; no worse where nothing differs, or the lower bound of
@@ -599,11 +601,15 @@ def judge(pair: Comparison, margin: float) -> str:
     --------
     >>> from truerank import Ranks
     >>> new, base = Ranks([0] * 180 + [9] * 20, [1] * 200, 99), Ranks([0] * 200, [1] * 200, 99)
-    >>> [judge(compare(new, base, "hits@1"), margin) for margin in (0.05, 0.12, 0.16)]
+    >>> pair, key = compare(new, base, "hits@1"), parse("hits@1")
+    >>> [judge(pair, key, margin) for margin in (0.05, 0.12, 0.16)]
     ['worse', 'undecided: about 1,100 tasks would decide', 'no worse']
     """
     from scipy.special import ndtri
 
+    if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
+        expected = "metrics between 0 and 1 of which more is better, beside a margin"
+        raise InputValueError("metric", expected=expected, got=key)
     p_holm = pair.p_value if pair.p_holm is None else pair.p_holm
     alpha = error_rate(pair.level)
     room = round(pair.estimate + margin, 12)  # How far the difference is above the margin.

@@ -18,7 +18,7 @@ from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..metrics.values import Rankings
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
-from ..ranks.labels import describe_task, join_labels
+from ..ranks.labels import LABEL_OF_NAMES, describe_task, join_labels
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -227,7 +227,7 @@ def _match_by_labels(
 
 def _tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
     """Whether the labels of both tell which task is which, so that equal ones are repeats."""
-    if "unit" in of_a or (a.answers is not None and "queries" in of_a):
+    if LABEL_OF_NAMES in of_a or (a.answers is not None and "queries" in of_a):
         return True
     if of_a.keys().isdisjoint(BY_IDS):
         return False
@@ -244,17 +244,18 @@ def _shared_labels(
     of_a: dict[str, Labels] = {}
     of_b: dict[str, Labels] = {}
     differences = []
-    orders = []  # Of the entities whose numbers queries and targets are, and which have names.
-    for ranks in (a, b):
-        digests = [one.digests[0] for one in ranks.origins if one.queries]
-        orders.append([digest for digest in digests if "by name" in digest])
-    if orders[0] and orders[1] and orders[0] != orders[1]:  # Their numbers are of other names.
-        if [one.fingerprint for one in a.origins] == [one.fingerprint for one in b.origins]:
-            sides = [{"side": ranks.side} if ranks.side is not None else {} for ranks in (a, b)]
-            return sides[0] | {"unit": a.labels["unit"]}, sides[1] | {"unit": b.labels["unit"]}, []
-        differences.append(f"entities: {orders[0][0]} against {orders[1][0]}")
     labels_of_a = a.labels
     labels_of_b = b.labels
+    # Where numbers are of other entities, names say which facts are the same, or nothing does.
+    orders = [[x.digests[0] for x in ranks.origins if x.queries] for ranks in (a, b)]
+    ids = [labels.get(name) for labels in (labels_of_a, labels_of_b) for name in BY_IDS]
+    has_ids = any(each is not None and each.vocabulary is None for each in ids)
+    if has_ids and all(orders) and orders[0] != orders[1]:
+        names = ("side", LABEL_OF_NAMES)
+        are_named = all("by name" in order for order in [*orders[0], *orders[1]])
+        if not (are_named and LABEL_OF_NAMES in labels_of_a and LABEL_OF_NAMES in labels_of_b):
+            advice = "name the entities of both tasks, in the order of their ids"
+            return {}, {}, [f"entities: {orders[0][0]} against {orders[1][0]}; {advice}"]
     for name in names:
         one = labels_of_a.get(name)
         two = labels_of_b.get(name)
@@ -301,7 +302,7 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
     Then queries of retrieval come in the same order, too.
     """
     equal: dict[str, Any] = {}
-    if "unit" in labels:  # The numbers of entities are those of other names.
+    if LABEL_OF_NAMES in labels:  # The numbers of entities are those of other names.
         equal = {name: a.labels[name] for name in BY_IDS}
     for name in labels:
         one = a.labels[name]
@@ -408,7 +409,7 @@ def pair_ranks(
 
 def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
     """Say by which labels tasks were matched, and what that cannot tell."""
-    if "unit" in labels:
+    if LABEL_OF_NAMES in labels:
         return BY_NAMES, [BY_NAMES_ONLY]
     if not labels:
         return BY_POSITION, [BY_POSITION_ONLY]

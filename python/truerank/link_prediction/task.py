@@ -19,6 +19,7 @@ from ..inputs.rules import (
     with_options,
 )
 from ..naming import public
+from ..ranks.labels import LABEL_OF_NAMES
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
@@ -258,8 +259,9 @@ class Task(SidedTask):
     Every task has the labels "relation", "queries", "targets", "category" (of the
     relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
     triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
-    predicted relation, as "0", "1", "2-3", "4-7", ...), and "unit" (the row of `test` as it was
-    given, which all sides share). Reports can be grouped by any of them.
+    predicted relation, as "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names,
+    whatever their order), and "unit" (the row of `test` as it was given, which all sides share).
+    Reports can be grouped by any of them.
 
     Examples
     --------
@@ -351,7 +353,7 @@ class Task(SidedTask):
             roles=roles,
             names=splits.vocabularies,
             protocol=protocol,
-            facts=zip(self.test.T, [x.names for x in splits.vocabularies.values()], strict=True),
+            facts=[(sides_of_task[chosen_sides[0]].labels[LABEL_OF_NAMES].codes, None)],
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from .side import Side
 
     BySide = Mapping[str, Any]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # Columns in another order make other numbers.
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Task:
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
     facts : iterable of (ndarray of int64, names)
-        The columns of the facts that are ranked, whatever the sides are, as `fingerprint_of` takes
+        The columns of the facts that are ranked, whatever the sides are, as `number_facts` takes
         them.
     known : str
         The digest of all facts, by `digest_of_rows`.
@@ -171,7 +173,8 @@ class Task:
             for side in self.sides.values():
                 queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
         rows = 1 + int(self.test_rows.max(initial=-1))
-        fingerprint = fingerprint_of([(self.test_rows, None), *self._facts])
+        facts = number_facts(self._facts)
+        fingerprint = fingerprint_of(self.test_rows.tobytes() + facts.tobytes())
         # What is called by name, and how many entities there are: numbers of others mean others.
         order = {id(names): names for role, names in self.names.items() if role != "query"}
         digests = digest_of_names(order.values()), self._known
@@ -711,8 +714,8 @@ def _chosen_positions(number: int, index: Any) -> IntArray:
     return positions
 
 
-def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
-    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
+def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
+    """Return a number for each fact by what its elements are called, whatever the order of names.
 
     Parameters
     ----------
@@ -721,32 +724,40 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
 
     Examples
     --------
-    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
-    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
-    True
-    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
-    False
+    >>> one = number_facts([(np.array([0, 1, 0]), ("a", "b"))])
+    >>> (one == number_facts([(np.array([1, 0, 1]), ("b", "a"))])).all()
+    np.True_
+    >>> (one == number_facts([(np.array([0, 1, 0]), None)])).any()
+    np.False_
+    """
+    from hashlib import blake2b
+
+    @cache  # Most entities are in two columns.
+    def digest_of(name: Any) -> bytes:
+        return blake2b(repr(name).encode(), digest_size=8).digest()
+
+    numbers: Any = np.uint64(0)
+    for ids, names in columns:
+        digests = np.ascontiguousarray(ids)
+        if names is not None:
+            codes = codes_of(ids)
+            digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
+            digests = np.frombuffer(digest, np.int64)[codes.codes]
+        numbers = numbers * _ODD + digests.view(np.uint64)  # Modulo 2^64.
+    return np.asarray(numbers).view(np.int64)
+
+
+def fingerprint_of(data: bytes) -> str:
+    """Return the first 16 hex digits of a SHA-256.
+
+    Examples
+    --------
+    >>> fingerprint_of(b"a")
+    'ca978112ca1bbdca'
     """
     import hashlib
 
-    sha = hashlib.sha256()
-    for ids, names in columns:
-        numbers = ids
-        if names is not None:
-            codes = codes_of(ids)
-            first = codes.first()
-            order = np.argsort(first)  # The names are in the order in which they come.
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            numbers = place[codes.codes]
-            kind = {type(name).__name__ for name in names[:1]}
-            words = [str(names[i]) for i in ids[first[order]].tolist()]
-            lengths = " ".join(map(str, map(len, words)))  # Names may have any characters.
-            text = f"{kind} {lengths}\n{''.join(words)}"
-            sha.update(text.encode("utf-8", "surrogatepass"))
-        sha.update(f"{len(numbers)}".encode())
-        sha.update(np.ascontiguousarray(numbers, np.int64).data)
-    return sha.hexdigest()[:16]
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
@@ -762,8 +773,8 @@ def digest_of_names(vocabularies: Iterable[Vocabulary]) -> str:
     named = []
     for each in vocabularies:
         if each.names and each.has_order:
-            named.append((np.arange(each.size), each.names))
+            named.append(each.names)
         if each.of in ("entities", "left", "right"):
             numbers.append(f"{each.size:,} {each.of}")
     text = ", ".join(numbers)
-    return f"{text} by name ({fingerprint_of(named)})" if named else text
+    return f"{text} by name ({fingerprint_of(repr(named).encode())})" if named else text
