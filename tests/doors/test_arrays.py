@@ -36,7 +36,7 @@ def mrr(ranks: tr.Ranks) -> float:
 
 def test_negatives_of_several_tasks_in_one_dimension_are_refused_with_both_ways_out() -> None:
     flat = NEGATIVES.ravel()
-    message = refusal(ValueError, "^others: .* of 3 tasks", tr.rank_against, TRUE, flat)
+    message = refusal(ValueError, "^others: .* for 3 tasks", tr.rank_against, TRUE, flat)
     for line, right in ((r"others\[None\]", 0.4), (r"others\.reshape\(3, -1\)", 2.5 / 3)):
         found = re.search(line, message)
         assert found is not None
@@ -249,3 +249,191 @@ def test_err_does_not_propose_what_has_no_value_either() -> None:
 def test_near_names_are_proposed(key: str, near: str) -> None:
     report = tr.report(tr.rank(SCORES, TARGETS))
     refusal(KeyError, near, report.__getitem__, key)
+
+
+# -- containers whose columns have names -----------------------------------------------------------
+
+NAMES = ("b", "a", "c")
+VALUES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
+
+
+def table_of_arrow(values: Array, names: Any = None) -> Any:
+    pyarrow = pytest.importorskip("pyarrow", reason="tables of Arrow")
+    return pyarrow.table(dict(zip(names or "012", values.T, strict=True)))
+
+
+def batch_of_arrow(values: Array, names: Any = None) -> Any:
+    return table_of_arrow(values, names).to_batches()[0]
+
+
+def frame_of_dask(values: Array, names: Any = None) -> Any:
+    dask = pytest.importorskip("dask.dataframe", reason="frames of Dask")
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    return dask.from_pandas(pandas.DataFrame(values, columns=names), npartitions=1)
+
+
+def array_of_xarray(values: Array, names: Any = None) -> Any:
+    xarray = pytest.importorskip("xarray", reason="arrays of xarray")
+    coords = {} if names is None else {"entity": list(names)}
+    return xarray.DataArray(values, dims=("query", "entity"), coords=coords)
+
+
+CONTAINERS = [table_of_arrow, batch_of_arrow, frame_of_dask, array_of_xarray]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_names_of_columns_are_heeded_or_refused(container: Any) -> None:
+    facts = [("b", "r", "a"), ("a", "r", "b")]
+    of_names = Task(facts, {}, entities=NAMES, relations=["r"], sides=["tail"])
+    expected = of_names.evaluate_scores(VALUES).ranks
+    assert of_names.evaluate_scores(container(VALUES, NAMES)).ranks == expected
+    order = [1, 2, 0]
+    moved = container(VALUES[:, order], [NAMES[i] for i in order])
+    message = refusal(ValueError, "^tail: ", of_names.evaluate_scores, moved)
+    line = message.partition("; give ")[2].partition(", or ")[0]
+    scope = dict.fromkeys(("table", "frame", "array"), moved)
+    in_order = eval(line, scope | {"task": of_names})
+    assert of_names.evaluate_scores(in_order).ranks == expected
+    for names in (NAMES, tuple("xyz")):
+        refusal(ValueError, "^scores: ", tr.rank, container(VALUES, names), TARGETS)
+        mask = container(VALUES == 0.3, names)
+        refusal(ValueError, "^filter: ", tr.rank, VALUES, TARGETS, filter=mask)
+        vectors = container(VALUES, names)
+        refusal(ValueError, "numbered", tr.rank_embeddings, vectors, VALUES, TARGETS)
+        refusal(ValueError, "numbered", tr.rank_embeddings, VALUES, vectors, TARGETS)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_columns_without_names_stand_by_position(container: Any) -> None:
+    assert tr.rank(container(VALUES), TARGETS) == tr.rank(VALUES, TARGETS)
+    mask = VALUES == 0.3
+    expected = tr.rank(VALUES, TARGETS, filter=mask)
+    assert tr.rank(VALUES, TARGETS, filter=container(mask)) == expected
+    expected = tr.rank_embeddings(VALUES, VALUES, TARGETS)
+    assert tr.rank_embeddings(container(VALUES), container(VALUES), TARGETS) == expected
+
+
+@pytest.mark.parametrize("container", CONTAINERS[:2] + CONTAINERS[3:])
+def test_dimensions_of_vectors_are_compared(container: Any) -> None:
+    named = container(VALUES, NAMES)
+    expected = tr.rank_embeddings(VALUES, VALUES, TARGETS)
+    assert tr.rank_embeddings(named, container(VALUES, NAMES), TARGETS) == expected
+    moved = container(VALUES[:, [1, 0, 2]], [NAMES[i] for i in (1, 0, 2)])
+    message = refusal(ValueError, "^queries: ", tr.rank_embeddings, named, moved, TARGETS)
+    line = message.partition("; give ")[2].partition(", or ")[0]
+    scope = {"table": named, "array": named, "entities": moved}
+    assert tr.rank_embeddings(eval(line, scope), moved, TARGETS) == expected
+
+
+def test_numbers_as_names_are_names_where_entities_have_them() -> None:
+    polars = pytest.importorskip("polars", reason="frames of polars")
+    for names, moved in (
+        (("1", "0", "2"), table_of_arrow(VALUES)),
+        (("column_1", "column_0", "column_2"), polars.DataFrame(VALUES)),
+    ):
+        facts = [(names[0], "r", names[1]), (names[1], "r", names[0])]
+        of_names = Task(facts, {}, entities=names, relations=["r"], sides=["tail"])
+        refusal(ValueError, "in the order of task.entities", of_names.evaluate_scores, moved)
+        right = table_of_arrow(VALUES, names)
+        assert of_names.evaluate_scores(right).ranks == of_names.evaluate_scores(VALUES).ranks
+    mixed = table_of_arrow(VALUES).set_column(0, "0", [[1, 0]])
+    refusal(TypeError, "columns of one dtype, got int64 in '0'", tr.rank, mixed, TARGETS)
+
+
+def test_rows_of_xarray_have_names_too() -> None:
+    xarray = pytest.importorskip("xarray", reason="arrays of xarray")
+    qrels = {"q": ["a"], "p": ["b"]}
+    of_queries = tr.retrieval.Task(qrels, entities=NAMES, queries=["q", "p"])
+    coords = {"query": ["q", "p"], "entity": list(NAMES), "run": 3}
+    right = xarray.DataArray(VALUES, dims=("query", "entity"), coords=coords)
+    expected = of_queries.evaluate_scores(VALUES).ranks
+    assert of_queries.evaluate_scores(right).ranks == expected
+    turned = right[::-1]
+    message = refusal(ValueError, "^scores: expected rows", of_queries.evaluate_scores, turned)
+    line = message.partition("; give ")[2].partition(", or ")[0]
+    in_order = eval(line, {"array": turned, "task": of_queries, "queries": ["q", "p"]})
+    assert of_queries.evaluate_scores(in_order).ranks == expected
+    bias = xarray.DataArray([0.5, 1.0, 2.0], dims="entity", coords={"entity": [1, 0, 2]})
+    refusal(ValueError, "^bias", tr.rank_embeddings, VALUES, np.eye(3), TARGETS, bias=bias)
+    numbered = bias.assign_coords(entity=range(3))
+    tr.rank_embeddings(VALUES, np.eye(3), TARGETS, bias=numbered)
+
+
+# -- missing values, and vectors in a column -------------------------------------------------------
+
+FLOATS = ("Float64", "Float32", "double[pyarrow]", "float[pyarrow]")
+INTEGERS = ("Int64", "UInt8", "int32[pyarrow]")
+BOOLS = ("boolean", "bool[pyarrow]")
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+def test_frames_that_may_have_missing_numbers_are_read(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    whole = (VALUES * 10).round()
+    frame = pandas.DataFrame(whole).astype(dtype)
+    plain = frame.astype(dtype.replace("[pyarrow]", "").lower()).to_numpy()
+    assert tr.rank(frame, TARGETS) == tr.rank(plain, TARGETS)
+    assert tr.rank(frame.loc[0], 1) == tr.rank(plain[0], 1)
+    missing = frame.copy()
+    missing.iloc[0, 0] = pandas.NA
+    with_nan = np.where(np.arange(6).reshape(2, 3) == 0, np.nan, whole)
+    refusal(ValueError, "row 0, column 0 is NaN", tr.rank, missing, TARGETS)
+    got = tr.rank(missing, TARGETS, nan="worst")
+    expected = tr.rank(with_nan.astype(got.protocol.dtype), TARGETS, nan="worst")
+    assert got == expected
+    if dtype in INTEGERS:
+        ids = pandas.Series([1, None], dtype=dtype)
+        refusal(TypeError, "missing values", tr.rank, VALUES, ids)
+        assert tr.rank(VALUES, pandas.Series(TARGETS, dtype=dtype)) == tr.rank(VALUES, TARGETS)
+
+
+@pytest.mark.parametrize("dtype", BOOLS)
+def test_masks_have_no_missing_values(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    mask = VALUES == 0.3
+    frame = pandas.DataFrame(mask).astype(dtype)
+    expected = tr.rank(VALUES, TARGETS, filter=mask)
+    assert tr.rank(VALUES, TARGETS, filter=frame) == expected
+    for_all = pandas.Series([True, True, False], dtype=dtype)
+    expected = tr.rank(VALUES, TARGETS, candidates=np.array([True, True, False]))
+    assert tr.rank(VALUES, TARGETS, candidates=for_all) == expected
+    frame.iloc[0, 0] = pandas.NA
+    for_all[1] = pandas.NA
+    refusal(ValueError, "^filter: .* missing", tr.rank, VALUES, TARGETS, filter=frame)
+    refusal(ValueError, "^candidates: .* missing", tr.rank, VALUES, TARGETS, candidates=for_all)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_lists_of_one_length_are_vectors(dtype: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
+    vectors = np.array([[1, 0], [0, 1], [0.5, 0.5], [2, 1]], dtype)
+    queries = np.array([[0.25, 0.75], [0.5, 0.25]], dtype)
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.ravel()), 2)
+    expected = tr.rank_embeddings(queries, vectors, [1, 0])
+    chunks = pyarrow.chunked_array([lists[:1], lists[1:]])
+    for column in (lists, chunks, pyarrow.table({"id": range(4), "v": lists})["v"]):
+        assert tr.rank_embeddings(queries, column, [1, 0]) == expected
+    part = tr.rank_embeddings(queries, lists[1:3], [1, 0])
+    assert part == tr.rank_embeddings(queries, vectors[1:3], [1, 0])
+    named = pyarrow.table({"id": range(4), "v": lists})
+    refusal((TypeError, ValueError), "^entities: ", tr.rank_embeddings, queries, named, [1, 0])
+    missing = pyarrow.array([[1.0, 0.0], None], lists.type)
+    refusal(TypeError, "^entities: ", tr.rank_embeddings, queries, missing, [1, 0])
+    assert tr.rank_embeddings(queries, pyarrow.array([[1.0, 0], [0, 1]], lists.type), [1, 0])
+
+
+def test_other_columns_of_lists_are_told_how_they_become_vectors() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    pyarrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
+    expected = tr.rank_embeddings(VALUES, VALUES, TARGETS)
+    for column in (pandas.Series(list(VALUES)), pyarrow.chunked_array([VALUES.tolist()])):
+        message = refusal(TypeError, "dtype object", tr.rank_embeddings, VALUES, column, TARGETS)
+        vectors = eval(message.partition("vectors is ")[2], {"np": np, "column": column})
+        assert tr.rank_embeddings(VALUES, vectors, TARGETS) == expected
+
+
+def test_a_filter_may_be_a_column_of_lists_of_one_length() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
+    lists = pyarrow.array([[0, 2], [1, 2]], pyarrow.list_(pyarrow.int64(), 2))
+    expected = tr.rank(VALUES, TARGETS, filter=[[0, 2], [1, 2]])
+    assert tr.rank(VALUES, TARGETS, filter=lists) == expected

@@ -610,11 +610,8 @@ def rank_against(
         check_shape("others", shape, 1, "(indptr, values) with 1-D values")
         indptr = indptr_of_pair("others", others, shape[0], tasks)
     elif len(shape) == 1 and tasks > 1:
-        expected = (
-            f"two dimensions, of {tasks} tasks: others[None] is one list for all, "
-            f"others.reshape({tasks}, -1) a list for each"
-        )
-        raise InputValueError("others", expected=expected, got=f"shape {shape}")
+        expected = f"others[None], one list for all, or others.reshape({tasks}, -1), one for each"
+        raise InputValueError("others", expected=expected, got=f"shape {shape} for {tasks} tasks")
     if scores.dtype != true.dtype:
         expected = f"{true.dtype}, as true_scores are"
         raise InputTypeError("others", expected=expected, got=scores.dtype)

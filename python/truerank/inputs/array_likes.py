@@ -478,6 +478,8 @@ def dtype_name(
         got = f"dtype {dtype}"
         if name == "void16":
             got += f"; {OPTION_TEXT.get()('dtype', 'bfloat16')} says that they are bfloat16"
+        if name == "object":
+            got += "; a column of vectors is np.stack(column.to_numpy())"
         expected = f"one of {', '.join(dtypes)}"
         raise InputTypeError("scores", expected=expected, got=got, place=place)
     return name
@@ -613,7 +615,7 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    value = by_position("scores", value)
+    value = by_position("scores", _of_fixed_lists(value))
     refuse_mask("scores", value, hint="give a filter instead" if are_scores else "")
     if is_tensor(value):
         return tensor_array(value, "scores")
@@ -638,3 +640,12 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     if isinstance(value, (list, tuple)):
         refuse_rounded("scores", value, array)
     return array, None
+
+
+def _of_fixed_lists(value: Any) -> Any:
+    """Return a matrix of Arrow's column of lists of one length; all else as it is."""
+    if isinstance(value, kind_of("pyarrow", "ChunkedArray")):
+        value = value.combine_chunks()
+    if isinstance(value, kind_of("pyarrow", "FixedSizeListArray")) and not value.null_count:
+        return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
+    return value

@@ -1,7 +1,8 @@
 """Checks of single arguments: integers, numbers, words from a list, indices within a range.
 
-Frames and Series of pandas and polars come in here, too: their names are compared, and never lost.
-Neither library is imported: a program that has not imported it has no frame of it.
+Frames and Series of pandas, polars and Dask, tables of Arrow and arrays of xarray come in here,
+too: their names are compared, and never lost. No library of them is imported: a program that has
+not imported it has no frame of it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
-# These are words of messages: what has names, what the names are of, and what puts labels and what
-# puts numbers in order.
+# These are words of messages: what the names are of, what puts labels and what puts numbers in
+# order, what leaves the names out, and how a user writes those of columns.
+_FRAME = "frame.to_numpy()"
 _WORDS = {
-    "index": ("series", "an index", "series.loc[list({})]", "series.sort_index()"),
-    "rows": ("frame", "rows", "frame.loc[list({})]", "frame.sort_index()"),
-    "columns": ("frame", "columns", "frame[list({})]", "frame.sort_index(axis=1)"),
+    "index": ("an index", "series.loc[list({})]", "series.sort_index()", "series.to_numpy()", ""),
+    "rows": ("rows", "frame.loc[list({})]", "frame.sort_index()", _FRAME, ""),
+    "columns": ("columns", "frame[list({})]", "frame.sort_index(axis=1)", _FRAME, "{}.columns"),
+    "fields": ("columns", "table.select(list({}))", "", "np.asarray(table)", "{}.column_names"),
+    "first": ("rows", "array.loc[list({})]", "", "array.values", ""),
+    "last": ("columns", "array.loc[:, list({})]", "", "array.values", "{0}[{0}.dims[1]].values"),
 }
 _FEW_NAMES = 1000  # A set of so many is quickly made.
 MOST_ENTRIES = 1 << 40  # The size of a larger array might not fit into 64 bits.
@@ -400,11 +405,12 @@ def without_index(value: Any) -> Any:
 
 
 def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NUMBERED) -> Any:
-    """Return a frame or Series as an array, after its names were compared; all else as it is.
+    """Return what has names as an array, after they were compared; all else as it is.
 
     Every door of values goes through this function, since an array has lost the names. What has no
-    names passes: a RangeIndex from 0 by 1, or columns of polars that polars has named. So does what
-    has another length, whose shape is an error of its own.
+    names passes: a RangeIndex from 0 by 1, or columns that polars or pandas has numbered for want
+    of names. So does what has another length, whose shape is an error of its own. A missing number
+    is NaN.
 
     Parameters
     ----------
@@ -417,7 +423,8 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     Raises
     ------
     InputValueError
-        For names in another order, with the line that puts them in order, and for other names.
+        For names in another order, with the line that puts them in order, and for other names. For
+        bools of which some are missing.
     InputTypeError
         For a frame of several dtypes: a common one would be a conversion, which may change order.
 
@@ -434,39 +441,79 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     """
     if isinstance(value, np.ndarray):  # This is the usual case.
         return value
+    of_dask: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
+    if isinstance(value, of_dask):
+        value = value.compute()
+    names = _names_of(value)
+    for kind, labels in names.items():
+        _check_names(name, kind, labels, rows, columns)
+    return _values_of(name, value, names) if names else value
+
+
+def _names_of(value: Any) -> dict[str, Any]:
+    """Return the names that rows and columns have, by their kind; empty for what has none."""
     if isinstance(value, kind_of("pandas", "Series")):
-        _check_names(name, "index", value.index, rows)
-        return value.to_numpy()
-    if not is_frame(value):
-        return value
-    _check_names(name, "rows", getattr(value, "index", ()), rows)
-    _check_names(name, "columns", value.columns, columns)
+        return {"index": value.index}
+    if is_frame(value):
+        return {"rows": getattr(value, "index", ()), "columns": value.columns}
+    if isinstance(value, (kind_of("pyarrow", "Table"), kind_of("pyarrow", "RecordBatch"))):
+        return {"fields": value.schema.names}
+    if isinstance(value, kind_of("xarray", "DataArray")):
+        labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
+        return dict(zip(("first", "last"), labels, strict=False))
+    return {}
+
+
+def _values_of(name: str, value: Any, names: dict[str, Any]) -> Any:
+    """Return what has names as an array, in which a missing number is NaN."""
+    dtypes = [getattr(value, "dtype", None)]
+    if "fields" in names:
+        dtypes = value.schema.types
+    elif "columns" in names:
+        dtypes = value.dtypes
+    columns = names.get("fields", names.get("columns", [""]))
     first_of: dict[str, Any] = {}  # The first column of each dtype.
-    for column, dtype in zip(value.columns, value.dtypes, strict=True):
+    for column, dtype in zip(columns, dtypes, strict=True):
         first_of.setdefault(str(dtype), column)
     if len(first_of) > 1:
         got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_of.items())
         raise InputTypeError(name, expected="columns of one dtype", got=got)
-    return value.to_numpy()  # If they are in one block, this copies nothing.
+    if "fields" in names:
+        return np.asarray(value)
+    plain = getattr(next(iter(dtypes), None), "numpy_dtype", np.dtype(object))
+    if plain.kind not in "iufb":  # The columns are not nullable, nor of a type of Arrow.
+        return value.to_numpy()  # If they are in one block, this copies nothing.
+    if not value.isna().to_numpy().any():
+        return value.to_numpy(plain)
+    if plain.kind == "b":
+        got = "missing ones among them; fill them with True or False"
+        raise InputValueError(name, expected="bools", got=got)
+    return value.to_numpy(plain if plain.kind == "f" else np.float64, na_value=np.nan)
 
 
 def columns_of(name: str, value: Any) -> Axis:
-    """Return the names of the columns of a frame, with which those of another one are compared."""
-    if not is_frame(value) or _are_no_names(value.columns):
-        return NUMBERED
-    return Axis(tuple(value.columns), f"{name}.columns")
+    """Return the names of columns, with which those of another value are compared."""
+    for kind, names in _names_of(value).items():
+        *_, written = _WORDS[kind]
+        if written and len(names) and not _are_no_names(names):
+            return Axis(tuple(names), written.format(name))
+    return NUMBERED
 
 
-def _are_no_names(names: Any) -> bool:
-    if isinstance(names, list):  # They are those of polars.
-        return names == [f"column_{i}" for i in range(len(names))]
+def _are_no_names(names: Any, labels: Any = ()) -> bool:
+    if isinstance(names, list):  # They are those of polars, or of pandas in a table of Arrow.
+        numbers = range(len(names))
+        are_numbered = names in ([f"column_{i}" for i in numbers], [str(i) for i in numbers])
+        return are_numbered and set(names).isdisjoint(labels)
     is_range = isinstance(names, kind_of("pandas", "RangeIndex"))
     return is_range and names.start == 0 and names.step == 1
 
 
-def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
+def _check_names(name: str, kind: str, names: Any, rows: Axis, columns: Axis) -> None:
     """Refuse names of an index, of rows or of columns that are not those of an axis, in order."""
-    if _are_no_names(names):
+    words, line_of_labels, line, without_names, of_columns = _WORDS[kind]
+    axis = columns if of_columns else rows
+    if _are_no_names(names, axis.whole or ()):
         return
     names = tuple(names)
     if axis.some is not None and len(axis.some) != len(names) == axis.height:
@@ -477,16 +524,15 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
     are_labels = all(issubclass(kind, (str, np.integer)) for kind in kinds)
     if len(names) != len(labels) or (are_labels and names == labels):
         return
-    noun, words, line_of_labels, line = _WORDS[kind]
     expected = f"{words} numbered 0, 1, 2, ..."
     if axis.labels:
         line = line_of_labels.format(axis.written)
         expected = f"{words} in the order of {axis.written}"
-    ways = f"{noun}.to_numpy() if they stand by position"
+    ways = f"{without_names} if they stand by position"
     i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if names[i] != label)
-        if set(names) == set(labels):
+        if line and set(names) == set(labels):
             ways = f"{line}, or {ways}"
     got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
     raise InputValueError(name, expected=expected, got=got)

@@ -295,16 +295,14 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
 
 def _way_out(array: npt.NDArray[Any], tasks: int, columns: int) -> str:
     """Say how numbers that are no selection become what they may be meant as."""
-    if array.dtype.kind not in "iuf":
-        return ""
-    if array.shape in ((tasks, columns), (columns,)):
+    if array.shape in ((tasks, columns), (columns,)) and array.dtype.kind in "iuf":
         return "; a mask is mask > 0, or mask.astype(bool) where it has 0 and -inf"
-    if array.ndim == 2 and array.shape[1] == 2 and len(array) != tasks:
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        return ""
+    if array.shape[1] == 2 and len(array) != tasks:
         starts = f"np.searchsorted(x[:, 0], np.arange({tasks + 1}))"
         return f"; rows (task, column), in order, are ({starts}, x[:, 1])"
-    if array.ndim == 2 and array.dtype.kind == "i":
-        return "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
-    return ""
+    return "; padded with -1, it is (np.append(0, (x >= 0).sum(1).cumsum()), x[x >= 0])"
 
 
 def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:

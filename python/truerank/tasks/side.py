@@ -185,9 +185,7 @@ def warn_of_unlike_rows(
     firsts = first_equals(side.rows)[tasks]
     columns = _some_candidates(side, firsts)
     one, other = (
-        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel())
-        .reshape(columns.shape)
-        .astype(np.float64)
+        store.take(np.repeat(rows[some], columns.shape[1]), columns.ravel()).reshape(columns.shape)
         for some in (tasks, firsts)
     )
     is_compared = np.isfinite(one) & np.isfinite(other)
@@ -197,7 +195,7 @@ def warn_of_unlike_rows(
             is_compared[i] &= _are_candidates(side, int(task), columns[i])
     pairs = np.flatnonzero(is_compared.any(axis=1))
     counted = is_compared[pairs]
-    scores = np.where(counted, one[pairs], 0)
+    scores = np.where(counted, one[pairs], np.float64(0))
     differences = np.abs(scores - np.where(counted, other[pairs], 0)).mean(axis=1, where=counted)
     sizes = np.abs(scores).mean(axis=1, where=counted)
     spreads = scores.std(axis=1, where=counted)
