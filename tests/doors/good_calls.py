@@ -180,7 +180,7 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     lp = tr.link_prediction
     name = "link_prediction"
     task = lp.Task(TRIPLES, KNOWN, entities=ENTITIES)
-    scores = dict.fromkeys(BOTH_SIDES, LIKES)
+    scores = {side: LIKES[:] for side in BOTH_SIDES}
     batches = dict.fromkeys(BOTH_SIDES, partial(scores_of, LIKES))
     lists = {
         "tail": {("a", "likes"): ["a", "b"], ("b", "likes"): ["c"]},
