@@ -132,7 +132,7 @@ SPLITS: list[tuple[Any, dict[str, Any], dict[str, Any], bool]] = [
     (link_task, {"valid": known_triples(0)[:20], "train": known_triples(1)}, {}, True),
     (timed_task, {"train": known_triples(1, 0)}, {"filter": "triple"}, True),
     (timed_task, {"train": known_triples(0, 0)}, {}, True),
-    (pair_task, {"train": OTHERS}, {"candidates": "test"}, True),
+    (pair_task, {"train": OTHERS}, {"candidates": "test"}, False),
     (query_task, {"train": MISSPELT}, {}, True),
     (link_task, {"train": [*known_triples(1), (15, 0, 3)]}, {}, False),
     (link_task, {"graph": known_triples(1)}, {"candidates": "graph"}, False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -36,13 +36,12 @@ from ..records.splits import (
     findings_of_reading,
     name_splits,
     read_tables,
-    warn_of_unused,
 )
 from ..records.vocabularies import align_set
 from ..reporting import Report
 from ..stores.store import Store, Tile
 from ..tasks.candidates import CandidateSet, name_of_sets
-from ..tasks.side import Side, job_of_side, make_side
+from ..tasks.side import Side, job_of_side, make_side, read_sides
 from ..tasks.task import RowOrder
 from ..tasks.task import Task as SidedTask
 from .local_scaling import with_means
@@ -100,7 +99,10 @@ class Task(SidedTask):
         the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
         even if a known pair has it). Or ids or labels for each side, as
         ``{"left_to_right": right_ids, "right_to_left": left_ids}``; the protocol names them by
-        their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)".
+        their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)". Of a side that the task
+        lacks all take part.
+    sides : sequence of {"left_to_right", "right_to_left"}
+        The sides to predict, in this order in Ranks.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known pairs, as training pairs; those of a list are named known_0,
         known_1, ... An entity may have several counterparts: the other right answers of a query,
@@ -147,10 +149,7 @@ class Task(SidedTask):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, and for a known split of 100 pairs and more none of
-        which has an entity of the test: nothing is filtered by it, as where all alignments are
-        one-to-one, and without it in `known` nothing is said. Not where `candidates` are
-        "unaligned", which leave its entities out.
+        For duplicates and leaks that are kept.
 
     Notes
     -----
@@ -185,6 +184,7 @@ class Task(SidedTask):
         left: Any,
         right: Any,
         candidates: Any = "all",
+        sides: Sequence[str] = ("left_to_right", "right_to_left"),
         known: Any = None,
         split: str = "test",
         duplicates: str = "keep",
@@ -193,6 +193,7 @@ class Task(SidedTask):
         header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks)
+        chosen_sides = read_sides(sides, SIDES)
         named_splits = name_splits(split, pairs, known)
         entities = dict(zip(GRAPHS, (left, right), strict=True))
         for name, labels in entities.items():
@@ -206,7 +207,9 @@ class Task(SidedTask):
         ranked, findings = audit_split(splits, columns_of_pairs, rules, "pairs")
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
         self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
-        name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs)
+        name_of_candidates, self.candidates = as_candidates(
+            candidates, splits, self.pairs, chosen_sides
+        )
         if self.candidates is not None:
             for ids in self.candidates:
                 read_only(ids)
@@ -214,14 +217,12 @@ class Task(SidedTask):
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.rows), dtype=bool)
-        sides = make_sides(splits, ranked, self.candidates, is_asked)
+        sides_of_task = make_sides(splits, ranked, self.candidates, is_asked, chosen_sides)
         findings += findings_of_reading(splits, "pairs", is_asked)
-        if name_of_candidates != "unaligned":  # They are what no known pair has.
-            warn_of_unused(splits, is_asked)
         self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
         super().__init__(
-            sides,
+            sides_of_task,
             roles=SIDES,
             names=splits.vocabularies,
             protocol=Protocol(
@@ -234,9 +235,13 @@ class Task(SidedTask):
             findings=findings,
         )
 
+    _chooses_sides = True
+
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         role = self.roles[side][0]  # There is a row for each entity of its graph.
-        queries = self.sides[side].query_ids[self.sides[side].rows, 0]
+        queries: IntArray = np.zeros(0, np.int64)
+        if side in self.sides:
+            queries = self.sides[side].query_ids[self.sides[side].rows, 0]
         axis = Axis(self.names[role].names, f"task.{role}")
         return RowOrder(queries, self.names[role].size, f"{role} entity", axis)
 
@@ -491,7 +496,9 @@ class Task(SidedTask):
         return f"Task({pairs} of {entities}; {self.protocol})"
 
 
-def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str, Candidates | None]:
+def as_candidates(
+    value: Any, splits: SplitTables, test: IntArray, sides: Sequence[str]
+) -> tuple[str, Candidates | None]:
     """Check the argument `candidates`, and list the candidates.
 
     Parameters
@@ -502,6 +509,8 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
         The evaluated split, which comes first, and the known ones.
     test : ndarray of int64, shape (n, 2)
         The pairs that are ranked.
+    sides : sequence of str
+        Those of the task.
 
     Returns
     -------
@@ -533,15 +542,16 @@ def as_candidates(value: Any, splits: SplitTables, test: IntArray) -> tuple[str,
             lists.append(without(np.arange(graph.size), without(known[:, j], tested[j])))
         return value, (lists[0], lists[1])
     forward, backward = SIDES
-    expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {forward} and {backward} by side"
+    expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {' and '.join(sides)} by side"
     if not isinstance(value, Mapping):
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
-    if set(value) != {forward, backward}:
+    if set(value) != set(sides):
         got = ", ".join(map(repr, value))
         raise InputValueError("candidates", expected=expected, got=got)
     # Ranked from right to left are left entities, and the other way round.
     for j, (side, graph) in enumerate(zip((backward, forward), graphs, strict=True)):
-        ids = align_set(f"candidates: {side}", value[side], graph)
+        entities = value.get(side, graph.names or range(graph.size))
+        ids = align_set(f"candidates: {side}", entities, graph)
         missing = without(tested[j], ids)
         if len(missing):
             share = f"{len(missing):,} of {len(tested[j]):,}"
@@ -574,8 +584,9 @@ def make_sides(
     ranked: IntArray,
     candidates: Candidates | None,
     is_asked: npt.NDArray[np.bool_],
+    chosen_sides: Sequence[str],
 ) -> dict[str, Side]:
-    """Make the tasks of both directions, and mark the pairs of their queries."""
+    """Make the tasks of the chosen directions, and mark the pairs of their queries."""
     left, right = splits.vocabularies.values()
     labels = {}
     for graph, ids in splits.columns.items():
@@ -584,8 +595,9 @@ def make_sides(
         else:
             labels[graph] = labels_of_codes(ids[ranked])
     sides: dict[str, Side] = {}
-    names_of_sides = tuple(SIDES)
-    for name, (query, answer) in SIDES.items():
+    names_of_sides = tuple(chosen_sides)
+    for name in chosen_sides:
+        query, answer = SIDES[name]
         side = make_side(
             name,
             splits.columns,
@@ -615,7 +627,7 @@ def rank_vectors(
     *,
     watch: Watch | None,
 ) -> list[Ranks]:
-    """Rank left against right and right against left, and make each score once if that is cheaper.
+    """Rank left against right, right against left, or both: each score once if that is cheaper.
 
     Both sides have the same pairs in the same order. The candidates of each side are one array or
     None, and include the queries of the other side. The result equals that of each side by itself,
@@ -627,7 +639,7 @@ def rank_vectors(
     vectors : Embeddings
         Of left entities and of right ones.
     sides : mapping of str to Side
-        "left_to_right" and "right_to_left", whose queries are entities.
+        "left_to_right", "right_to_left", or both, whose queries are entities.
     rules : Rules
     watch : callable, optional
         Told what is done, of how much.
@@ -637,14 +649,14 @@ def rank_vectors(
     TypeError, ValueError
         As `rank_embeddings` does.
     """
-    if not rules.audit and joint_count_is_cheaper(sides):
+    if not rules.audit and len(sides) == len(SIDES) and joint_count_is_cheaper(sides):
         return _rank_jointly(vectors, sides, rules, watch)
-    sizes = [vectors.nbytes] * 2
+    sizes = [vectors.nbytes] * len(sides)
     ranks = []
     for i, job in enumerate(_jobs_of(sides, rules)):
-        counts = vectors.counts(job, watch=watch_of_part(watch, sizes, i))
-        ranks.append(counts.ranks(job, vectors))
-        vectors = vectors.turned()
+        some = vectors.turned() if job.is_turned else vectors
+        counts = some.counts(job, watch=watch_of_part(watch, sizes, i))
+        ranks.append(counts.ranks(job, some))
     return ranks
 
 
@@ -701,11 +713,11 @@ def _rank_jointly(
 
 
 def _jobs_of(sides: Mapping[str, Side], rules: Rules) -> list[Job]:
-    """Return the jobs of both directions: a row of scores is a left entity, then a right one."""
+    """Return the job of each side: a row of scores is a left entity, or a right one if turned."""
     jobs: list[Job] = []
-    for side in sides.values():
+    for name, side in sides.items():
         job = job_of_side(side, side.query_ids[side.rows, 0], rules)
-        jobs.append(replace(job, is_turned=bool(jobs)))
+        jobs.append(replace(job, is_turned=SIDES[name][0] == "right"))
     return jobs
 
 
@@ -714,27 +726,30 @@ def rank_matrix(
 ) -> list[Ranks]:
     """Rank as `rank_vectors` does, and read each score once: tiles are counted and transposed."""
     io = store.io if io is None else io
-    forward_job, backward_job = _jobs_of(sides, rules)
-    forward = TileCount(store, forward_job, io)
-    backward = TileCount(TransposedStore(store), backward_job, io)
+    counts = []
+    for job in _jobs_of(sides, rules):
+        counts.append(TileCount(TransposedStore(store) if job.is_turned else store, job, io))
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
         return store.core_block(tile, io)
 
-    for tile, scores in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
-        for count, part, some in ((forward, tile, scores), (backward, tile.T, scores.T)):
-            fault = count.add_tile(part, some)
+    tiles = [tile.T if counts[0].job.is_turned else tile for tile in counts[0].tiles]
+    for tile, scores in open_in_turn(opened, tiles, one_ahead=not store.in_place):
+        for count in counts:
+            if count.job.is_turned:
+                fault = count.add_tile(tile.T, scores.T)
+            else:
+                fault = count.add_tile(tile, scores)
             if fault is not None:
                 raise count.job.error_of(fault)
-        del scores, some  # Now the file can be unmapped.
+        del scores  # Now the file can be unmapped.
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
     ranks = []
-    for count in (forward, backward):
-        counts = Counts(count.final_counts())
-        ranks.append(counts.ranks(count.job, count.store))
+    for count in counts:
+        ranks.append(Counts(count.final_counts()).ranks(count.job, count.store))
     return ranks
 
 

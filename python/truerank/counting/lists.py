@@ -133,17 +133,17 @@ class CandidateLists(NamedTuple):
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
         return CandidateLists(indptr, self.ids[is_id], scores)
 
-    def once(self, *, is_ascending: bool) -> CandidateLists:
+    def once(self, rules: Rules) -> CandidateLists:
         """Keep each id of a list once, as `best_rows` does.
 
         Examples
         --------
         >>> lists = as_lists([[7, 8, 7], [7]], [[0.25, 0.5, 0.75], [1]])
-        >>> lists.once(is_ascending=False).ids, lists.once(is_ascending=True).ids
+        >>> lists.once(PLAIN).ids, lists.once(Rules("ascending")).ids
         (array([8, 7, 7]), array([7, 8, 7]))
         """
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        best = best_rows(row_keys([rows, self.ids]), self.scores, is_ascending=is_ascending)
+        best = best_rows(row_keys([rows, self.ids]), self.scores, rules)
         scores = None if self.scores is None else self.scores.with_array(self.scores.array[best])
         indptr = indptr_of(np.bincount(rows[best], minlength=len(self.indptr) - 1))
         return CandidateLists(indptr, self.ids[best], scores)
@@ -154,24 +154,22 @@ class CandidateLists(NamedTuple):
         return row, position - int(self.indptr[row])
 
 
-def best_rows(keys: IntArray, scores: _core.Scores | None, *, is_ascending: bool) -> IntArray:
+def best_rows(keys: IntArray, scores: Any, rules: Rules) -> IntArray:
     """Return the row of each key that has its best score, ascending; else its first row.
 
     Of equal scores the first counts, and NaN is worse than all numbers.
 
     Examples
     --------
-    >>> scores = as_scores(np.array([np.nan, 0.5, 0.25]), None)
-    >>> best_rows(np.array([7, 7, 7]), scores, is_ascending=False)
+    >>> best_rows(np.array([7, 7, 7]), np.array([np.nan, 0.5, 0.25]), PLAIN)
     array([1])
-    >>> best_rows(np.array([7, 7, 7]), None, is_ascending=False)
+    >>> best_rows(np.array([7, 7, 7]), None, PLAIN)
     array([0])
     """
     if scores is None:
         return np.sort(codes_of(keys).first())
-    values, bottom, *_ = scores.keys()
-    is_nan = values < bottom
-    best_first = np.lexsort((values if is_ascending else ~values, is_nan))
+    values, bottom, *_ = as_scores(scores, rules.dtype).keys()
+    best_first = np.lexsort((values if rules.is_ascending else ~values, values < bottom))
     return np.sort(best_first[codes_of(keys[best_first]).first()])
 
 

@@ -24,6 +24,7 @@ from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
 from ..tasks.candidates import Sampled
+from ..tasks.side import read_sides
 from ..tasks.task import Task as SidedTask
 from .sides import (
     FACT,
@@ -317,7 +318,7 @@ class Task(SidedTask):
         ids: bool = False,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = _read_sides(sides)
+        chosen_sides = read_sides(sides, SIDES)
         orders = {"entities": entities, "relations": relations}
         self._unread_orders = {name for name, order in orders.items() if order is None}
         splits = read_tables(
@@ -646,18 +647,6 @@ class Task(SidedTask):
         lists = {"tail": tail, "head": head, "relation": relation}
         reading = {"columns": columns, "duplicates": duplicates}
         return self._rank_lists(lists, rules, reading, row_queries=row_queries)
-
-
-def _read_sides(sides: Any) -> list[str]:
-    """Return the sides to predict in the order of the tasks."""
-    names = ", ".join(SIDES)
-    checked = [
-        choice("sides", side, tuple(SIDES)) for side in several("sides", sides, f"of {names}")
-    ]
-    if not checked or len(set(checked)) < len(checked):
-        expected = f"at least one of {names}, none twice"
-        raise InputValueError("sides", expected=expected, got=repr(checked))
-    return sorted(checked, key=list(SIDES).index)
 
 
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:

@@ -203,19 +203,17 @@ def door_of_lists(roles: Mapping[str, str]) -> Door:
     '3'
     """
     *of_key, listed = roles
-    names = FACTS.roles | PAIRS.roles | {role: LISTS.roles[role] for role in ("score", "rank")}
-    further = [role for role in roles if role not in names]
-    in_order = [role for role in names if role in roles] + further
-    names_of_roles = {role: names[role] for role in in_order if role in names}
-    taken = frozenset().union(*names.values())
-    for role in further:
-        names_of_roles[role] = frozenset({role, roles[role]}) - taken
-    unnamed = [role for role in further if roles[role] == role]
+    numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
+    names = FACTS.roles | PAIRS.roles | numbers
+    further = {role: frozenset({role, roles[role]} - names.keys()) for role in roles}
+    in_order = [role for role in names if role in roles]
+    in_order += [role for role in roles if role not in names]
+    unnamed = [role for role in roles if further[role] == {role}]
     key = of_key[0] if len(of_key) == 1 else f"({', '.join(of_key)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"
     return Door(
         "lists by key",
-        names_of_roles | {role: names[role] for role in ("score", "rank")},
+        {role: names.get(role, further[role]) for role in in_order} | numbers,
         needed=len(roles),
         forms=f"{mappings}, a table or a path with the columns {', '.join(in_order)} and score, or "
         "TopK(ids, scores)",

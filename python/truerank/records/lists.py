@@ -23,14 +23,7 @@ from ..arrays.saved_files import replace_text
 from ..counting.lists import PAD, TopK, as_lists, best_rows
 from ..counting.orders import rising_ranks
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.array_likes import (
-    as_array,
-    as_scores,
-    index_array,
-    read_only,
-    refuse_rounded,
-    widen_bfloat16,
-)
+from ..inputs.array_likes import as_array, index_array, read_only, refuse_rounded, widen_bfloat16
 from ..inputs.checks import choice, distinct_names, is_number, is_sparse, without_index
 from ..inputs.rules import PLAIN
 from ..inputs.selection import indptr_of
@@ -376,11 +369,6 @@ class Lists(Mapping[Any, dict[Any, Any]]):
             return dict.fromkeys(names)
         return dict(zip(names, self.scores[span].tolist(), strict=True))
 
-    @property
-    def title(self) -> str:
-        """What messages of `evaluate_lists` call the lists."""
-        return f"ids: {self.path}" if self.path else "ids"
-
     def score_at(self, entry: int) -> str:
         """Say whose score an entry has, for messages."""
         query = self.queries[int(np.searchsorted(self.indptr, entry, side="right")) - 1]
@@ -517,8 +505,6 @@ def read_lists(
     columns = check_columns(columns, door)
     if duplicates is not None:
         choice("duplicates", duplicates, DUPLICATES)
-    if columns is not None and isinstance(value, Mapping):
-        raise InputTypeError("columns", expected="None, as a mapping has no columns")
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
             advice = "hand over the path in its place"
@@ -679,8 +665,7 @@ def _rows_once(
             problem += f"; {OPTION_TEXT.get()('duplicates', 'first')} counts each {where}"
         raise InputValueError(argument, problem, place=entries.path)
     if is_scored:
-        scores = as_scores(values, rules.dtype)
-        rows = best_rows(keys, scores, is_ascending=rules.is_ascending)
+        rows = best_rows(keys, values, rules)
     return rows, unlike is not None
 
 

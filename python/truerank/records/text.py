@@ -124,13 +124,11 @@ def find_form(
     is_header = bool(header)
     if is_by_query:
         title += f": line {number}"
-        roles = set(map(door.role_of, fields))
-        # Further columns of keys have numbers as roles, and any names.
-        needed_words = [role for role in door.needed_roles if not role.isdecimal()]
         others = [name for name in fields if door.role_of(name) is None]
-        is_header = are_named or (
-            roles.issuperset(needed_words) and not any(map(_is_number, others))
-        )
+        # Further columns of keys have numbers as roles, and any names.
+        needed = filter(str.isalpha, door.needed_roles)
+        are_roles = set(map(door.role_of, fields)).issuperset(needed)
+        is_header = are_named or (are_roles and not any(map(_is_number, others)))
         if has_comments and not is_header and columns is None:
             return _check_trec(argument, path, number, line, door)
     elif header is None and (are_named or has_each_role(fields, door)):

@@ -29,7 +29,7 @@ from ..ranks.container import check_level
 from ..ranks.labels import Labels, as_labels, labels_of_codes
 from ..ranks.protocol import Protocol
 from ..records.columns import first_names
-from ..records.lists import Lists, read_lists
+from ..records.lists import Lists
 from ..records.splits import check_rules
 from ..records.vocabularies import align
 from ..tasks.candidates import (
@@ -496,19 +496,19 @@ class Task(SidedTask):
         check_misses(misses, self.protocol)
         fields = {} if misses == MISSES[0] else {"misses": misses}
         reading = {"columns": columns, "duplicates": duplicates}
-        lists = ids
         if isinstance(ids, TopK):
             self._check_columns("ids", are_lists=True)
-        else:
-            lists = read_lists("ids", ids, rules=rules, **reading)
-            reading["columns"] = None  # They have been read.
-            if self._all_queries_known:  # Others are an error, and no list is left over.
-                names = self.names["query"]
-                align(lists.title, lists.queries, names, is_text=bool(lists.path))
         keys = _of_side(row_queries)
         return self._rank_lists(
-            {SIDE: lists}, rules, reading, row_queries=keys, title="ids", **fields
+            {SIDE: ids}, rules, reading, row_queries=keys, title="ids", **fields
         )
+
+    def _lists_by_key(
+        self, name: str, argument: str, named: Lists, dtype: Any
+    ) -> tuple[CandidateLists, list[reporting.Finding]]:
+        if self._all_queries_known:  # Others are an error, and no list is left over.
+            align(argument, named.queries, self.names["query"], is_text=bool(named.path))
+        return super()._lists_by_key(name, argument, named, dtype)
 
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray

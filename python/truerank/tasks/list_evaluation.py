@@ -33,14 +33,15 @@ def open_lists(
     argument: str, value: Any, roles: Mapping[str, str], rules: Rules, reading: Mapping[str, Any]
 ) -> Lists | CandidateLists:
     """Read lists by key, with the options of `read_lists`; those of a TopK are in rows."""
+    if reading["columns"] is not None and isinstance(value, (Mapping, TopK)):
+        expected = f"None, as a {type(value).__name__} has no columns to name"
+        raise InputTypeError("columns", expected=expected)
     if not isinstance(value, TopK):
         return read_lists(argument, value, rules=rules, roles=roles, **reading)
-    if reading["columns"] is not None:
-        raise InputTypeError("columns", expected="None, as a TopK has no columns")
     with argument_names(ids=argument):  # The ids of a TopK are positions.
         lists = as_lists(value.ids, value.scores, rules.dtype)
     is_once = choice("duplicates", reading["duplicates"], DUPLICATES) == "first"
-    return lists.once(is_ascending=rules.is_ascending) if is_once else lists
+    return lists.once(rules) if is_once else lists
 
 
 def choose_lists(

@@ -23,7 +23,7 @@ from ..arrays.row_keys import (
 from ..counting.job import Job
 from ..counting.ranking import rank
 from ..errors import InputValueError, argument_names, warn_user
-from ..inputs.checks import integer
+from ..inputs.checks import choice, integer, several
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import import_extra, public
 from ..ranks.joining import join_ranks
@@ -303,6 +303,23 @@ def lists_of_tasks(selection: Any, tasks: IntArray) -> Any:
 def _entries(values: Any, tasks: IntArray) -> Any:
     """Return the entries of some tasks, where there are any."""
     return None if values is None else values[tasks]
+
+
+def read_sides(sides: Any, known: Iterable[str]) -> list[str]:
+    """Return the sides to predict in the order of the tasks, which is that of the known ones.
+
+    Examples
+    --------
+    >>> read_sides(["tail", "head"], ["head", "tail", "relation"])
+    ['head', 'tail']
+    """
+    in_order = tuple(known)
+    names = ", ".join(in_order)
+    checked = [choice("sides", side, in_order) for side in several("sides", sides, f"of {names}")]
+    if not checked or len(set(checked)) < len(checked):
+        expected = f"at least one of {names}, none twice"
+        raise InputValueError("sides", expected=expected, got=repr(checked))
+    return sorted(checked, key=in_order.index)
 
 
 def make_side(

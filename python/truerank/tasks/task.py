@@ -453,7 +453,7 @@ class Task:
                 like=like,
             )
             order = order.of_height(vectors.shape[0])
-            shape = order.height, self.sides[name].n_candidates
+            shape = order.height, vocabulary.size
             vectors.check_shape(shape, (order.noun, "candidate"))
         return vectors, order.rows
 
@@ -503,7 +503,7 @@ class Task:
             table = by_position("scores", scores, order.axis, columns)
             store: Any = read_scores(table, rules.dtype, tiled=True)
             order = order.of_height(store.shape[0])
-            shape = order.height, self.sides[name].n_candidates
+            shape = order.height, vocabulary.size
             check_score_shape(shape_of(store), shape, order.noun)
             if not rules.is_order_named:
                 refuse_permutations(store)
