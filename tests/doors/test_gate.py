@@ -304,6 +304,68 @@ def test_retrieval_is_paired_by_names() -> None:
     assert (pair.estimate, pair.p_value) == pytest.approx((expected.estimate, expected.p_value))
 
 
+# -- what one loop of one's own leaves out --------------------------------------------------------
+
+APART = "heads and tails of one fact are counted apart: unit= joins them"
+
+
+def ranked_by_hand(seed: int, sides: list[str], n: int = 300, **labels: Any) -> tr.Ranks:
+    """Rank n facts by random scores, as a loop over batches does, side after side."""
+    rng = np.random.default_rng(seed)
+    tasks = n * len(sides)
+    ranks = tr.rank(rng.random((tasks, 20)), rng.integers(0, 20, tasks))
+    return ranks.with_labels(side=np.repeat(sides, n), **labels)
+
+
+def test_heads_and_tails_without_a_unit_are_said_to_be_counted_apart() -> None:
+    sides = ["head", "tail"]
+    facts = np.tile(np.arange(300), 2)
+    relation = np.array(["r", "s", "t"])[facts % 3]
+    a, b = (ranked_by_hand(seed, sides, queries=np.arange(600)) for seed in (0, 1))
+    report = tr.report(a.with_labels(relation=relation), by="relation")
+    assert tr.report(a).interval("mrr").notes == (APART,)
+    assert compare(a, b).notes == (APART,)
+    assert compare([a, b], [b, a]).notes[-1] == APART
+    few = tr.report(ranked_by_hand(0, sides, n=40)).interval("hits@10")
+    assert few.notes == (APART, "few units: 80 tasks")
+    assert tr.report(a).interval("median").notes == (APART,)
+    # Once for each result, and never in the forms of papers unless asked.
+    models = {"a": report, "b": tr.report(b.with_labels(relation=relation), by="relation")}
+    for result, options in (
+        (tr.report(a).interval(["mrr", "hits@10", "tail.mrr"]), {}),
+        (tr.compare(models, metric=["mrr", "hits@1", "head.mrr"]), {}),
+        (report, {"interval": True}),
+        (tr.table(models, ["mrr", "hits@1"], interval=True, groups=True, against="best"), {}),
+    ):
+        text = result.to_text(**options)
+        assert len(re.findall("counted apart", text, re.IGNORECASE)) == 1, text
+        assert "counted apart" not in result.to_latex(**options)
+        assert "counted apart" not in result.to_csv(**options)
+    assert "counted apart" in tr.report(a).interval(["mrr"]).to_latex(notes=True)
+    # Its twins: one side alone, units by a label or by the option, and what was asked for.
+    assert tr.report(a).interval("tail.mrr").notes == ()
+    assert tr.report(ranked_by_hand(0, ["tail"])).interval("mrr").notes == ()
+    joined = a.with_labels(unit=facts)
+    assert tr.report(joined).interval("mrr").notes == ()
+    assert compare(joined, b.with_labels(unit=facts)).notes == ()
+    for unit in (facts, "task", None):
+        assert tr.report(a).interval("mrr", unit=unit).notes == ()
+    assert tr.report(a.with_labels(side=None)).interval("mrr").notes == ()
+    task = tr.link_prediction.Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3)
+    of_task = task.evaluate_scores(**dict.fromkeys(sides, np.arange(9.0).reshape(3, 3)[:, ::-1]))
+    assert all("apart" not in note for note in of_task.interval("mrr").notes)
+
+
+def test_one_run_beside_several_is_told_its_way_out() -> None:
+    runs = [ranked_by_hand(seed, ["tail"], queries=np.arange(300)) for seed in range(4)]
+    words = r"a deterministic model: give the same run 3 times\), got one"
+    refusal(TypeError, f"a: expected several runs, .*{words}", compare, runs[0], runs[1:])
+    refusal(TypeError, f"b: expected several runs, .*{words}", compare, runs[1:], runs[0])
+    pair = compare([runs[0]] * 3, runs[1:])
+    assert (pair.runs_a, pair.runs_b) == (3, 3)
+    assert 0 < pair.p_value < 1
+
+
 # -- at the command line ---------------------------------------------------------------------------
 
 

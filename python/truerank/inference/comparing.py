@@ -27,6 +27,7 @@ from .intervals import (
     error_rate,
     method_of_runs,
     note_on,
+    note_on_sides,
     paired_test,
     t_test,
     units_of_runs,
@@ -507,7 +508,8 @@ def compare_pair(
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
         comparison = _compare_sums(metric, a, b, method, shared, has_bounds=has_bounds)
-        comparisons.append(replace(comparison, units=number, notes=notes + comparison.notes))
+        notes_of_key = notes + note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        comparisons.append(replace(comparison, units=number, notes=notes_of_key))
     return comparisons
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputValueError
+from ..errors import OPTION_TEXT, InputValueError
 from ..inputs.checks import confidence, integer
 from ..metrics.contributions import (
     COUNT,
@@ -27,7 +27,7 @@ from ..metrics.contributions import (
     unit_codes,
     worths_by_unit,
 )
-from ..metrics.keys import NO_ADJUSTMENT, Key, parse
+from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, Key, parse
 from ..metrics.values import Rankings
 from ..naming import format_count, printable, public
 from ..ranks.grouping import task_weights_by
@@ -35,11 +35,12 @@ from ..tables import AsTable, Column, Table
 from .pairing import align_runs, read_models, weigh_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
+    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .pairing import Model
 
@@ -56,6 +57,7 @@ TOLERANCE = 1e-9  # It is relative to the distance of a bound from the mean.
 FEW_UNITS = 200
 FEW_CARRIERS = 30
 FEW = "few units"  # So the note begins.
+APART = "heads and tails of one fact are counted apart"  # So another one does.
 
 
 @public("truerank.inference")
@@ -80,8 +82,8 @@ class Interval:
         What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
         units of your own, and "group" for labels without a name.
     notes : tuple of str
-        At most one: that fewer than 200 units, or a few of them, carry the result, or why there is
-        no interval.
+        That fewer than 200 units, or a few of them, carry the result, or why there is no interval;
+        and that heads and tails of one fact are counted apart.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -255,7 +257,7 @@ def interval(
     else:
         found = _bootstrap(runs[0], key, metric, unit, level, seed)
     if not math.isnan(found.low):
-        return found
+        return replace(found, notes=note_on_sides(runs[0].ranks, unit, key) + found.notes)
     notes: tuple[str, ...] = ()
     if math.isfinite(found.value):
         units = format_count(found.units, found.unit)
@@ -662,6 +664,26 @@ def flip_probability(first: FloatArray, second: FloatArray) -> float:
     least = np.sort(total - slack - second)
     smaller = int(np.searchsorted(np.sort(first), least).sum())
     return 2 * (1 - smaller / (len(first) * len(second)))
+
+
+def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str, ...]:
+    """Say that heads and tails are no units of their own, where no label joins those of a fact.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([0, 3], [1, 1], 10, side=["head", "tail"])
+    >>> note_on_sides(ranks, "unit", parse("mrr")), note_on_sides(ranks, "unit", parse("tail.mrr"))
+    (('heads and tails of one fact are counted apart: unit= joins them',), ())
+    """
+    is_default = isinstance(unit, str) and unit == UNIT
+    if not is_default or ranks.unit is not None or ranks.side is None or key.side != ALL_SIDES:
+        return ()
+    numbers: Mapping[Any, int] = ranks.side.counts()
+    if not (numbers.get("head") and numbers.get("tail")):
+        return ()
+    option = "--unit" if OPTION_TEXT.get()("unit", "").startswith("--") else "unit="
+    return (f"{APART}: {option} joins them",)
 
 
 def check_bases(bases: Sequence[FloatArray], name: str) -> None:

@@ -446,7 +446,9 @@ def pair_runs(
     """
     for name, runs, of_other in ((names[0], runs_a, runs_b), (names[1], runs_b, runs_a)):
         if len(runs) == 1 < len(of_other):
-            raise InputTypeError(name, expected="several runs, as the other model has", got="one")
+            way_out = f"a deterministic model: give the same run {len(of_other)} times"
+            expected = f"several runs, as the other model has ({way_out})"
+            raise InputTypeError(name, expected=expected, got="one")
     are_folds = align_runs(runs_a) is None
     if are_folds and len(runs_a) != len(runs_b):
         expected = f"{len(runs_a)} runs, one for each fold of {names[0]}"

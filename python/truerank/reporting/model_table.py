@@ -15,7 +15,7 @@ from ..inference.comparing import (
     format_notes,
     why_incomparable,
 )
-from ..inference.intervals import error_rate
+from ..inference.intervals import APART, error_rate
 from ..inference.pairing import pair_ranks, read_models
 from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..metrics.contributions import COUNT, UNIT
@@ -374,7 +374,8 @@ def _notes_on_tests(
     numbers: Counter[str] = Counter()
     for comparison, is_of_group in pairs:
         if is_of_group:
-            numbers.update(note.partition(":")[0] for note in dict.fromkeys(comparison.notes))
+            kinds = {note.partition(":")[0]: None for note in comparison.notes}
+            numbers.update(kind for kind in kinds if kind != APART)
     for words, number in numbers.items():
         yield sentence(f"{words}: {format_count(number, 'comparison')} within groups")
     untested = [name for name, key in keys.items() if key.metric != COUNT and why_incomparable(key)]

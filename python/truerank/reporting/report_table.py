@@ -645,7 +645,7 @@ def _notes_on_intervals(intervals: Iterable[tuple[str, Interval]], level: float)
             units = format_count(interval.units, interval.unit)
         for note in interval.notes:
             kind = note.partition(":")[0]
-            if group:
+            if group and kind != inference.intervals.APART:
                 groups_of_note.setdefault(kind, {})[group] = None
             else:
                 notes.setdefault(kind, note)
