@@ -177,6 +177,51 @@ def test_a_first_line_of_names_that_were_given_is_a_fact(tmp_path: Path, names: 
     assert len(Task(path, {}, **names, header=True, columns=columns)) == len(CHAIN) - 1
 
 
+# -- JSON ------------------------------------------------------------------------------------------
+
+LABEL_IDS = {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize(("labels", "indent"), [(LABEL_IDS, None), (LABEL_IDS, 2), (["a", "b"], 2)])
+def test_labels_in_json_are_what_json_load_gives(tmp_path: Path, labels: Any, indent: Any) -> None:
+    path = tmp_path / "entity2id.json"
+    path.write_text(json.dumps(labels, indent=indent))
+    words = (
+        r"^entities: .*entity2id\.json: line 1: this is JSON: json\.load\(file\) is what to hand"
+    )
+    refusal(ValueError, words, Task, [("a", "r", "b")], {}, entities=path)
+    loaded = json.loads(path.read_text())
+    assert Task([("a", "r", "b")], {}, entities=loaded).entities == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("facts.json", '[["a", "r", "b"]]', r"pandas\.DataFrame\(json\.load\(file\)\) is a table"),
+        ("facts.json", "[\n {}\n]", r"pandas\.DataFrame\(json\.load\(file\)\) is a table"),
+        ("facts.txt", '{"a": [["r", "b"]]}', r"pandas\.DataFrame\(json\.load\(file\)\) is a table"),
+        (
+            "facts.jsonl",
+            '{"h": "a"}\n',
+            r"pandas\.read_json\(path, lines=True\) makes a table of it",
+        ),
+    ],
+)
+def test_facts_in_json_say_how_to_read_them(
+    tmp_path: Path, name: str, content: str, words: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    refusal(ValueError, rf"^test: .*: line 1: this is JSON: {words}; it", Task, tmp_path / name, {})
+
+
+def test_names_in_brackets_are_no_json(tmp_path: Path) -> None:
+    (tmp_path / "facts.json").write_text("[[Oslo]]\tin\t[[Norway]]\n")
+    (tmp_path / "entities.txt").write_text("[[Oslo]]\n[[Norway]]\n")
+    (tmp_path / "relations.json").write_text("in\n")
+    names = {"entities": tmp_path / "entities.txt", "relations": tmp_path / "relations.json"}
+    assert Task(tmp_path / "facts.json", {}, **names).test.tolist() == [[0, 0, 1]]
+
+
 # -- the audit -------------------------------------------------------------------------------------
 
 

@@ -206,7 +206,7 @@ WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
     ("q a 25\nq b 19\n", "columns={'query': 0, 'document': '...', 'score': '...'}"),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected lines of TREC"),
-    ('{"q1": {"d7": 1}}', "line 1: this is JSON, which json.load reads: hand over the mapping"),
+    ('{"q1": {"d7": 1}}', r"line 1: this is JSON: json\.load\(file\) is the mapping to hand over"),
     ("query document rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
     ("query document rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
     ("q1 Q0 d7 1 high t\n", "line 1: .* a number as the score"),

@@ -104,9 +104,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
     """
     _, exponent = np.frexp(numbers.astype(np.float64))  # The exponent is a number's length in bits.
     largest = int(exponent.max(initial=0))
-    names = ["0", "1"]
-    for i in range(1, largest):
-        names.append(f"{1 << i}-{(2 << i) - 1}")
+    names = ["0", "1"] + [f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest)]
     return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
@@ -473,10 +471,8 @@ def _find_inverses(splits: SplitTables, test_rows: IntArray) -> list[FindingPart
     np.add.at(sums[1], codes, mixed_rows([tails, heads]))
     pairs, exchanged = sums.view(np.int64)
     has_inverse = occurrences_of(exchanged).of(pairs) > (pairs == exchanged)
-    if not has_inverse.any():
-        return []
     count = int(np.count_nonzero(has_inverse[codes]))
     names = list_examples(distinct_relations[has_inverse], splits.vocabularies["relation"])
     text = f"{count:,} triples are others with head and tail exchanged, of relations that always "
     text += f"go together ({names}): each is ranked twice"
-    return [("inverse relations", count, text)]
+    return [("inverse relations", count, text)] if count else []

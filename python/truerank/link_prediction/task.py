@@ -340,7 +340,6 @@ class Task(SidedTask):
         further = range(3, splits.rows.shape[1]) if filter_name == FACT else key_columns
         test_rows, findings, more_findings = audit_triples(splits, further, rules, has_known)
         sides_of_task, is_asked = make_sides(roles, splits, test_rows, filter_name, candidate_sets)
-        findings += findings_of_reading(splits, TRIPLES, is_asked)
         self.test = np.ascontiguousarray(splits.rows[test_rows])
         protocol = Protocol(
             filter=() if filter_name == NONE else (*splits.known, split),
@@ -358,7 +357,7 @@ class Task(SidedTask):
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,
-            findings=findings + more_findings,
+            findings=findings + findings_of_reading(splits, TRIPLES, is_asked) + more_findings,
         )
 
     _numbers_queries = True

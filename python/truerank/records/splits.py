@@ -117,9 +117,7 @@ class SplitTables:
 
     def labels_of(self, rows: IntArray) -> list[tuple[str | int, ...]]:
         """Return rows by their labels, or ids if there are no labels."""
-        columns = []
-        for vocabulary, ids in zip(self.vocabularies.values(), self.rows[rows].T, strict=True):
-            columns.append(vocabulary.list_labels(ids))
+        columns = map(Vocabulary.list_labels, self.vocabularies.values(), self.rows[rows].T)
         return list(zip(*columns, strict=True))
 
 
@@ -139,8 +137,8 @@ def read_tables(
     Parameters
     ----------
     splits : mapping of str to (str, object)
-        By name: the title in messages, and an array of int, a table, a list of tuples, a tuple of
-        columns, a path, or an `IdTable`.
+        By name: the title in messages, and an array, a table, a list of tuples, a tuple of columns,
+        a path, or an `IdTable`.
     door : Door
     orders : mapping of str to object
         The vocabularies by argument, as `Vocabulary.read` takes them. None: the labels in ascending
@@ -381,10 +379,8 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    if isinstance(value, IdTable) or is_path(value):
-        return True
-    has_names = is_frame(value) or isinstance(value, kind_of("pyarrow", "Table"))
-    return has_names or getattr(value, "ndim", None) == 2
+    has_names = is_frame(value) or isinstance(value, (IdTable, kind_of("pyarrow", "Table")))
+    return has_names or is_path(value) or getattr(value, "ndim", None) == 2
 
 
 def _could_be_split(value: object) -> bool:

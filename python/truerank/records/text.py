@@ -54,7 +54,6 @@ _LINES = {
 _BETWEEN = "tabs or blanks stand between fields, in .csv commas"
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _NO_NUMBER = "expected a number as the score"
-_JSON = "this is JSON, which json.load reads: hand over the mapping"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 
 without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
@@ -137,6 +136,7 @@ def find_form(
         ways += f"columns, or {OPTION_TEXT.get()('header', False)}"
         raise InputValueError(title, expected=ways, got=f"a first line that reads {line!r}")
     elif not door.fits(len(fields), is_header or columns is not None):
+        refuse_json(argument, path, number, line, "pandas.DataFrame(json.load(file)) is a table")
         raise _wrong_row(title, door, between, number, line)
     first_line = fields if is_header else None
     form = find_columns(title, first_line, len(fields), door, columns, has_further=has_further)
@@ -147,6 +147,16 @@ def find_form(
         header=number if is_header else 0,
         has_comments=has_comments,
     )
+
+
+def refuse_json(argument: str, path: str, number: int, line: str, way_out: str) -> None:
+    """Refuse a line that is of no form if it is JSON, and say what hands it over."""
+    begins = ("{", "[") if ".json" in path.lower() else _JSON_BEGINS
+    if line.lstrip().startswith(begins):
+        if ".jsonl" in path.lower():
+            way_out = "pandas.read_json(path, lines=True) makes a table of it"
+        problem = f"this is JSON: {way_out}; it reads {shown(line)}"
+        raise InputValueError(argument, problem, place=f"{path}: line {number}")
 
 
 def _describe(form: Form, door: Door) -> str:
@@ -173,8 +183,7 @@ def _check_trec(argument: str, path: str, number: int, line: str, door: Door) ->
     if len(fields) == form.width and _is_number(fields[form.places[form.number_role]]):
         return form
     place = f"{path}: line {number}"
-    if line.lstrip().startswith(_JSON_BEGINS):
-        raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
+    refuse_json(argument, path, number, line, "json.load(file) is the mapping to hand over")
     example = {"query": 0, "document": "...", form.number_role: "..."}
     ways = f"or {OPTION_TEXT.get()('columns', example)}, which says what they are"
     expected = f"{_LINES[door.kind]}, {ways}; {_BETWEEN}"

@@ -33,6 +33,7 @@ from .text import (
     is_id,
     is_integer_text,
     is_path,
+    refuse_json,
     text_blocks,
     without_blanks,
 )
@@ -480,6 +481,8 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     between = "commas" if is_csv(path) else "tabs"
     rows = [fields_of(line, between, title, number) for number, line in enumerate(lines, 1)]
     first = 1
+    if rows and ".json" in path.lower():
+        refuse_json(argument, path, first, rows[0][0], "json.load(file) is what to hand over")
     count = None
     if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
         count = rows[0][0]
