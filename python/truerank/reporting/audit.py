@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from .reports import Report
 
 # Queries are checked by these.
-CHECKS_OF_QUERIES = (
-    "worse than chance",
-    "ties",
-    "constant",
-    "nan",
-    "inf",
-    "saturated",
-    "sampled",
-)
+CHECKS_OF_QUERIES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated", "sampled")
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -282,7 +274,7 @@ class Finding:
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
         "test candidates", "one array" of two sides; and of lists in retrieval "missing lists",
-        "unused lists", "known in lists".
+        "unused lists", "known in lists", and "names" that differ in writing alone.
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str

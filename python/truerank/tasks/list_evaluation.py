@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..records.vocabularies import Vocabulary
     from .side import Side
+
+
+_LEAST_ENTRIES = 500  # of lists that are looked at for other names of what they miss
 
 
 def open_lists(
@@ -82,6 +86,46 @@ def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Find
         words = f"{number} of queries without right answers, as {first_names(unused)}"
         findings.append(Finding("unused lists", len(unused), words))
     return findings
+
+
+def findings_of_names(
+    named: Lists, list_of_query: IntArray, side: Side, is_listed: Any, vocabulary: Vocabulary
+) -> list[Finding]:
+    """Find right answers that their lists have under a name that differs only in how it is written.
+
+    Only the first of those that their lists miss are looked at, in a small part of all entries.
+    """
+    missed = np.flatnonzero(~is_listed & (list_of_query < len(named))[side.rows])
+    lists = list_of_query[side.rows[missed]]
+    ends = np.cumsum(np.diff(named.indptr)[lists])
+    number = int(np.searchsorted(ends, _LEAST_ENTRIES + len(named.ids) // 16)) + 1
+    answers = list(map(str, vocabulary.list_labels(side.targets[missed[:number]])))
+    pairs = []
+    for row, answer in zip(lists[:number].tolist(), answers, strict=True):
+        ids = named.ids[named.indptr[row] : named.indptr[row + 1]].tolist()
+        names = [str(named.names[i]) for i in ids]
+        plain = _plain_text([answer]).lstrip("0")
+        text = _plain_text([*names, ""])
+        if f"{plain}\0" in text and answer not in names:  # This test is far faster than the next.
+            others = [name.lstrip("0") for name in text.split("\0")[:-1]]
+            if plain in others:
+                pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
+    if not pairs:
+        return []
+    words = f"{len(pairs):,} of the first {len(answers):,} right answers that their lists miss are "
+    words += f"there but for case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
+    return [Finding("names", len(pairs), words)]
+
+
+def _plain_text(names: Iterable[str]) -> str:
+    """Join names, without case, blanks and what Unicode writes in several ways.
+
+    Examples
+    --------
+    >>> _plain_text(["Doc 1", "\uff21"])
+    'doc1\x00a'
+    """
+    return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
 
 
 def warn_of_missing(
