@@ -324,3 +324,83 @@ def test_the_terminal_asks_about_distances(tmp_path: Path) -> None:
     assert "are lower scores better? the order is ascending then" in outcome.out, outcome.err
     assert "Nothing was found" not in outcome.out
     assert "Nothing was found" in start("retrieval", *options, "--order=ascending").out
+
+
+# -- right answers that their lists have in another writing ----------------------------------------
+
+WRITINGS = [
+    ("Doc1", "doc1"),
+    (" d 1", "d1"),
+    ("\uff24\uff11", "D1"),
+    ("007", "7"),
+    ("e\u0301", "\u00e9"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer"), WRITINGS)
+def test_other_writings_of_right_answers_are_a_finding(name: str, answer: str) -> None:
+    task = Task({"q": [answer, "x"], "p": ["d2"]}, entities=9)
+    findings = task.evaluate_lists({"q": {"y": 3, name: 2, "x": 1}, "p": {"d2": 1}}).audit()
+    assert [str(finding) for finding in findings if finding.name == "names"] == [
+        "names: 1 of the first 1 right answers that their lists miss are there but for case, "
+        f"blanks, Unicode form or leading zeros: {name!r} for {answer!r}"
+    ]
+
+
+def test_other_writings_in_lists_of_facts_are_a_finding() -> None:
+    entities = ["oslo", "Oslo", "norway"]
+    task = tr.link_prediction.Task(
+        [("norway", "has", "oslo")], {}, entities=entities, sides=["tail"]
+    )
+    report = task.evaluate_lists(tail={("norway", "has"): ["norway", "Oslo"]})
+    assert "'Oslo' for 'oslo'" in str(report.audit())
+    report = task.evaluate_lists(tail={("norway", "has"): ["Oslo", "oslo"]})  # Both are there.
+    assert "Oslo" not in str(report.audit())
+
+
+@pytest.mark.parametrize(
+    ("names", "answer"),
+    [
+        (["d10", "xd1"], "d1"),  # They end or begin alike.
+        (["0", "10"], "00a"),
+        ([], "d1"),
+        (["d2"], "d1"),
+    ],
+)
+def test_other_names_are_no_finding(names: list[str], answer: str) -> None:
+    task = Task({"q": [answer], "p": ["d2"]}, entities=9)
+    report = task.evaluate_lists({"q": names, "p": ["d2", "Doc1", "D1"]})  # of another query
+    assert "names" not in names_of_findings(report)
+    labels = Task({10: [1], 20: [7]}, entities=range(9))  # They are written in one way.
+    assert "names" not in names_of_findings(labels.evaluate_lists({10: [7], 20: [1]}))
+
+
+# -- ways out --------------------------------------------------------------------------------------
+
+
+def test_rows_as_dicts_are_made_a_table() -> None:
+    rows = [{"query": "q", "document": "d1"}]
+    facts = [{"head": "a", "relation": "r", "tail": "b"}]
+    task = Task({"q": ["d1"]}, entities=DOCUMENTS)
+    way_out = "a list of dicts, of which pd.DataFrame(rows) makes a table"
+    assert refusal_of(Task, rows, entities=DOCUMENTS).endswith(way_out)
+    assert refusal_of(task.evaluate_lists, rows).endswith(way_out)
+    assert refusal_of(tr.link_prediction.Task, facts, {}).endswith(way_out)
+    assert len(Task(pd.DataFrame(rows), entities=DOCUMENTS)) == 1
+    assert len(tr.link_prediction.Task(pd.DataFrame(facts), {})) == 1
+
+
+def test_an_index_is_made_columns() -> None:
+    x = np.array([[0, 1], [1, 2]])
+    message = refusal_of(Task, x, entities=3)
+    assert message.endswith("; of an index (query, document) tuple(x.T) makes columns")
+    assert len(Task(tuple(x.T), entities=3)) == 2
+    assert refusal_of(Task, {0: [1]}, entities=3, known=x).endswith("tuple(x.T) makes columns")
+
+
+def test_a_right_answer_that_is_no_candidate_is_to_be_added() -> None:
+    candidates: list[Any] = [{"q": ["d2"]}, ["d2"]]
+    for each in candidates:
+        message = refusal_of(Task, {"q": ["d1"]}, entities=DOCUMENTS, candidates=each)
+        assert message.endswith("add them")
+    assert refusal_of(tr.rank, [[0.5, 0.9]], [0], candidates=[[1]]).endswith("add it")

@@ -576,6 +576,10 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
         got += ", whose .to_pandas() is one"
     elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
         got += ", whose .to_dict() is one"
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        got += " of dicts, of which pd.DataFrame(rows) makes a table"
+    elif "sparse" in forms and isinstance(shape, tuple) and shape[1:] == (2,):
+        got += "; of an index (query, document) tuple(x.T) makes columns"
     return InputTypeError(argument, expected=forms, got=got)
 
 
@@ -620,6 +624,8 @@ def _columns_of_rows(argument: str, value: Any, forms: str) -> Any:
     """Return the columns of rows; where there are none, they have two columns."""
     if not isinstance(value, list):
         return _columns_of_array(argument, value, forms)
+    if value and isinstance(value[0], Mapping):
+        raise wrong_form(argument, value, forms)
     for i, row in enumerate(value):
         is_plain = isinstance(row, tuple) and row and not hasattr(row, "_fields")
         if not is_plain or (not i and any(map(is_column, row))):

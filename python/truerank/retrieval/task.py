@@ -505,7 +505,7 @@ class Task(SidedTask):
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
-    ) -> tuple[CandidateLists, list[reporting.Finding]]:
+    ) -> tuple[CandidateLists, IntArray, list[reporting.Finding]]:
         if self._all_queries_known:  # Others are an error, and no list is left over.
             align(argument, named.queries, self.names["query"], is_text=bool(named.path))
         return super()._lists_by_key(name, argument, named, dtype)
