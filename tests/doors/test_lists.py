@@ -380,3 +380,65 @@ def test_known_facts_that_meet_no_query_are_warned_of() -> None:
     known = [(i, 1, i + 1) for i in range(100)]
     with pytest.warns(UserWarning, match="no fact of train has a query of the test"):
         link_prediction.Task([(0, 0, 1)], {"train": known}, entities=101, relations=2)
+
+
+# -- shapes that toolkits have ---------------------------------------------------------------------
+
+HITS = [{"corpus_id": "b", "score": 0.9}, {"corpus_id": "a", "score": 0.5}]
+ROWS = [("q", "b", 0.9), ("q", "a", 0.5)]
+PAIRS_OF_Q = [("b", 0.9), ("a", 0.5)]
+SERIES = pd.Series([0.9, 0.5], pd.MultiIndex.from_tuples([("q", "b"), ("q", "a")]))
+AS_TABLE = [{"query": "q", "document": name, "score": score} for _, name, score in ROWS]
+COLUMNS = ["query", "document", "score"]
+# What is refused, what its message proposes, and the same as it says.
+SHAPES = [
+    ({"q": PAIRS_OF_Q}, r"dict\(\.\.\.\) makes a", {"q": dict(PAIRS_OF_Q)}),
+    ({"q": [*map(list, PAIRS_OF_Q)]}, r"dict\(\.\.\.\) makes a", {"q": dict(PAIRS_OF_Q)}),
+    (
+        {"q": (["b", "a"], [0.9, 0.5])},
+        r"dict\(zip\(ids, scores",
+        {"q": dict(zip("ba", [0.9, 0.5], strict=True))},
+    ),
+    (
+        {"q": HITS},
+        r"\{x\['corpus_id'\]: x\['score'\] for x in \.\.\.\}",
+        {"q": {x["corpus_id"]: x["score"] for x in HITS}},
+    ),
+    (AS_TABLE, r"pd\.DataFrame\(rows\)", pd.DataFrame(AS_TABLE)),
+    (ROWS, r"pd\.DataFrame\(rows, columns", pd.DataFrame(ROWS, columns=COLUMNS)),
+    ([["b", "a"]], r"dict\(zip\(queries, lists\)\)", dict(zip("q", [["b", "a"]], strict=True))),
+    (SERIES, r"\.reset_index\(\)", SERIES.reset_index().set_axis(COLUMNS, axis=1)),
+    (
+        pd.Series({"q": ["b", "a"]}),
+        r"\.to_dict\(\) is one",
+        pd.Series({"q": ["b", "a"]}).to_dict(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "words", "right"), SHAPES, ids=range(len(SHAPES)))
+def test_other_shapes_are_told_the_way_out(shape: Any, words: str, right: Any) -> None:
+    task = retrieval.Task({"q": ["a"]}, entities=["a", "b"])
+    with pytest.raises(tr.InputTypeError, match=f"^ids: expected .*{words}"):
+        task.evaluate_lists(shape)
+    assert task.evaluate_lists(right)["mrr"] == 0.5
+
+
+def test_other_shapes_of_lists_by_key_are_told_the_way_out(tmp_path: Path) -> None:
+    task = link_prediction.Task([("a", "r", "b")], {}, entities=["a", "b", "c"], sides=["tail"])
+    pairs = {("a", "r"): [("c", 0.9), ("b", 0.5)]}
+    with pytest.raises(tr.InputTypeError, match=r"dict\(\.\.\.\) makes a mapping of such pairs"):
+        task.evaluate_lists(pairs)
+    right = {key: dict(value) for key, value in pairs.items()}
+    assert task.evaluate_lists(right)["mrr"] == 0.5
+    rows = [{"head": "a", "relation": "r", "tail": t, "score": s} for t, s in pairs["a", "r"]]
+    with pytest.raises(tr.InputTypeError, match=r"pd\.DataFrame\(rows\) makes a table"):
+        task.evaluate_lists(rows)
+    assert task.evaluate_lists(pd.DataFrame(rows))["mrr"] == 0.5
+    facts = [{"head": "a", "relation": "r", "tail": "b"}]
+    with pytest.raises(tr.InputTypeError, match=r"pd\.DataFrame\(rows\) makes a table"):
+        link_prediction.Task(facts, {})
+    path = tmp_path / "predictions"
+    path.write_text("a r b\nHeads: a\t0.9\t\nTails: c\t0.5\tb\t0.25\t\n")
+    with pytest.raises(tr.InputValueError, match="a row, or a line, for each entry, got 1 columns"):
+        task.evaluate_lists(path)

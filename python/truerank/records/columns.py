@@ -28,6 +28,7 @@ from ..inputs.checks import (
     is_frame,
     is_integer,
     is_iterable,
+    is_number,
     kind_of,
     plain_names,
     without_index,
@@ -464,8 +465,10 @@ def _expected_columns(door: Door, width: int, columns: Mapping[str, Any] | None)
         roles += f" (the first {door.needed} at least)"
     if door.needed < width:
         example += [role for role in NUMBERS if role in door.roles][:1]
-    ways = OPTION_TEXT.get()("columns", dict.fromkeys(example, "..."))
-    return f"columns {roles}, each once and no others; {ways} says which are meant"
+    ways = OPTION_TEXT.get()("columns", dict.fromkeys(example, "...")) + " says which are meant"
+    if width < door.needed:  # as in AnyBURL's predictions
+        ways = "a row, or a line, for each entry"
+    return f"columns {roles}, each once and no others; {ways}"
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -575,9 +578,11 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
     if has_frame:
         got += ", whose .to_pandas() is one"
     elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
-        got += ", whose .to_dict() is one"
-    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-        got += " of dicts, of which pd.DataFrame(rows) makes a table"
+        has_keys = getattr(getattr(value, "index", None), "nlevels", 1) > 1
+        got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"
+    elif isinstance(value, list) and value and isinstance(value[0], (Mapping, tuple)):
+        names = "" if isinstance(value[0], Mapping) else ", columns=[...]"
+        got += f" of {type(value[0]).__name__}s, of which pd.DataFrame(rows{names}) makes a table"
     elif "sparse" in forms and isinstance(shape, tuple) and shape[1:] == (2,):
         got += "; of an index (query, document) tuple(x.T) makes columns"
     return InputTypeError(argument, expected=forms, got=got)
@@ -814,6 +819,11 @@ def _way_out(value: Any) -> str:
         return ""
     if isinstance(value, str) or is_integer(value):
         words = "str(...) of each makes labels of all"
+    elif isinstance(value, Mapping):  # a hit of a search
+        name = next((key for key in value if key != "score"), "id")
+        words = f"{{x[{name!r}]: x['score'] for x in ...}} makes a mapping of such dicts"
+    elif isinstance(value, (list, tuple)) and len(value) == 2 and is_number(value[1]):
+        words = "dict(...) makes a mapping of such pairs"
     elif isinstance(value, (list, np.ndarray)):
         words = "df.explode(...) makes a row of each"
     elif type(value).__name__ in _NONES or is_nan:
