@@ -245,12 +245,8 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
         )
         documents: Any = list(chain.from_iterable(lists))
     elif door.is_of_lists:
-        counts, documents = joined_rows(
-            argument,
-            lists,
-            "a list of ids, or {id: score} as of dict(zip(ids, scores))",
-            lambda i: f"for {keys[i]!r}",
-        )
+        expected = "a list of ids, or {id: score} as of dict(zip(ids, scores))"
+        counts, documents = joined_rows(argument, lists, expected, lambda i: f"for {keys[i]!r}")
     else:
         counts, documents = joined_rows(argument, lists, "documents of each query")
         refuse_rows_of_labels(argument, counts, documents)

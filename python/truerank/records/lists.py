@@ -150,7 +150,7 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
     --------
     >>> read_judgements("qrels", (["ann"], ["tea"], [2])).relevance
     array([2])
-    >>> read_judgements("qrels", [("ann", "tea")])
+    >>> read_judgements("qrels", [["tea"]])
     Traceback (most recent call last):
     truerank.errors.InputTypeError: qrels: expected a path, a table with named columns, \
 {query: {document: grade}}, {query: [documents]}, a tuple of columns (queries, documents, grades), \
