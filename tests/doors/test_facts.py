@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_a_known_split_of_the_same_name_that_lacks_what_is_ranked_is_refused() -
     words += r"split='\.\.\.', got 'test', whose known triples lack 1 \(1 1 0\)$"
     refusal(ValueError, words, Task, WHOLE, {"test": WHOLE[:3]})
     Task(WHOLE, {"test": [(3, 1, 2)]}, split="valid")
-    words = "^split: expected a name that no known split has"
+    words = r"^split: expected a name that no known split has, by split='\.\.\.', got 'test'$"
     pairs = {"left": 4, "right": 4, "known": {"test": [(0, 0)]}}
     refusal(ValueError, words, tr.alignment.Task, [(0, 0)], **pairs)
 
@@ -154,6 +155,15 @@ def test_arrays_of_anything_else_are_refused(rows: Any, kinds: str) -> None:
         rf"^test: .* a list of tuples or an array of ints or labels, .*, got ndarray of {kinds}$"
     )
     refusal(TypeError, words, Task, rows, {})
+
+
+def test_a_factory_of_pykeen_is_told_what_to_hand_over() -> None:
+    factory = SimpleNamespace(mapped_triples=np.array([[0, 0, 1]]), triples=LABELS[:1])
+    words = r"^test: .*, whose \.mapped_triples are ids, or \.triples labels$"
+    refusal(TypeError, words, Task, factory, {})
+    names = {"entities": {"a": 0, "b": 1}, "relations": {"r": 0}}
+    for rows in (factory.triples, factory.mapped_triples):
+        assert Task(rows, {}, **names).test.tolist() == [[0, 0, 1]]
 
 
 # -- first lines -----------------------------------------------------------------------------------

@@ -433,8 +433,7 @@ def mixed_rows(columns: Sequence[IntArray]) -> npt.NDArray[np.uint64]:
 @cache
 def _odd_factors(count: int) -> npt.NDArray[np.uint64]:
     """Return drawn odd numbers, which are the same in every call."""
-    factors = np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64)
-    return factors | np.uint64(1)
+    return np.uint64(1) | np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64)
 
 
 def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:

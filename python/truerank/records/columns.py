@@ -577,6 +577,8 @@ def wrong_form(argument: str, value: Any, forms: str) -> InputTypeError:
         got = f"{type(value).__name__} of shape {shape}"
     if has_frame:
         got += ", whose .to_pandas() is one"
+    elif hasattr(value, "mapped_triples"):  # a factory of PyKEEN
+        got += ", whose .mapped_triples are ids, or .triples labels"
     elif hasattr(value, "to_dict") and "{query" in forms:  # of ranx's qrels and runs, of a Series
         has_keys = getattr(getattr(value, "index", None), "nlevels", 1) > 1
         got += f", whose .{'reset_index' if has_keys else 'to_dict'}() is one"

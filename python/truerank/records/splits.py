@@ -426,10 +426,7 @@ def name_splits(
     if has_whole and split in others:
         whole[WHOLE] = others.pop(split)
     if split in others:
-        expected = "a name that no known split has"
-        if split == "test":  # The user may not have written it, for it is the default.
-            expected += f", as {OPTION_TEXT.get()('split', 'valid')} where the validation split is"
-            expected += " evaluated"
+        expected = f"a name that no known split has, by {OPTION_TEXT.get()('split', '...')}"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
