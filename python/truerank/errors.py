@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -23,6 +23,8 @@ OPTION_TEXT: ContextVar[Callable[[str, Any], str]] = ContextVar(
 POSITION_TEXT: ContextVar[Callable[[int], str]] = ContextVar(
     "truerank.position_text", default="at position {}".format
 )
+# A warning that begins with the name of an argument begins with what the caller calls it.
+WARNED_NAMES: ContextVar[Mapping[str, str]] = ContextVar("truerank.warned_names")
 # A message shows at most so much of a value.
 _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000
@@ -134,7 +136,7 @@ class argument_names:
     truerank.errors.InputValueError: tail: expected 5 rows, got 3
     """
 
-    def __init__(self, **names: str) -> None:
+    def __init__(self, /, **names: str) -> None:
         self._names = names
 
     def __enter__(self) -> None:
@@ -163,6 +165,8 @@ def warn_user(text: str) -> None:
     >>> print(caught[0].message)
     the file begins with a header
     """
+    name, colon, problem = text.partition(": ")
+    text = f"{WARNED_NAMES.get({}).get(name, name)}{colon}{problem}"
     package = __name__.partition(".")[0]
     level = 2
     frame = sys._getframe(1)

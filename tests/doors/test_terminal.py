@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -390,3 +391,123 @@ def test_a_file_may_be_called_listed(run: Run, name: str) -> None:
     line = "retrieval --qrels qrels --candidates listed --labels queries=q --scores S.npy"
     Path("q").write_text("q1\nq2\n", encoding="utf-8")
     run(line).refuses(1, "--scores: the candidates are those")
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+PYTHON = re.compile(
+    r"[a-z_]+=(True|False|None|[\"'{(\[<])|\bids:|Task\(|\w+= |with_labels|report\("
+)
+WRONG_LINES = [
+    "evaluate ranks.npz --by relation",
+    "evaluate ranks.npz --weights query",
+    "evaluate ranks.npz --metrics macro.mrr",
+    "evaluate lists.npz --metrics auc",
+    "evaluate nan.npy targets.npy",
+    "evaluate raw.npy targets.npy",
+    "evaluate scores.npy targets.npy --dtype bfloat16",
+    "evaluate two.npz targets.npy",
+    "evaluate part-*.npy targets.npy",
+    "merge one.npz other.npz",
+    "merge one.npz again.npz",
+    "compare right.run twice.run --qrels qrels --candidates 9",
+    "compare right.run empty --qrels qrels --candidates 9",
+    f"{LINE.replace('right', 'twice')}",
+    f"{LINE.replace('right.run', 'empty')}",
+    f"{LINE} --known train=qrels",
+    f"{LINE} --known train=qrels --by facts",
+    f"{LINE} --exclude-self --known self=qrels",
+    f"{LINE} --columns query=user",
+    f"{LINE} --columns query=user,document=item",
+    f"{LINE} --columns query=0,document=1,mark=2",
+    "link-prediction --test header --scores tail=S.npy --sides tail",
+    "link-prediction --test numbers --scores tail=S.npy --sides tail --header",
+    "link-prediction --test numbers --scores tail=S.npy --sides tail",
+    "link-prediction --test numbers --labels entities=names --scores tail=S.npy --sides tail",
+    "link-prediction --test facts --ids --scores tail=S.npy --sides tail",
+    "link-prediction --test facts --scores tail=S.npy --sides tail --candidates listed",
+    "link-prediction --test facts --scores tail=S.npy --sides tail --candidates sampled:9:none",
+    "link-prediction --test facts --known train=facts --scores tail=S.npy --sides tail",
+    "link-prediction --test facts --lists tail=others --sides tail",
+    "link-prediction --test facts --lists tail=tails --sides tail",
+    "link-prediction --test four --scores tail=S.npy --sides tail",
+    "link-prediction --test facts --scores tail=S.npy --columns head=0,relation=1,tail=8",
+]
+
+
+@pytest.fixture
+def wrong_files(run: Run) -> None:
+    """Write files that lines cannot use as they do."""
+    texts = {
+        "twice.run": "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n",
+        "empty": "",
+        "header": "head\trelation\ttail\na\tr\tb\n",
+        "facts": "a\tr\tb\nb\tr\tc\n",
+        "four": "a\tr\tb\t1\nb\tr\tc\t2\n",
+        "others": "x\tr\tb\n",
+        "tails": "a\tr\tb\t1\na\tr\tb\t2\n",
+        "numbers": "0\t0\t1\n1\t0\t2\n",
+        "names": "a\nb\nc\n",
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+    arrays = {"scores": SCORES[:2], "targets": TARGETS[:2], "S": SCORES[:2, :3]}
+    arrays |= {"nan": np.full((2, 7), np.nan), "raw": np.zeros((2, 7), "V2")}
+    arrays |= {"part-0": SCORES[:2], "part-1": SCORES[:2, :3]}
+    for name, array in arrays.items():
+        np.save(name, array)
+    np.savez("two.npz", a=SCORES, b=SCORES)
+    tr.rank(SCORES, TARGETS).save("ranks.npz")
+    task = tr.retrieval.Task({"q1": ["a"], "q2": ["b"]}, entities=9)
+    task.evaluate_lists({"q1": ["a"], "q2": ["c"]}).ranks.save("lists.npz")
+    for name, facts in {"one": [(0, 0, 1)], "other": [(0, 0, 2)], "again": [(0, 0, 1)]}.items():
+        task = tr.link_prediction.Task(facts, {}, entities=3, relations=1, sides=["tail"])
+        task.evaluate_scores(SCORES[:1, :3]).ranks.save(f"{name}.npz")
+
+
+@pytest.mark.usefixtures("wrong_files")
+@pytest.mark.parametrize("line", WRONG_LINES)
+def test_messages_speak_of_options(run: Run, line: str) -> None:
+    outcome = run(line)
+    assert outcome.err
+    assert outcome.code in {0, 1, 2}
+    assert PYTHON.search(outcome.err) is None, outcome.err
+
+
+@pytest.mark.usefixtures("wrong_files")
+def test_ways_out_at_the_command_line(run: Run) -> None:
+    for line in (
+        "link-prediction --test facts --known train=others --lists tail=tails --sides tail",
+        "compare right.run twice.run --qrels qrels --candidates 9",
+        LINE.replace("right", "twice"),
+    ):
+        run(line).refuses(1, "; --duplicates first counts each at its best score")
+        assert run(f"{line} --duplicates first").code == 0
+    for command in "link-prediction --test facts --scores tail=S.npy", "compare one.npz other.npz":
+        assert run(f"{command} --duplicates first").code in {1, 2}
+    run("link-prediction --test header --scores tail=S.npy").refuses(1, "--header, which says")
+    Path("run").write_text(QRELS.replace("q1", "0"), encoding="utf-8")
+    assert run(LINE.replace("right.run", "empty")).err.startswith("Warning: --lists: empty: 2 of 2")
+    assert (
+        "Warning: ranks: empty" in run("compare right.run empty --qrels qrels --candidates 9").err
+    )
+    assert "None" not in run("evaluate two.npz targets.npy").err
+
+
+def test_what_else_a_table_says(run: Run) -> None:
+    """What it has not printed, and what ties move."""
+    rng = np.random.default_rng(0)
+    ranks = tr.rank(rng.integers(0, 4, (60, 30)) / 4, rng.integers(0, 30, 60))
+    ranks.with_labels(relation=[f"r{i % 25}" for i in range(60)]).save("ranks.npz")
+    lines = run("evaluate ranks.npz --by relation").out.splitlines()
+    assert "5 more with --format csv" in lines
+    assert "r24" in run("evaluate ranks.npz --by relation --format csv").out
+    assert "5 more in CSV" in tr.report(tr.load("ranks.npz"), by="relation").to_text()
+    for metrics, moved in {
+        "": "hits@1",
+        "--metrics hits@10": "hits@10",
+        "--metrics mr": "mr",
+    }.items():
+        assert f"Ties move {moved} by" in run(f"evaluate ranks.npz {metrics}").out
+    assert "Ties" not in run("evaluate ranks.npz --metrics gmr").out
+    assert "ties move hits@1" in str(tr.report(ranks).audit())

@@ -56,7 +56,7 @@ def test_numbers_are_labels_only_where_that_is_said(is_text: bool, tmp_path: Pat
         assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
     else:
         refused(TypeError, "triples", read_triples, triples, entities=18)
-    words = "^entities: all labels of entities are numbers, as '0'; give entities=<int>, how many"
+    words = "^entities: all labels of entities are numbers, as '0'; say how many ids there are"
     refusal(ValueError, words, read_triples, triples, relations=3)
     names = ["0", "1", "10", "17"]
     refusal(ValueError, "^relations: all .* relations are numbers", Task, triples, entities=names)

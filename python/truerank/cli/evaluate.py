@@ -288,7 +288,9 @@ def check_shards(store: ShardStore, tasks: int) -> None:
 # -- several models --------------------------------------------------------------------------------
 
 
-@command("compare", "columns order nan relevance_level seed html metrics", options.PRINTING)
+@command(
+    "compare", "columns duplicates order nan relevance_level seed html metrics", options.PRINTING
+)
 @click.argument("ranks", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--level",
@@ -419,7 +421,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
     if not are_runs:
         candidates = values.pop("candidates", None) if texts else None
         lacking = [x for x in texts if "candidates" not in next(read_fields(x), (0, "", []))[2]]
-        options.refuse(take(values, "candidates order nan"), "saved ranks")
+        options.refuse(take(values, "candidates columns duplicates order nan"), "saved ranks")
         with argument_names(scores="ranks", path="ranks"):
             ranks = {}
             for name, path in files.items():
@@ -436,7 +438,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
         of_qrels = max((each for each, _ in columns.values() if each), key=len, default=None)
         candidates = options.candidates_of_lists(values.pop("candidates"))
         task = tr.retrieval.Task(qrels, columns=of_qrels, **candidates)
-        rules = take(values, "order nan") | {"progress": bar()}
+        rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
         for name, path in files.items():
             lists = task.evaluate_lists(path, columns=columns[name][1], **rules)

@@ -140,9 +140,15 @@ def predict_links(values: Values) -> None:
         values, "columns header sides split candidates keys filter duplicates leaks unseen ids"
     )
     if kind == "lists":
+        if facts.get("duplicates") == "first":  # It is of the lists.
+            values["duplicates"] = facts.pop("duplicates")
         model |= columns_of_lists(test, model, facts.get("columns", {}))
     sizes = count_candidates(kind, model) if facts.get("ids", is_npy(test)) else {}
     candidates = facts.get("candidates")
+    name = getattr(candidates, "among", candidates)
+    if isinstance(name, str) and name not in ("all", "typed", *known):
+        expected = f"{', '.join(['all', 'typed', *known])}, sampled:100 or a .npy file"
+        raise options.wrong_word("--candidates", expected, name)
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=values.get("seed", 0))
     vocabularies = sizes | labels

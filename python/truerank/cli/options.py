@@ -21,7 +21,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from ..arrays.input_files import is_npy, read_npy, read_npz, report_damage
-from ..errors import OPTION_TEXT, InputValueError, argument_names
+from ..errors import OPTION_TEXT, WARNED_NAMES, InputValueError, argument_names
 from ..inputs.array_likes import index_array
 from ..inputs.rules import LAYOUTS, LISTED, NAN_RULES, ORDERS, Similarity
 from ..naming import printable
@@ -407,7 +407,12 @@ OPTIONS: dict[str, tuple[Any, str]] = {
         "of the whole test. "
         "`truerank merge` joins what the parts --save.",
     ),
-    "--duplicates": (SUSPECT_ROWS, "What to do with repeated test rows. Default: keep."),
+    "--duplicates": (
+        (*SUSPECT_ROWS, "first"),
+        "What to do with repeated test rows (keep, the default, drop, raise), or with a candidate "
+        "that a list has twice: raise (default), or first, where it counts once, at its best score "
+        "or where it stands first.",
+    ),
     "--leaks": (SUSPECT_ROWS, "What to do with test rows of a known split. Default: keep."),
     # How values are reported.
     "--by": (
@@ -504,6 +509,7 @@ def command(name: str, *keywords: str) -> Decorator:
                     values[keyword] = value
             context = copy_context()
             context.run(OPTION_TEXT.set, functools.partial(write_option, names))
+            context.run(WARNED_NAMES.set, {"ids": names.get("lists", "ranks")})
             with argument_names(**names):
                 context.run(function, values)
 

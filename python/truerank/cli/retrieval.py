@@ -34,7 +34,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     return groups
 
 
-@command("retrieval", options.OF_TASKS, "bias relevance_level", options.REPORTED)
+@command("retrieval", options.OF_TASKS, "duplicates bias relevance_level", options.REPORTED)
 @option(
     "--qrels",
     options.INPUT,
@@ -42,12 +42,6 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     required=True,
 )
 @option("--lists", options.INPUT, "Lists of the top candidates: a TREC run, or a header of names.")
-@option(
-    "--duplicates",
-    ("raise", "first"),
-    "Whether a candidate that a list has twice is an error (raise, default), or counts once, at "
-    "its best score, or where it stands first (first).",
-)
 @option(
     "--misses",
     MISSES,
@@ -130,6 +124,7 @@ def retrieve(values: Values) -> None:
         if isinstance(candidates, int):
             candidates = range(candidates)
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
+    names["groups"] = "--by"
     try:
         with argument_names(qrels="--qrels", **names):
             task = Task(**facts, **options.candidates_of_lists(candidates))

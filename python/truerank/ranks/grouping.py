@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..errors import InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..inputs.rules import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
@@ -165,8 +165,10 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
     if label not in ranks._labels:
         available = ", ".join(ranks._labels) or "none"
         label = label[:100]
-        remedy = f"give them with ranks.with_labels({label}=...)"
-        problem = f"these ranks have no labels {label!r} (they have: {available}); {remedy}"
+        way = f"ranks.with_labels({label}=...)"
+        if OPTION_TEXT.get()("by", "").startswith("--"):
+            way = f"`truerank evaluate RANKS --labels {name[:100]}=FILE`"
+        problem = f"these ranks have no labels {label!r} (they have: {available}); {way} gives them"
         raise InputValueError(argument, problem)
     return ranks._labels[label]
 

@@ -253,14 +253,16 @@ def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
     checked: dict[str, str | int] = {}
     for role, column in columns.items():
         if role not in door.roles or not (isinstance(column, str) or is_integer(column)):
-            raise InputTypeError("columns", expected=expected, got=f"{role!r}: {column!r}")
+            got = OPTION_TEXT.get()("columns", {role: column})
+            raise InputTypeError("columns", expected=expected, got=got)
         if not isinstance(column, str):
             column = int(column)
         checked[role] = column
     missing = [role for role in door.needed_roles if role not in checked]
     is_twice = len(set(checked.values())) < len(checked)
     if missing or is_twice:
-        raise InputValueError("columns", expected=f"{expected}, none twice", got=repr(checked))
+        got = OPTION_TEXT.get()("columns", checked)
+        raise InputValueError("columns", expected=f"{expected}, none twice", got=got)
     return checked
 
 

@@ -342,7 +342,7 @@ def make_vocabulary(
             got = f"ids {table.where(role, 0)}"
             raise InputValueError(table.title, expected="labels, as other splits have", got=got)
     if not is_further and all(map(is_id, labels)):
-        remedy = f"give {argument}=<int>, how many ids there are, or the labels in their order"
+        remedy = "say how many ids there are, or give the labels in their order"
         problem = f"all labels of {argument} are numbers, as {labels[0]!r}; {remedy}"
         raise InputValueError(argument, problem)
     return replace(Vocabulary.read(argument, labels), is_of_facts=not is_further)

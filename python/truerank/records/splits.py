@@ -549,7 +549,8 @@ def audit_split(
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
+            way = OPTION_TEXT.get()(name, "drop")
+            remedy = f"they are ranked like the others ({way} leaves them out)"
             warnings.append(f"{split}: {problem}; {remedy}")
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())

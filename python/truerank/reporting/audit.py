@@ -369,7 +369,9 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
     return Findings(findings, lines)
 
 
-def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, Finding]]:
+def graded_findings(
+    report: Report, names: Sequence[str], metrics: Collection[str] = ()
+) -> list[tuple[float, Finding]]:
     """List what makes the numbers of a report suspect, each with the measure of its check.
 
     Examples
@@ -382,7 +384,7 @@ def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, F
     checks = tuple(MESSAGES) if report.unit == "task" else CHECKS_OF_QUERIES
     checks = tuple(check for check in checks if not names or check in names)
     graded = []
-    for name, measure, count, words in _measures(report, checks):
+    for name, measure, count, words in _measures(report, checks, metrics):
         if name in checks and measure > THRESHOLDS.get(name, 0.0):
             finding = Finding(name, int(count), MESSAGES[name].format(words))
             graded.append((float(measure), finding))
@@ -395,7 +397,9 @@ def graded_findings(report: Report, names: Sequence[str]) -> list[tuple[float, F
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measures(report: Report, checks: Collection[str]) -> Iterator[tuple[str, float, int, str]]:
+def _measures(
+    report: Report, checks: Collection[str], shown_metrics: Collection[str] = ()
+) -> Iterator[tuple[str, float, int, str]]:
     """Yield the checks that apply, each with its measure, a number of tasks or so, and words.
 
     Those that compute metrics are made only if they are asked for.
@@ -420,7 +424,7 @@ def _measures(report: Report, checks: Collection[str]) -> Iterator[tuple[str, fl
     if "worse than chance" in checks:
         yield "worse than chance", *_worse_than_chance(report)
     if "ties" in checks:
-        moved, words = _ties(report)
+        moved, words = _ties(report, shown_metrics)
         yield "ties", moved, report.summary.tied_tasks, words
     yield "constant", *_share_of(report, constant)
     if audit is not None:
@@ -525,8 +529,10 @@ def _standard_errors_above(report: Report, tasks: npt.NDArray[np.bool_]) -> floa
     return excess / spread
 
 
-def _ties(report: Report) -> tuple[float, str]:
+def _ties(report: Report, shown_metrics: Collection[str] = ()) -> tuple[float, str]:
     """Find the metric that ties move most from its default value, relative to this one.
+
+    Where some metrics alone are shown, it is one of these.
 
     Where lists miss targets, only those are looked at that are listed: misses are no ties, and of
     queries they count as 0.
@@ -550,6 +556,8 @@ def _ties(report: Report) -> tuple[float, str]:
             report = type(report)(report.model.ranks[listed], seed=report.seed)
             sides = list(report.sides[:1]) + sides[1:]
             over = " over the targets that are listed"
+    if shown_metrics:
+        metrics = [metric for metric in metrics if metric in shown_metrics]
     most = 0.0
     words = ""
     for side, metric in itertools.product(sides, metrics):

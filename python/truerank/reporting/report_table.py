@@ -118,7 +118,9 @@ def table_of_report(
     default_kind = grammar.default_kind
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    notes = [sentence(finding.message) for _, finding in graded_findings(report, DOUBTS)]
+    shown_metrics = () if metrics is None else keys
+    graded = graded_findings(report, DOUBTS, shown_metrics)
+    notes = [sentence(finding.message) for _, finding in graded]
     parts = {MICRO: of_all}
     if report.by is not None:
         parts |= {MACRO: of_groups, GROUP: of_groups}

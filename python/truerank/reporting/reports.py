@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import inference, metrics, reporting, tables
-from ..errors import InputValueError, UnknownKeyError
+from ..errors import OPTION_TEXT, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, instance, integer, positive_integer, several, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO, Key, check_chance, parse, quote
 from ..metrics.values import Rankings
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from ..tables.as_table import Names
 
 UNITS = ("task", "query")
-NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
+
+
+def _say_no_groups() -> str:
+    return f"this report has no groups, which {OPTION_TEXT.get()('by', 'relation')} makes"
 
 
 @public("truerank")
@@ -467,7 +470,7 @@ class Report(Mapping[str, float], AsTable):
         text = of_group.text
         if text not in self._values_of_groups:
             if self.by is None:
-                raise UnknownKeyError(repr(str(key)), NO_GROUPS)
+                raise UnknownKeyError(repr(str(key)), _say_no_groups())
             self._values_of_groups[text] = metrics.contributions.value_by_group(
                 self.model, of_group, self._group_of_unit, len(self._labels)
             )
@@ -488,7 +491,7 @@ class Report(Mapping[str, float], AsTable):
         {'a': 2, 'b': 1}
         """
         if self.by is None:
-            raise UnknownKeyError(repr("group_tasks"), NO_GROUPS)
+            raise UnknownKeyError(repr("group_tasks"), _say_no_groups())
         self.model.check_side(side, side)
         codes = self.model.labels_of_side(side, self._group_of_unit)
         sizes = np.bincount(codes, minlength=len(self._labels)).tolist()

@@ -216,7 +216,7 @@ def _name_splits(
         splits["known_0"] = ("known", known)
     splits[split] = ("qrels", qrels)
     if exclude is not None and exclude in splits:
-        expected = f"no split of the name {exclude!r} beside exclude={exclude!r}"
+        expected = f"no split of the name {exclude!r}, which is that of the queries themselves"
         raise InputValueError("known", expected=expected)
     return splits
 

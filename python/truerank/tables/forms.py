@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import OPTION_TEXT
 from ..inputs.checks import integer
 from ..naming import printable
 
@@ -60,7 +61,9 @@ def cells_in(
         rows[i][j] += dagger
     heading = [write(printable(column.title)) for column in table.shown_columns]
     if table.more:
-        rows.append([write(f"{table.more:,} more in CSV")] + [""] * (len(heading) - 1))
+        way = OPTION_TEXT.get()("style", "csv")
+        place = f"with {way}" if way.startswith("--") else "in CSV"
+        rows.append([write(f"{table.more:,} more {place}")] + [""] * (len(heading) - 1))
     return [heading, *rows], bool(best)
 
 
