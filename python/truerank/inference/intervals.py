@@ -676,14 +676,12 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
     >>> note_on_sides(ranks, "unit", parse("mrr")), note_on_sides(ranks, "unit", parse("tail.mrr"))
     (('heads and tails of one fact are counted apart: unit= joins them',), ())
     """
-    is_default = isinstance(unit, str) and unit == UNIT
-    if not is_default or ranks.unit is not None or ranks.side is None or key.side != ALL_SIDES:
-        return ()
-    numbers: Mapping[Any, int] = ranks.side.counts()
-    if not (numbers.get("head") and numbers.get("tail")):
-        return ()
-    option = "--unit" if OPTION_TEXT.get()("unit", "").startswith("--") else "unit="
-    return (f"{APART}: {option} joins them",)
+    if isinstance(unit, str) and unit == UNIT and ranks.unit is None and ranks.side is not None:
+        numbers: Mapping[Any, int] = ranks.side.counts()
+        if key.side == ALL_SIDES and numbers.get("head") and numbers.get("tail"):
+            option = "--unit" if OPTION_TEXT.get()("unit", "").startswith("--") else "unit="
+            return (f"{APART}: {option} joins them",)
+    return ()
 
 
 def check_bases(bases: Sequence[FloatArray], name: str) -> None:
