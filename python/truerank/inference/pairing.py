@@ -248,9 +248,7 @@ def _shared_labels(
     labels_of_b = b.labels
     # Where numbers are of other entities, names say which facts are the same, or nothing does.
     orders = [[x.digests[0] for x in ranks.origins if x.queries] for ranks in (a, b)]
-    ids = [labels.get(name) for labels in (labels_of_a, labels_of_b) for name in BY_IDS]
-    has_ids = any(each is not None and each.vocabulary is None for each in ids)
-    if has_ids and all(orders) and orders[0] != orders[1]:
+    if all(orders) and orders[0] != orders[1]:
         names = ("side", LABEL_OF_NAMES)
         are_named = all("by name" in order for order in [*orders[0], *orders[1]])
         if not (are_named and LABEL_OF_NAMES in labels_of_a and LABEL_OF_NAMES in labels_of_b):
@@ -302,8 +300,6 @@ def _with_codes_of(a: Ranks, b: Ranks, labels: Sequence[str]) -> Ranks:
     Then queries of retrieval come in the same order, too.
     """
     equal: dict[str, Any] = {}
-    if LABEL_OF_NAMES in labels:  # The numbers of entities are those of other names.
-        equal = {name: a.labels[name] for name in BY_IDS}
     for name in labels:
         one = a.labels[name]
         two = b.labels[name]
