@@ -19,7 +19,6 @@ from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
 from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
-from ..inference.comparing import WORSE, judge
 from ..metrics.contributions import UNIT, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
@@ -374,7 +373,7 @@ def compare_files(values: Values) -> None:
         comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
         for pair in comparisons if margin is not None else ():
             key = models[name].read_key(pair.metric)
-            verdicts[pair.metric] = judge(pair, key, margin)
+            verdicts[pair.metric] = tr.inference.comparing.judge(pair, key, margin)
     if page is not None:
         refuse_replaced("html", page, printing)
         tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
@@ -398,7 +397,8 @@ def show_verdicts(
     table.names = plain.names
     lines = [f"{metric} {verdict}" for metric, verdict in verdicts.items()]
     show(table, printing, lines=lines)
-    click.get_current_context().exit(WORSE_CODE if WORSE in verdicts.values() else 0)
+    is_worse = tr.inference.comparing.WORSE in verdicts.values()
+    click.get_current_context().exit(WORSE_CODE if is_worse else 0)
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:

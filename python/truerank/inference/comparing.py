@@ -605,7 +605,7 @@ def judge(pair: Comparison, key: Key, margin: float) -> str:
     >>> new, base = Ranks([0] * 180 + [9] * 20, [1] * 200, 99), Ranks([0] * 200, [1] * 200, 99)
     >>> pair, key = compare(new, base, "hits@1"), parse("hits@1")
     >>> [judge(pair, key, margin) for margin in (0.05, 0.12, 0.16)]
-    ['worse', 'undecided: about 1,100 tasks would decide', 'no worse']
+    ['worse', 'undecided: about 850 tasks would decide', 'no worse']
     """
     from scipy.special import ndtri
 

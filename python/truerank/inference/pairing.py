@@ -18,7 +18,7 @@ from ..errors import OPTION_TEXT, InputTypeError, InputValueError
 from ..metrics.values import Rankings
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
-from ..ranks.labels import LABEL_OF_NAMES, describe_task, join_labels
+from ..ranks.labels import describe_task, join_labels
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -30,6 +30,7 @@ Model: TypeAlias = Run | Sequence[Ranks] | Sequence[Mapping[str, float]]
 Models: TypeAlias = Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, Mapping[str, float]]
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", *BY_IDS)
+FACT = "fact"  # Tasks of link prediction number their facts so, by names.
 BY_NAMES = "query and target names"
 BY_NAMES_ONLY = "entities are in another order: tasks are paired by their names"
 BY_POSITION = "position"
@@ -227,7 +228,7 @@ def _match_by_labels(
 
 def _tell_tasks(a: Ranks, b: Ranks, of_a: Mapping[str, Labels]) -> bool:
     """Whether the labels of both tell which task is which, so that equal ones are repeats."""
-    if LABEL_OF_NAMES in of_a or (a.answers is not None and "queries" in of_a):
+    if FACT in of_a or (a.answers is not None and "queries" in of_a):
         return True
     if of_a.keys().isdisjoint(BY_IDS):
         return False
@@ -249,9 +250,9 @@ def _shared_labels(
     # Where numbers are of other entities, names say which facts are the same, or nothing does.
     orders = [[x.digests[0] for x in ranks.origins if x.queries] for ranks in (a, b)]
     if all(orders) and orders[0] != orders[1]:
-        names = ("side", LABEL_OF_NAMES)
+        names = ("side", FACT)
         are_named = all("by name" in order for order in [*orders[0], *orders[1]])
-        if not (are_named and LABEL_OF_NAMES in labels_of_a and LABEL_OF_NAMES in labels_of_b):
+        if not (are_named and FACT in labels_of_a and FACT in labels_of_b):
             advice = "name the entities of both tasks, in the order of their ids"
             return {}, {}, [f"entities: {orders[0][0]} against {orders[1][0]}; {advice}"]
     for name in names:
@@ -405,7 +406,7 @@ def pair_ranks(
 
 def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
     """Say by which labels tasks were matched, and what that cannot tell."""
-    if LABEL_OF_NAMES in labels:
+    if FACT in labels:
         return BY_NAMES, [BY_NAMES_ONLY]
     if not labels:
         return BY_POSITION, [BY_POSITION_ONLY]

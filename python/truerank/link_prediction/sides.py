@@ -23,7 +23,7 @@ from ..arrays.row_keys import (
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_iterable
 from ..inputs.selection import indptr_of, indptr_of_pair
-from ..ranks.labels import LABEL_OF_NAMES, Labels, labels_of_codes
+from ..ranks.labels import Labels, labels_of_codes
 from ..records.splits import NOTHING, audit_split, list_examples, warn_of_unused
 from ..records.vocabularies import Vocabulary, align
 from ..tasks.candidates import (
@@ -146,7 +146,7 @@ def make_sides(
         "category": labels_of_codes(_categories(splits.rows, relations), CATEGORIES),
         "head_degree": labels_of_codes(degrees["head"]),
         "tail_degree": labels_of_codes(degrees["tail"]),
-        LABEL_OF_NAMES: labels_of_codes(number_facts(called)),
+        "fact": labels_of_codes(number_facts(called)),
     }
     units = labels_of_codes(test_rows)
     relation_labels = splits.vocabularies["relation"].labels(relations)

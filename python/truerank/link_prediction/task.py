@@ -19,7 +19,6 @@ from ..inputs.rules import (
     with_options,
 )
 from ..naming import public
-from ..ranks.labels import LABEL_OF_NAMES
 from ..ranks.protocol import Protocol
 from ..records.columns import FACTS
 from ..records.splits import check_rules, findings_of_reading, name_splits, read_tables
@@ -353,7 +352,7 @@ class Task(SidedTask):
             roles=roles,
             names=splits.vocabularies,
             protocol=protocol,
-            facts=[(sides_of_task[chosen_sides[0]].labels[LABEL_OF_NAMES].codes, None)],
+            facts=[(sides_of_task[chosen_sides[0]].labels["fact"].codes, None)],
             known=digest_of_rows(list(splits.rows.T)),
             test_rows=test_rows,
             height=splits.tested,

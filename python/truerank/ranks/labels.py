@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 # These labels are attributes of Ranks, so other labels must have other names.
 LABELS = ("side", "relation", "queries", "targets", "unit")
-# A number of the fact that a task asks for, by the names of its elements; of link prediction.
-LABEL_OF_NAMES = "fact"
 # Units and weights are named by the singular of a label.
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
 # In `by` and `weights` both names of a label mean the attribute.
