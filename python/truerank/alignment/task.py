@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -193,7 +194,7 @@ class Task(SidedTask):
         header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks)
-        chosen_sides = read_sides(sides, SIDES)
+        sides = read_sides(sides, SIDES)
         named_splits = name_splits(split, pairs, known)
         entities = dict(zip(GRAPHS, (left, right), strict=True))
         for name, labels in entities.items():
@@ -207,17 +208,14 @@ class Task(SidedTask):
         ranked, findings = audit_split(splits, columns_of_pairs, rules, "pairs")
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
         self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
-        name_of_candidates, self.candidates = as_candidates(
-            candidates, splits, self.pairs, chosen_sides
-        )
-        if self.candidates is not None:
-            for ids in self.candidates:
-                read_only(ids)
+        name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs, sides)
+        for ids in self.candidates or ():
+            read_only(ids)
         # The evaluated split comes first, and the known ones follow.
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.rows), dtype=bool)
-        sides_of_task = make_sides(splits, ranked, self.candidates, is_asked, chosen_sides)
+        sides_of_task = make_sides(splits, ranked, self.candidates, is_asked, sides)
         findings += findings_of_reading(splits, "pairs", is_asked)
         self._known_sizes = {name: splits.sizes[name] for name in filtered_by[:-1]}
         self._numbers_queries = not _have_names(*splits.vocabularies.values())
@@ -239,10 +237,8 @@ class Task(SidedTask):
 
     def _order_by_place(self, side: str, argument: str) -> RowOrder:
         role = self.roles[side][0]  # There is a row for each entity of its graph.
-        queries: IntArray = np.zeros(0, np.int64)
-        if side in self.sides:
-            queries = self.sides[side].query_ids[self.sides[side].rows, 0]
         axis = Axis(self.names[role].names, f"task.{role}")
+        queries = self.pairs[:, GRAPHS.index(role)]
         return RowOrder(queries, self.names[role].size, f"{role} entity", axis)
 
     def _part(self, positions: IntArray) -> Self:
@@ -731,10 +727,8 @@ def rank_matrix(
         counts.append(TileCount(TransposedStore(store) if job.is_turned else store, job, io))
     done = 0
 
-    def opened(tile: Tile) -> AbstractContextManager[Any]:
-        return store.core_block(tile, io)
-
     tiles = [tile.T if counts[0].job.is_turned else tile for tile in counts[0].tiles]
+    opened = partial(store.core_block, io=io)
     for tile, scores in open_in_turn(opened, tiles, one_ahead=not store.in_place):
         for count in counts:
             if count.job.is_turned:

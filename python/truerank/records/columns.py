@@ -207,8 +207,7 @@ def door_of_lists(roles: Mapping[str, str]) -> Door:
     numbers = {role: LISTS.roles[role] for role in ("score", "rank")}
     names = FACTS.roles | PAIRS.roles | numbers
     further = {role: frozenset({role, roles[role]} - names.keys()) for role in roles}
-    in_order = [role for role in names if role in roles]
-    in_order += [role for role in roles if role not in names]
+    in_order = sorted(roles, key=[*names, *roles].index)
     unnamed = [role for role in roles if further[role] == {role}]
     key = of_key[0] if len(of_key) == 1 else f"({', '.join(of_key)})"
     mappings = f"{{{key}: {{{listed}: score}}}}, or {{{key}: [{listed}, ...], the best first}}"

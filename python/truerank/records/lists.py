@@ -451,6 +451,7 @@ def read_run(
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
+    choice("duplicates", duplicates, DUPLICATES)
     return read_lists("path", path_name("path", path), columns, progress, duplicates)
 
 
@@ -503,8 +504,6 @@ def read_lists(
     """
     door = LISTS if "query" in roles else door_of_lists(roles)
     columns = check_columns(columns, door)
-    if duplicates is not None:
-        choice("duplicates", duplicates, DUPLICATES)
     if isinstance(value, Lists) and len(roles) == 2:
         if value.has_greatest and rules.is_ascending:
             advice = "hand over the path in its place"
@@ -566,8 +565,7 @@ def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray)
         if "rank" in values:
             ranks = _array_of_column(argument, values.pop("rank"), "ranks")
     elif "rank" in values:
-        ranks_alone = _numbers(argument, values["rank"], "iu", "integers as ranks")
-        values["rank"] = ranks_alone.astype(np.int64)
+        values["rank"] = _numbers(argument, values["rank"], "iu", "integers as ranks").astype(int)
     return "" if ranks is None else rising_ranks(queries, values["score"], ranks)
 
 

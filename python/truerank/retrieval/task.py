@@ -503,13 +503,6 @@ class Task(SidedTask):
             {SIDE: ids}, rules, reading, row_queries=keys, title="ids", **fields
         )
 
-    def _lists_by_key(
-        self, name: str, argument: str, named: Lists, dtype: Any
-    ) -> tuple[CandidateLists, IntArray, list[reporting.Finding]]:
-        if self._all_queries_known:  # Others are an error, and no list is left over.
-            align(argument, named.queries, self.names["query"], is_text=bool(named.path))
-        return super()._lists_by_key(name, argument, named, dtype)
-
     def _findings_of_lists(
         self, ranks: Ranks, lists: CandidateLists, rows: IntArray
     ) -> list[reporting.Finding]:

@@ -40,11 +40,11 @@ def open_lists(
     if reading["columns"] is not None and isinstance(value, (Mapping, TopK)):
         expected = f"None, as a {type(value).__name__} has no columns to name"
         raise InputTypeError("columns", expected=expected)
+    is_once = choice("duplicates", reading["duplicates"], DUPLICATES) == "first"
     if not isinstance(value, TopK):
         return read_lists(argument, value, rules=rules, roles=roles, **reading)
     with argument_names(ids=argument):  # The ids of a TopK are positions.
         lists = as_lists(value.ids, value.scores, rules.dtype)
-    is_once = choice("duplicates", reading["duplicates"], DUPLICATES) == "first"
     return lists.once(rules) if is_once else lists
 
 
@@ -77,14 +77,13 @@ def choose_lists(
 def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Finding]:
     """Return what is worth knowing of queries without a list, and of lists of other queries."""
     findings = []
-    if missing:
-        number = format_count(len(missing), "query")
-        words = f"{number} with right answers without a list, as {first_names(missing)}"
-        findings.append(Finding("missing lists", len(missing), words))
-    if unused:
-        number = format_count(len(unused), "list")
-        words = f"{number} of queries without right answers, as {first_names(unused)}"
-        findings.append(Finding("unused lists", len(unused), words))
+    for name, keys, noun, problem in (
+        ("missing lists", missing, "query", "with right answers without a list"),
+        ("unused lists", unused, "list", "of queries without right answers"),
+    ):
+        if keys:
+            words = f"{format_count(len(keys), noun)} {problem}, as {first_names(keys)}"
+            findings.append(Finding(name, len(keys), words))
     return findings
 
 

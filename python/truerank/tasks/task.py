@@ -133,6 +133,7 @@ class Task:
     _report_options: Mapping[str, Any] = MappingProxyType({})
     # It says whether labels of queries are their numbers in this task alone.
     _numbers_queries = False
+    _all_queries_known = False  # Whether lists of others are an error, so that none is left over.
     _chooses_sides = False  # Whether it has an argument `sides`.
     _is_part = False
 
@@ -198,11 +199,14 @@ class Task:
         return RowOrder(rows, self.height, self._row_noun, self._row_axis)
 
     def _ids_of_keys(
-        self, side: str, argument: str, columns: Iterable[Any], *, is_text: bool = False
+        self, side: str, argument: str, columns: Iterable[Any], *, is_text: bool, needs_all: bool
     ) -> IntArray:
-        """Return the ids of keys of a side, which name nothing where the task has no such label."""
+        """Return the ids of keys of a side, which name nothing where the task has no such label.
+
+        Where all are needed, such keys are refused.
+        """
         ids = [
-            align(argument, elements, self.names[role], is_text=is_text, needs_all=False)
+            align(argument, elements, self.names[role], is_text=is_text, needs_all=needs_all)
             for role, elements in zip(self.roles[side][:-1], columns, strict=True)
         ]
         return np.stack(ids, axis=1)
@@ -291,7 +295,7 @@ class Task:
         side = self.sides[name]
         argument = "row_queries" if title else f"row_queries: {name}"
         columns = read_keys(argument, keys, self.roles[name][:-1])
-        ids = self._ids_of_keys(name, argument, columns)
+        ids = self._ids_of_keys(name, argument, columns, is_text=False, needs_all=False)
         are_positions = isinstance(keys, np.ndarray) and np.array_equal(keys, side.query_ids)
         if are_positions and (ids != keys).any():
             problem = f"these are positions, as task.{name}.queries has them, where ints are labels"
@@ -587,7 +591,9 @@ class Task:
         columns: Any = [named.queries]
         if len(roles) > 2:
             columns = list(zip(*named.queries, strict=True)) or [()] * (len(roles) - 1)
-        keys = self._ids_of_keys(name, argument, columns, is_text=bool(named.path))
+        is_text = bool(named.path)
+        needs_all = self._all_queries_known
+        keys = self._ids_of_keys(name, argument, columns, is_text=is_text, needs_all=needs_all)
         list_of_query, is_used, _ = match_rows(side.query_ids, keys)
         missing = np.flatnonzero(list_of_query < 0)
         # Lists of a part may be those of other parts alone.
