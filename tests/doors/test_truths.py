@@ -314,6 +314,12 @@ def test_random_ranks_of_queries_are_not_worse_than_chance() -> None:
     assert not names_of_findings(report)
 
 
+def test_lists_that_miss_all_answers_are_no_ranking_of_all_candidates() -> None:
+    """All of 2,000 are missed, which random lists would not be; but a list is no ranking of all."""
+    task = Task({i: [50] for i in range(2000)}, entities=100)
+    assert not names_of_findings(task.evaluate_lists({i: list(range(10)) for i in range(2000)}))
+
+
 def test_the_terminal_asks_about_distances(tmp_path: Path) -> None:
     np.save(tmp_path / "distances.npy", np.abs(np.subtract.outer(range(200), range(200))) / 2)
     (tmp_path / "qrels.txt").write_text("".join(f"{i} 0 {i} 1\n" for i in range(200)))
@@ -342,8 +348,8 @@ def test_other_writings_of_right_answers_are_a_finding(name: str, answer: str) -
     task = Task({"q": [answer, "x"], "p": ["d2"]}, entities=9)
     findings = task.evaluate_lists({"q": {"y": 3, name: 2, "x": 1}, "p": {"d2": 1}}).audit()
     assert [str(finding) for finding in findings if finding.name == "names"] == [
-        "names: 1 of the first 1 right answers that their lists miss are there but for case, "
-        f"blanks, Unicode form or leading zeros: {name!r} for {answer!r}"
+        "names: 1 of the first 3 right answers are in their lists but for case, blanks, Unicode "
+        f"form or leading zeros: {name!r} for {answer!r}"
     ]
 
 

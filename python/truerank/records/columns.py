@@ -403,13 +403,12 @@ def _refuse_numbers(argument: str, form: Form, door: Door, columns: Mapping[str,
         numbers = {trec.number_role: trec.places[trec.number_role]}
     if not numbers or not columns.keys().isdisjoint(NUMBERS):
         return
-    write = OPTION_TEXT.get()
     role = next((role for role in NUMBERS if role in numbers), None)  # None: the door has none.
     expected = f"a table without column {numbers[role]!r}"
     if role is not None:
-        expected = f"{write('columns', {**columns, role: numbers[role]})}, or {expected}"
-    got = f"{write('columns', dict(columns))}, which leaves it out"
-    raise InputValueError(argument, expected=expected, got=got)
+        ways = OPTION_TEXT.get()("columns", {**columns, role: numbers[role]})
+        expected = f"{ways}, or {expected}"
+    raise InputValueError(argument, expected=expected, got="one that is left out")
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:

@@ -170,35 +170,33 @@ or a sparse matrix of grades; dict(zip(queries, documents)) makes lists a mappin
             "query": rows.select(np.repeat(rows.ids, np.diff(csr.indptr))),
             "document": Column(index_array(argument, csr.indices), width),
         }
-        grades = {"relevance": read_grades(argument, csr.data)}
-        return Judgements(columns_of_matrix, grades, argument, asked=rows)
+        values = {"relevance": read_grades(argument, csr.data)}
+        return Judgements(columns_of_matrix, values, argument, asked=rows)
     table = read_table(argument, value, JUDGEMENTS, columns=columns)
+    if "relevance" in table.values:
+        grades = table.values["relevance"] = read_grades(table.title, table.values["relevance"])
+        names = table.form.names or ()
+        if columns is None and "score" in names and grades.dtype.kind == "f":
+            columns = {role: names[place] for role, place in table.form.places.items()}
+            ways = f"{OPTION_TEXT.get()('columns', columns)} takes fractions"
+            expected = f"whole grades in column 'score', as BEIR has, no scores of a run ({ways})"
+            raise InputValueError(table.title, expected=expected, got="fractions")
     if is_path(value):
-        judgements = _judgements_of_file(argument, table)
-    else:
-        if "relevance" in table.values:
-            table.values["relevance"] = read_grades(argument, table.values["relevance"])
-        judgements = Judgements(**vars(table))
-    names = table.form.names or ()
-    if columns is None and "score" in names and judgements.values["relevance"].dtype.kind == "f":
-        columns = {role: names[place] for role, place in table.form.places.items()}
-        ways = f"{OPTION_TEXT.get()('columns', columns)} takes fractions"
-        expected = f"whole grades in column 'score', as BEIR has, no scores of a run ({ways})"
-        raise InputValueError(table.title, expected=expected, got="fractions")
-    return judgements
+        return _judgements_of_file(argument, table)
+    return Judgements(**vars(table))
 
 
 def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
     """Return the judgements of a file, each once, with grades of 1 where it has none."""
     columns = dict(table.columns)
-    relevance = table.values.get("relevance", np.ones(len(table)))
+    grades = table.values.get("relevance", np.ones(len(table), np.int64))
     if "iteration" in columns:  # The file has four columns without names: are they those of TREC?
         iterations = columns.pop("iteration").listed
         if len(iterations) <= 1:
             is_of_trec = len(table) != 1 or set(iterations) <= {"0", "Q0"}
         else:
             are_few = len(iterations) < len(columns["document"].listed)
-            is_of_trec = bool(are_few and relevance.max() < _LEAST_TIME)
+            is_of_trec = bool(are_few and grades.max() < _LEAST_TIME)
         if not is_of_trec:
             ways = " or ".join(
                 OPTION_TEXT.get()("columns", {"query": 0, "document": i, "relevance": i + 1})
@@ -208,7 +206,6 @@ def _judgements_of_file(argument: str, table: IdTable) -> Judgements:
             problem += "where the second has one value, or fewer than the third"
             problem += f": {ways} says what these are"
             raise InputValueError(argument, problem, place=table.path)
-    grades = read_grades(table.title, relevance)
     table = replace(table, columns=columns, values={"relevance": grades})
     queries, documents = columns["query"], columns["document"]
     keys = queries.ids * np.int64(len(documents.listed)) + documents.ids

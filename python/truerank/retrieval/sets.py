@@ -310,16 +310,15 @@ def find_right_answers(
     (array([0]), 1)
     """
     _, leaks = find_leaks(splits, list(splits.columns.values()))
-    is_itself = leaks.pop(exclude or "", np.zeros(splits.tested, dtype=bool))
-    is_leak = np.zeros_like(is_itself)
-    for is_in_split in leaks.values():
-        is_leak |= is_in_split & ~is_itself
+    nothing = np.zeros(splits.tested, dtype=bool)
+    is_itself = leaks.pop(exclude or "", nothing)
+    is_leak = np.any([nothing, *leaks.values()], axis=0) & ~is_itself
     leaked = np.flatnonzero(is_leak)
     findings: list[FindingParts] = []
-    if exclude is not None and is_itself.any():
-        number = int(np.count_nonzero(is_itself))
+    number = int(np.count_nonzero(is_itself))
+    if number:
         words = format_count(number, "right answer is its query", "right answers are their queries")
-        findings.append((exclude, number, f"{words}: left out"))
+        findings.append((str(exclude), number, f"{words}: left out"))
     if len(leaked):
         query, entity = splits.labels_of(leaked[:1])[0]
         first = f"{entity!r} of query {query!r}"

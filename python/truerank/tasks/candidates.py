@@ -354,9 +354,8 @@ class CandidateSet:
             missing = answers[~are_among(answers, ids)]
             if len(missing):
                 first = members.label_of(int(missing[0]))
-                problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}: "
-                problem += "add them"
-                raise InputValueError(ARGUMENT, problem)
+                problem = f"{len(missing):,} {noun} are not among the candidates, first {first!r}"
+                raise InputValueError(ARGUMENT, f"{problem}: add them")
             return ids
         missing = distinct(keys[~are_among(keys, self.keys)])
         if len(missing):

@@ -88,21 +88,20 @@ def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Find
 
 
 def findings_of_names(
-    named: Lists, list_of_query: IntArray, side: Side, is_listed: Any, vocabulary: Vocabulary
+    named: Lists, list_of_query: IntArray, side: Side, vocabulary: Vocabulary
 ) -> list[Finding]:
     """Find right answers that their lists have under a name that differs only in how it is written.
 
-    Only the first of those that their lists miss are looked at, in a small part of all entries.
+    Only the first are looked at, in a small part of all entries. The list behind the last is empty.
     """
-    missed = np.flatnonzero(~is_listed & (list_of_query < len(named))[side.rows])
-    lists = list_of_query[side.rows[missed]]
-    ends = np.cumsum(np.diff(named.indptr)[lists])
+    lists = list_of_query[side.rows]
+    ends = np.cumsum(np.diff(named.indptr, append=named.indptr[-1])[lists])
     number = int(np.searchsorted(ends, _LEAST_ENTRIES + len(named.ids) // 16)) + 1
-    answers = list(map(str, vocabulary.list_labels(side.targets[missed[:number]])))
+    answers = list(map(str, vocabulary.list_labels(side.targets[:number])))
     pairs = []
     for row, answer in zip(lists[:number].tolist(), answers, strict=True):
-        ids = named.ids[named.indptr[row] : named.indptr[row + 1]].tolist()
-        names = [str(named.names[i]) for i in ids]
+        span = named.indptr[row : row + 2]
+        names = [str(named.names[i]) for i in named.ids[span[0] : span[-1]].tolist()]
         plain = _plain_text([answer]).lstrip("0")
         text = _plain_text([*names, ""])
         if f"{plain}\0" in text and answer not in names:  # This test is far faster than the next.
@@ -111,8 +110,10 @@ def findings_of_names(
                 pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
     if not pairs:
         return []
-    words = f"{len(pairs):,} of the first {len(answers):,} right answers that their lists miss are "
-    words += f"there but for case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
+    words = (
+        f"{len(pairs):,} of the first {len(answers):,} right answers are in their lists but for "
+    )
+    words += f"case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 
 
@@ -135,12 +136,9 @@ def warn_of_missing(
         f"{len(missing):,} of {n_queries:,} queries with right answers have no list "
         f"({first_names(missing)}), and count as if theirs were empty"
     )
-    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
-    pairs = []
-    for name in missing:
-        other = unused_of_bare.get(str(name).strip().casefold())
-        if other is not None:
-            pairs.append(f"{other!r} for {name!r}")
+    others = {_plain_text([str(name)]): name for name in unused}
+    plain = {name: _plain_text([str(name)]) for name in missing}
+    pairs = [f"{others[plain[x]]!r} for {x!r}" for x in missing if plain[x] in others]
     if pairs:
         text += "; there are lists of names that differ only in blanks or case: "
         text += ", ".join(pairs[:3])

@@ -541,22 +541,20 @@ class Task:
                 raise InputTypeError("row_queries", expected=expected)
         findings = self._findings_of_rows(orders, {})
         ranks_of_sides = []
-        for name, named in opened.items():
+        for name, lists in opened.items():
             side = self.sides[name]
             argument = title or name
             files: tuple[str, ...] = ()
-            if isinstance(named, Mapping):
+            if isinstance(lists, Mapping):
                 rows = side.rows
-                files = (named.source,) if named.source else ()
-                if named.path:
-                    argument = f"{argument}: {named.path}"
-                dtype = rules.dtype
-                lists, list_of_query, more = self._lists_by_key(name, argument, named, dtype)
-                findings += more
+                files = (lists.source,) if lists.source else ()
+                if lists.path:
+                    argument = f"{argument}: {lists.path}"
+                lists, more_findings = self._lists_by_key(name, argument, lists, rules.dtype)
+                findings += more_findings
             else:
                 order = orders[name]
                 rows = order.rows
-                lists = named
                 number = len(lists.indptr) - 1
                 if number != order.height:
                     expected = f"{order.height} lists, one for each {order.noun}"
@@ -572,17 +570,13 @@ class Task:
                     files=files,
                 )
             findings += self._findings_of_lists(ranks, lists, rows)
-            if isinstance(named, Mapping):
-                findings += tasks.list_evaluation.findings_of_names(
-                    named, list_of_query, side, ranks.listed, self._vocabulary(name)
-                )
             ranks_of_sides.append(ranks)
         return self._report(ranks_of_sides, findings, **fields)
 
     def _lists_by_key(
         self, name: str, argument: str, named: Lists, dtype: Any
-    ) -> tuple[CandidateLists, IntArray, list[reporting.Finding]]:
-        """Return the list of each query of a side by its key, empty where it has none, and where.
+    ) -> tuple[CandidateLists, list[reporting.Finding]]:
+        """Return the list of each query of a side by its key, empty where it has none.
 
         Queries without a list are warned of; these, and lists of other queries, are findings.
         """
@@ -613,7 +607,10 @@ class Task:
         if queries:
             tasks.list_evaluation.warn_of_missing(argument, len(list_of_query), queries, unused)
         findings = tasks.list_evaluation.findings_of_keys(queries, unused)
-        return lists, list_of_query, findings
+        findings += tasks.list_evaluation.findings_of_names(
+            named, list_of_query, side, self._vocabulary(name)
+        )
+        return lists, findings
 
     # -- parts -------------------------------------------------------------------------------------
 
