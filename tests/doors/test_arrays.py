@@ -139,6 +139,13 @@ def test_rows_that_differ_by_rounding_or_by_masks_are_no_others(task: Task) -> N
     task.evaluate_scores(tail=steps(tails, 0), head=steps(heads, 0))
     flat = steps(np.full((len(FACTS), N), np.float32(-48)), 0)
     task.evaluate_scores(tail=flat, head=flat.copy())
+    pairs = np.stack([np.arange(200) // 2, np.zeros(200, int), np.arange(200) % 2], axis=1)
+    model = np.repeat(np.float32(RNG.normal(size=(100, 100))), 2, axis=0)
+    bfloat16 = (model.view(np.uint32) >> 16 << 16).view(np.float32)
+    for few in ([0, 1], [0, 1, 2]):  # Their scores are as near as rounding is in one of some rows.
+        of_few = Task(pairs, {}, entities=100, relations=1, sides=["tail"], candidates=few)
+        for _ in range(5):
+            of_few.evaluate_scores(steps(bfloat16, 16))
 
 
 def test_one_array_for_both_sides_is_a_finding(task: Task, tmp_path: Path) -> None:
@@ -353,6 +360,10 @@ def test_rows_of_xarray_have_names_too() -> None:
     line = message.partition("; give ")[2].partition(", or ")[0]
     in_order = eval(line, {"array": turned, "task": of_queries, "queries": ["q", "p"]})
     assert of_queries.evaluate_scores(in_order).ranks == expected
+    rows = [right[0], right[1]]
+    refusal(ValueError, "^scores: ", tr.rank, rows, TARGETS)
+    unnamed = [row.drop_vars("entity") for row in rows]
+    assert tr.rank(unnamed, TARGETS) == tr.rank(VALUES, TARGETS)
     bias = xarray.DataArray([0.5, 1.0, 2.0], dims="entity", coords={"entity": [1, 0, 2]})
     refusal(ValueError, "^bias", tr.rank_embeddings, VALUES, np.eye(3), TARGETS, bias=bias)
     numbered = bias.assign_coords(entity=range(3))

@@ -52,8 +52,9 @@ def rank(
         they are counted (see Notes), as ``torch.from_dlpack(x)`` is of an array of JAX. Or the path
         of a `.npy` file or of an uncompressed `.npz`; a list of paths or of matrices, or a pattern
         (``"part-*.npy"``), of which each has the next rows; or what `open_scores` returns, as for
-        files that follow each other by columns. Or a DataFrame of one dtype whose rows and
-        columns are only numbered; give ``.to_numpy()`` of others.
+        files that follow each other by columns. Or a DataFrame, a table of Arrow or an array of
+        xarray of one dtype whose rows and columns are only numbered (a missing number is NaN); of
+        others give ``.to_numpy()``.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional

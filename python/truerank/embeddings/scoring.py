@@ -56,12 +56,12 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. Or int8, uint8 or
-        bool, queries and entities alike: quantised vectors, as the numbers that they are. With
-        "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the query of
-        all tasks unless `rows` are given. If a model makes its query of a head and a relation, this
-        is the vector that is compared with the tails: head * relation for DistMult, head + relation
-        for TransE.
+        read-only arrays, torch tensors, memory maps, the path of a `.npy` file, a column of Arrow
+        of lists of one length. Or int8, uint8 or bool, queries and entities alike: quantised
+        vectors, as the numbers that they are. With "complex_l1" also complex64 and complex128. A
+        single vector, (d,) or (1, d), is the query of all tasks unless `rows` are given. If a model
+        makes its query of a head and a relation, this is the vector that is compared with the
+        tails: head * relation for DistMult, head + relation for TransE.
 
         Tensors on a device are copied to the host, and ranked there. Scores that the device itself
         makes are counted there by `rank`, or from a callable of a task.

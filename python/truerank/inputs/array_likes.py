@@ -205,7 +205,8 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
-    if is_listed and array.ndim > 1 and kind_of("pandas", "Series") in map(type, value):
+    named = {kind_of("pandas", "Series"), kind_of("xarray", "DataArray")}
+    if is_listed and array.ndim > 1 and not named.isdisjoint(map(type, value)):
         for row in value:
             by_position(name, row)
     return array

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn, TypeAlias
 
-from ..errors import UnknownKeyError
+from ..errors import OPTION_TEXT, UnknownKeyError
 from ..inputs.rules import suggest
 from .metric_table import (
     ADJUSTMENTS,
@@ -28,7 +28,6 @@ from .ties import Parameter
 
 MACRO = "macro"
 METRIC_FORM = "metric[@k][:p]"  # What messages show in place of a metric and its parameter.
-OF_GROUPS = "a group is no word of a key: group_values(key) has the values of groups"
 ALL_SIDES = "both"
 # Relations are few candidates, so they are never pooled with entities.
 UNPOOLED_SIDE = "relation"
@@ -334,7 +333,8 @@ class Grammar:
             fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + METRIC_FORM
-            why = f"expected the form {form}; {quote(words[0])} does not fit there; {OF_GROUPS}"
+            why = f"expected the form {form}; {quote(words[0])} does not fit there"
+            why += f"; {values_of_groups()}"
             fail(key, self.refused.get(words[0], why))
         values["macro"] = is_macro
         return values
@@ -538,6 +538,12 @@ def quote(word: str) -> str:
     if len(word) >= 200:
         word = f"{word[:97]}...{word[-97:]}"
     return repr(word)
+
+
+def values_of_groups() -> str:
+    """Say where the values of groups are, which are no words of keys."""
+    way = "--by" if OPTION_TEXT.get()("by", "").startswith("--") else "group_values(key)"
+    return f"a group is no word of a key: {way} gives the values of groups"
 
 
 def fail(key: str, why: str) -> NoReturn:

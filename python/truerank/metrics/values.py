@@ -16,7 +16,6 @@ from .keys import (
     ADJUSTED,
     ALL_SIDES,
     NO_ADJUSTMENT,
-    OF_GROUPS,
     RANK_KEYS,
     UNPOOLED_SIDE,
     Grammar,
@@ -24,6 +23,7 @@ from .keys import (
     fail,
     is_side_name,
     quote,
+    values_of_groups,
 )
 from .metric_table import ADJUSTMENTS, DEFAULT_KIND, EXPECTED_KIND, KINDS, Metric
 from .ties import MOST, Parameter, hit_share, mean_over_positions
@@ -203,7 +203,7 @@ class Rankings:
             )
         words = [*self.side_counts, *KINDS, *ADJUSTED]
         why = f"no side {quote(side)} in these ranks; {suggest(side, words)}"
-        fail(str(key), f"{why}; {OF_GROUPS}")
+        fail(str(key), f"{why}; {values_of_groups()}")
 
     def mask_of_side(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 PAIRS_COMPARED = 100
 COLUMNS_COMPARED = 16
 # Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
-# too, and than this share of their row's spread: that of scores around -48 is a hundredth of them.
-# A row whose spread is a smaller share of its size has none.
+# too, and each row than this share of its spread, which far from 0 is small beside their size. Of
+# few columns it is small by chance in few rows; a row with less of it is a constant.
 _ROUNDING = 0.01
 _OF_SPREAD = 0.5
+_FEW_ROWS = 0.05
 _LEAST_SPREAD = 1e-5
-_FEW_ROWS = 0.05  # In few columns the spread of a row may be small by chance.
 # The float32 scores of a batch take so much memory, and one batch is in memory at a time.
 BATCH_BYTES = 64 << 20
 # What a task knows of the protocol of its ranks; counting knows the rest.
@@ -166,7 +166,7 @@ def warn_of_unlike_rows(
 
     Rows may differ in what their tasks leave out, as where known answers are masked: a few are
     compared, in a few columns where both are finite, and that are candidates of both tasks. Their
-    mean difference is held against the size of the scores, and against the spread of the row.
+    mean differences are held against the size of all, and against the spread of each row.
 
     Parameters
     ----------
@@ -199,14 +199,13 @@ def warn_of_unlike_rows(
     differences = np.abs(scores - np.where(counted, other[pairs], 0)).mean(axis=1, where=counted)
     sizes = np.abs(scores).mean(axis=1, where=counted)
     spreads = scores.std(axis=1, where=counted)
-    has_spread = spreads > _LEAST_SPREAD * sizes
-    are_unlike = differences > _ROUNDING * sizes
-    are_unlike |= has_spread & (differences > _OF_SPREAD * spreads)
-    number = np.count_nonzero(are_unlike)
-    if number > _FEW_ROWS * len(pairs):
-        text = f"in {number:,} of {len(tasks):,} rows that were compared a query has other scores"
+    are_far = (spreads > _LEAST_SPREAD * sizes) & (differences > _OF_SPREAD * spreads)
+    are_unlike = differences.sum() > _ROUNDING * sizes.sum()
+    if are_unlike or np.count_nonzero(are_far) > _FEW_ROWS * len(pairs):
+        share = f"{len(pairs):,} of {len(tasks):,} rows that were compared"
         whose = "row i belongs to test[i], or row_queries= says whose it is"
-        warn_user(f"{argument}: {text} than in its first row; {whose}")
+        text = f"in {share} a query has other scores than in its first row"
+        warn_user(f"{argument}: {text}; {whose}")
 
 
 def _some_candidates(side: Side, tasks: IntArray) -> IntArray:
