@@ -197,18 +197,18 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     ...
     truerank.errors.InputValueError: ids: expected an indptr that never falls, ...
     """
-    indptr = _read_indptr(name, pair[0], entries)
+    indptr = _read_indptr(name, pair[0])
     if lists < 0:
         lists = max(len(indptr) - 1, 0)
     check_indptr(name, indptr, lists, entries, "values")
     return indptr
 
 
-def _read_indptr(name: str, value: Any, entries: int) -> IntArray:
-    """Read an indptr; an empty one is that of no lists, where there are no entries either."""
+def _read_indptr(name: str, value: Any) -> IntArray:
+    """Read an indptr; an empty one is that of no lists."""
     indptr = index_array(f"{name}: indptr", value)
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-    return indptr if len(indptr) or entries else indptr_of([])
+    return indptr if len(indptr) else indptr_of([])
 
 
 def indptr_of(lengths: npt.ArrayLike) -> IntArray:
@@ -331,7 +331,7 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
         check_shape(name, array_shape(name, member), 1, f"a 1-D {part}")
     lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
     indices = native_indices(f"{name}: indices", members[1])
-    return Selection(_read_indptr(name, members[0], len(indices)), indices, lists, False)
+    return Selection(_read_indptr(name, members[0]), indices, lists, False)
 
 
 def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Selection:
