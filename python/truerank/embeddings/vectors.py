@@ -37,6 +37,7 @@ from ..inputs.checks import (
     choice,
     columns_of,
     is_number,
+    kind_of,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity
@@ -426,12 +427,21 @@ def read_vectors(
         got = f"{type(value).__name__}; give its weight"
         raise InputTypeError(name, expected="an array or a tensor", got=got)
     with argument_names(scores=name):
-        vectors = read_scores(value, dtype, dtypes)
+        vectors = read_scores(_of_fixed_lists(value), dtype, dtypes)
         if not isinstance(vectors, Store):
             return vectors, (), ""
         # It may have been opened as scores, which have other dtypes.
         dtype_name(vectors.carrier, None, dtypes, known=vectors.dtype)
         return in_one_array(vectors), vectors.files, vectors.device
+
+
+def _of_fixed_lists(value: Any) -> Any:
+    """Return a matrix of Arrow's column of lists of one length; all else as it is."""
+    if isinstance(value, kind_of("pyarrow", "ChunkedArray")):
+        value = value.combine_chunks()
+    if isinstance(value, kind_of("pyarrow", "FixedSizeListArray")) and not value.null_count:
+        return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
+    return value
 
 
 def read_bias(

@@ -616,7 +616,7 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    value = by_position("scores", _of_fixed_lists(value))
+    value = by_position("scores", value)
     refuse_mask("scores", value, hint="give a filter instead" if are_scores else "")
     if is_tensor(value):
         return tensor_array(value, "scores")
@@ -641,12 +641,3 @@ def _as_array(value: Any, *, are_scores: bool) -> tuple[npt.NDArray[Any], str | 
     if isinstance(value, (list, tuple)):
         refuse_rounded("scores", value, array)
     return array, None
-
-
-def _of_fixed_lists(value: Any) -> Any:
-    """Return a matrix of Arrow's column of lists of one length; all else as it is."""
-    if isinstance(value, kind_of("pyarrow", "ChunkedArray")):
-        value = value.combine_chunks()
-    if isinstance(value, kind_of("pyarrow", "FixedSizeListArray")) and not value.null_count:
-        return np.asarray(value.flatten()).reshape(-1, value.type.list_size)
-    return value

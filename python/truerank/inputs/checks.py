@@ -478,16 +478,13 @@ def _values_of(name: str, value: Any, names: dict[str, Any]) -> Any:
     if len(first_of) > 1:
         got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_of.items())
         raise InputTypeError(name, expected="columns of one dtype", got=got)
-    if "fields" in names:
-        return np.asarray(value)
     plain = getattr(next(iter(dtypes), None), "numpy_dtype", np.dtype(object))
-    if plain.kind not in "iufb":  # The columns are not nullable, nor of a type of Arrow.
-        return value.to_numpy()  # If they are in one block, this copies nothing.
+    if plain.kind not in "iufb":  # They are no nullable columns of pandas, nor of Arrow's types.
+        return np.asarray(value)  # If they are in one block, this copies nothing.
     if not value.isna().to_numpy().any():
         return value.to_numpy(plain)
     if plain.kind == "b":
-        got = "missing ones among them; fill them with True or False"
-        raise InputValueError(name, expected="bools", got=got)
+        raise InputValueError(name, "some bools are missing; fill them with True or False")
     return value.to_numpy(plain if plain.kind == "f" else np.float64, na_value=np.nan)
 
 
