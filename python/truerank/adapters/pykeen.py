@@ -466,7 +466,10 @@ def evaluate_model(
             else:
                 ranks = rank_own_scores(model, side, report_progress=part, **predicting, **rules)
             parts.append(ranks)
-    return Report(join_sides(task.sides.values(), parts, task.protocol, task.origin))
+    origin = task.origin
+    if task.entities is None:  # Ids are those of PyKEEN's factories, which also have the names.
+        origin = origin._replace(queries=0)
+    return Report(join_sides(task.sides.values(), parts, task.protocol, origin))
 
 
 def ids_of(triples: Any) -> Any:
