@@ -423,8 +423,7 @@ def check_order(argument: str, paths: Sequence[str]) -> None:
 and the order counts; by numbers they are q-0.npz q-1.npz q-2.npz q-10.npz
     """
     forms = [_text_and_numbers(path) for path in paths]
-    numbers = [form[1::2] for form in forms]
-    falls = [i for i, (before, after) in enumerate(pairwise(numbers), 1) if after < before]
+    falls = [i for i in range(1, len(forms)) if forms[i][1::2] < forms[i - 1][1::2]]
     if falls and all(form[::2] == forms[0][::2] for form in forms):
         problem = "its number is below that of the file before, and the order counts; by numbers "
         problem += f"they are {' '.join(sorted(paths, key=_text_and_numbers))}"

@@ -594,10 +594,9 @@ class Task:
         if len(missing) == len(list_of_query) and len(keys) and not self._is_part:
             ours = f"those of the task are {self._key_of(name, 0)!r}, ..."
             theirs = f"of lists {named.queries[0]!r}, ..."
-            problem = f"no query in common: {ours}, {theirs}"
-            if named.path and len(roles) > 2:
-                problem += f"; {OPTION_TEXT.get()('ids', True)} says that text has ids"
-            raise InputValueError(argument, problem)
+            way = OPTION_TEXT.get()("ids", True)
+            reason = f"; {way} says that text has ids" if named.path and len(roles) > 2 else ""
+            raise InputValueError(argument, f"no query in common: {ours}, {theirs}{reason}")
         queries = tuple(self._key_of(name, query) for query in missing.tolist())
         others = () if self._is_part else np.flatnonzero(~is_used)  # A part need not have all.
         unused = tuple(named.queries[i] for i in others)
