@@ -361,6 +361,10 @@ def test_names_of_columns_reach_lists(run: Run) -> None:
     Path("run").write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 1 t\n", encoding="utf-8")
     line = "retrieval --qrels clicks.csv --lists run --candidates 9 --metrics mrr --format csv"
     assert mrr(run(f"{line} {NAMES.replace(',score=model', '')}")) == 0.75
+    own = "query\tdocument\tscore\nq1\tb\t2\nq1\ta\t1\nq2\tb\t1\n"
+    Path("own").write_text(own, encoding="utf-8")
+    columns = NAMES.replace(",score=model", "")
+    assert mrr(run(f"{line.replace('lists run', 'lists own')} {columns}")) == 0.75
     Path("clicks").write_text("q1\ta\t1\nq2\tb\t1\n", encoding="utf-8")
     numbers = "--columns query=0,document=1,relevance=2"
     assert mrr(run(f"{line.replace('clicks.csv', 'clicks')} {numbers}")) == 0.75
@@ -396,7 +400,7 @@ def test_a_file_may_be_called_listed(run: Run, name: str) -> None:
 # -- messages --------------------------------------------------------------------------------------
 
 PYTHON = re.compile(
-    r"[a-z_]+=(True|False|None|[\"'{(\[<])|\bids:|Task\(|\w+= |with_labels|report\("
+    r"[a-z_]+=(True|False|None|[\"'{(\[<])|\bids:|Task\(|\w+= |with_labels|report\(|Sampled"
 )
 WRONG_LINES = [
     "evaluate ranks.npz --by relation",

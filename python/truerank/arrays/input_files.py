@@ -1,11 +1,11 @@
 """Files that are read: only regular ones, of which nothing declared is believed.
 
-Wherever a path is taken, by a function or on the command line, it must be that of a regular file: a
-pipe or a socket may never answer and can be read only once, and a device may never end. Write what
-a program prints into a file first. (Data sets of alignment are folders.)
+Wherever a path is taken, it must be that of a regular file: a pipe or a socket may never answer and
+can be read only once, and a device may never end. Write what a program prints into a file first, as
+the command line does with pipes. (Data sets of alignment are folders.)
 
 A `.npy` file must be as large as its header says, and nothing in it is executed. No size that a
-file declares is believed: memory is taken only for what is there. A `.gz` file and the arrays of a
+file declares is believed: memory is taken only for what is there. A gzipped file and the arrays of a
 compressed `.npz` are unpacked, to at most about a thousand times their size. Text is read in
 blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns.
 """
