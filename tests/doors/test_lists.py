@@ -149,6 +149,23 @@ def test_many_ranks_that_rise_with_scores_are_refused(shape: tuple[int, int]) ->
     assert both.evaluate_lists(pd.concat([lists, other]))["mr"] == (shape[1] + 1) / 2
 
 
+def test_few_entries_that_rise_among_many_that_tie_are_taken() -> None:
+    """One list of two entries says nothing, however many others have equal scores."""
+    ties = reranked(5, 4).assign(score=1.0)
+    first = reranked(1, 2).assign(query="p")
+    task = retrieval.Task({"p": ["d0"], "q0": ["d0"]}, entities=[f"d{i}" for i in range(4)])
+    assert task.evaluate_lists(pd.concat([ties, first]))["optimistic.mrr"] == 0.75
+
+
+def test_lists_of_unknown_queries_are_refused_where_all_are_known() -> None:
+    """With queries= no list is left over; the twin names it in the audit."""
+    lists = {"q": ["a"], "p": ["b"]}
+    with pytest.raises(tr.InputValueError, match=r"ids: .*'p'"):
+        retrieval.Task({"q": ["a"]}, entities=["a", "b"], queries=["q"]).evaluate_lists(lists)
+    report = retrieval.Task({"q": ["a"]}, entities=["a", "b"]).evaluate_lists(lists)
+    assert report.audit("unused lists")[0].count == 1
+
+
 # -- entries that come twice -----------------------------------------------------------------------
 
 NAMES = ["a", "b", "c"]
@@ -316,8 +333,11 @@ def test_lists_of_one_direction_are_enough(name: str) -> None:
 
 @pytest.mark.parametrize("candidates", ["all", "test", "unaligned", "named"])
 @pytest.mark.parametrize("name", DIRECTIONS)
-def test_one_direction_is_that_of_both(name: str, candidates: Any) -> None:
-    """Whatever the model gives, in the whole and in parts."""
+def test_one_direction_is_that_of_both(
+    name: str, candidates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the model gives, in the whole and in parts, tile by tile."""
+    monkeypatch.setattr("truerank.counting.driver.TILE_BYTES", 200)
     options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": KNOWN}
     of_both = of_one = candidates
     if candidates == "named":

@@ -218,7 +218,7 @@ def door_of_lists(roles: Mapping[str, str]) -> Door:
         forms=f"{mappings}, a table or a path with the columns {', '.join(in_order)} and score, or "
         "TopK(ids, scores)",
         mappings=mappings,
-        unnamed=unnamed[0] if len(unnamed) == 1 else "",
+        unnamed=unnamed[0] if unnamed else "",
     )
 
 

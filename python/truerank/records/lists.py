@@ -562,7 +562,7 @@ def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray)
         if "rank" in values:
             ranks = _array_of_column(argument, values.pop("rank"), "ranks")
     elif "rank" in values:
-        values["rank"] = _numbers(argument, values["rank"], "iu", "integers as ranks").astype(int)
+        values["rank"] = _numbers(argument, values["rank"], "iu", "integers as ranks").astype("i8")
     return "" if ranks is None else rising_ranks(queries, values["score"], ranks)
 
 
