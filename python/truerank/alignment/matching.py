@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from ..embeddings.scoring import topk_open_embeddings
+from ..embeddings.scoring import topk_of_job
 from ..embeddings.vectors import CSLS, Embeddings, watching
 from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
@@ -227,12 +227,13 @@ def match_vectors(
             refuse_without_memory(vectors.shape, vectors.itemsize + KEPT_BYTES[method])
             scores = vectors.score(None, None, rules.num_threads)
             return match_matrix(scores, method, rules.nan)
-        best = topk_open_embeddings(vectors, 1, rules, watch=watches[0])
+        best = topk_of_job(vectors, vectors.job(..., None, None, None, rules), 1, watches[0])
         left_ids = np.flatnonzero(best.scores[:, 0] > -np.inf)
         right_ids = best.ids[left_ids, 0]
         if method == "mutual":
             turned = vectors.turned()
-            back = topk_open_embeddings(turned, 1, rules, rows=right_ids, watch=watches[1])
+            job = turned.job(..., right_ids, None, None, rules)
+            back = topk_of_job(turned, job, 1, watches[1])
             is_mutual = back.ids[:, 0] == left_ids
             left_ids = left_ids[is_mutual]
             right_ids = right_ids[is_mutual]

@@ -18,7 +18,7 @@ from ..inputs.rules import PLAIN, ListOptions, RuleOptions, Rules, read_rules, w
 from ..inputs.selection import indptr_of, indptr_of_pair
 from ..naming import public
 from ..ranks.container import Ranks
-from ..stores import Store, read_scores, shape_of
+from ..stores import Store, in_one_array, read_scores, shape_of
 from .driver import (
     are_nan,
     count_scores,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
-# A list for all tasks that is not in memory is read in tiles of so many bytes.
-TILE_BYTES = 64 << 20
 _SHOWN = 5
 
 # What the core finds of each task in its list. Places are those in the ids of all lists.
@@ -655,7 +653,8 @@ def _counts_of_shared(
     scores: _core.Scores | Store, rules: Rules, true_scores: _core.Scores
 ) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
-    keys, bottom, top, floating = _keys(scores)
+    whole = in_one_array(scores)
+    keys, bottom, top, floating = whole.with_array(whole.array.reshape(-1)).keys()
     is_nan = keys < bottom
     nan = np.count_nonzero(is_nan)
     if nan and rules.nan == "raise":
@@ -689,18 +688,3 @@ def _counts_of_shared(
         counts["best"] = zeros + best
         counts["at_best"] = zeros + np.count_nonzero(numbers == best)
     return counts
-
-
-def _keys(scores: _core.Scores | Store) -> tuple[IntArray, int, int, bool]:
-    """Return the keys of a row of scores, and what `Scores.keys` says of them."""
-    if isinstance(scores, _core.Scores):
-        return scores.with_array(scores.array.reshape(-1)).keys()
-    keys_of_tiles = []
-    for tile in scores.tiles(TILE_BYTES):
-        with scores.block(tile, "map") as block:
-            row = _core.Scores(block.reshape(-1), scores.dtype, scores.swapped)
-            keys, bottom, top, floating = row.keys()
-            keys_of_tiles.append(keys)
-    if not keys_of_tiles:
-        return _core.Scores(np.empty(0, scores.carrier), scores.dtype, scores.swapped).keys()
-    return np.concatenate(keys_of_tiles), bottom, top, floating

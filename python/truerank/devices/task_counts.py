@@ -18,7 +18,7 @@ import numpy as np
 
 from .._core import Selection
 from ..inputs.array_likes import tensor_array
-from ..inputs.selection import Tasks, selection_arrays
+from ..inputs.selection import Tasks, list_numbers, selection_arrays
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.store import ShardStore
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     Tensor = Any  # of torch, which has no types here
     Part = tuple[int, int, "DeviceScores"]  # a rectangle of a matrix: its first row and column
-    # The numbers of some tasks, their counts and their true scores, if these were not given.
-    Begun = tuple[slice | IntArray, Tensor, Tensor | None]
+    # What waits for some tasks, their numbers, their counts, and their true scores if not given.
+    Begun = tuple[Callable[[], None], slice | IntArray, Tensor, Tensor | None]
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 FIELDS = 6  # those of `NAMES`, and the first column whose score is a forbidden NaN
@@ -204,74 +204,33 @@ def count_parts(
     return dict(zip(names, table, strict=False)), true_scores
 
 
-def _begin_parts(
-    parts: Sequence[Part], tasks: Tasks, forbids_nan: bool
-) -> Iterator[tuple[Callable[[], None], slice | IntArray, Tensor, Tensor | None]]:
-    """Begin to count all parts; yield some tasks at a time, as `Begun`, behind what waits for them.
+def _begin_parts(parts: Sequence[Part], tasks: Tasks, forbids_nan: bool) -> Iterator[Begun]:
+    """Begin to count all parts; yield some tasks at a time, with what waits for their counts.
 
-    Nothing that the stream is given later is waited for.
+    Nothing that the stream is given later is waited for. Of those tasks most are counted by one
+    kernel; operations of torch count them in the order of their rows.
     """
+    whole = slice(0, len(tasks.targets))
     for top, left, scores in parts:
-        numbers: slice | IntArray = slice(0, len(tasks.targets))
+        numbers: slice | IntArray = whole
         if len(parts) > 1:
             numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
+        most = MOST_KERNEL_TASKS
+        if scores.backend == "torch":
+            most = MOST_TASKS
+            if tasks.rows is not None:
+                numbers = np.arange(whole.stop)[numbers]
+                numbers = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
         with scores.stream.current():
-            if scores.backend == "triton":
-                begun = _begin_kernels(scores, tasks, numbers, top, left, forbids_nan)
-            else:
-                begun = _begin_operations(scores, tasks, numbers, top, left)
-            for some, counts, true_scores in begun:
+            for some in _split(numbers, most):
+                part = tasks
+                if not isinstance(some, slice) or (some, top, left) != (whole, 0, 0):
+                    part = tasks.part(some, tasks.all_rows[some] - top, left)
+                if scores.backend == "triton":
+                    counts, true_scores = begin_kernel(scores, part, forbids_nan)
+                else:
+                    counts, true_scores = begin_operations(scores, part)
                 yield scores.stream.record(), some, counts, true_scores
-
-
-def _begin_kernels(
-    scores: DeviceScores,
-    tasks: Tasks,
-    numbers: slice | IntArray,
-    top: int,
-    left: int,
-    forbids_nan: bool,
-) -> Iterator[Begun]:
-    """Begin to count the tasks of these numbers by kernels, of which one counts most tasks."""
-    whole = slice(0, len(tasks.targets)), 0, 0
-    for some in _split(numbers, MOST_KERNEL_TASKS):
-        part = tasks
-        if not isinstance(some, slice) or (some, top, left) != whole:
-            part = tasks.part(some, tasks.all_rows[some] - top, left)
-        yield some, *begin_kernel(scores, part, forbids_nan)
-
-
-def _begin_operations(
-    scores: DeviceScores, tasks: Tasks, numbers: slice | IntArray, top: int, left: int
-) -> Iterator[Begun]:
-    """Begin to count these tasks by operations of torch, in the order of their rows."""
-    first_column = tasks.first_column + left
-    left_out = None if tasks.filter is None else SelectedColumns(tasks.filter, scores)
-    let_in = None if tasks.candidates is None else SelectedColumns(tasks.candidates, scores)
-    all_numbers = np.arange(len(tasks.targets))
-    all_rows = tasks.all_rows
-    if tasks.rows is not None:
-        numbers = all_numbers[numbers]
-        numbers = numbers[np.argsort(all_rows[numbers], kind="stable")]
-    for some in _split(numbers, MOST_TASKS):
-        true_scores = None
-        if tasks.true_scores is not None:
-            true_scores = tasks.true_scores[some]
-        counts, true = count_chunk(
-            scores,
-            all_numbers[some],
-            all_rows[some] - top,
-            tasks.targets[some] - first_column,
-            true_scores,
-            first_column=first_column,
-            left_out=left_out,
-            let_in=let_in,
-        )
-        counts = scores.stream.copy_to_host(counts)[None]
-        own = None
-        if tasks.true_scores is None:
-            own = scores.stream.copy_to_host(true)
-        yield some, counts, own
 
 
 def _tasks_of_rows(tasks: Tasks, top: int, bottom: int) -> slice | IntArray:
@@ -306,13 +265,15 @@ class SelectedColumns:
     selection : Selection
     source : DeviceScores
         On the device.
+    tasks : int
+        The number of tasks whose selection it is.
     """
 
-    def __init__(self, selection: Selection, source: DeviceScores) -> None:
+    def __init__(self, selection: Selection, source: DeviceScores, tasks: int) -> None:
         torch = sys.modules["torch"]
         self.shared = selection.shared
         self._indices = selection.indices
-        self._lists = selection.lists
+        self._lists = list_numbers(selection, np.arange(tasks))
         self._starts = selection.indptr[:-1]
         self._lengths = np.diff(selection.indptr)
         self._source = source
@@ -328,22 +289,14 @@ class SelectedColumns:
         start, stop = np.searchsorted(self._indices, [first, first + width])
         return self._entries[int(start) : int(stop)] - first
 
-    def _lists_of(self, tasks: IntArray) -> IntArray:
-        if self.shared:
-            return np.zeros(len(tasks), np.int64)
-        if self._lists is None:
-            return tasks
-        return self._lists[tasks]
-
-    def entries(self, tasks: IntArray) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield entries of the lists of some tasks: the positions in `tasks`, and the columns."""
+    def entries(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield entries of the lists of all tasks: the tasks, and the columns."""
         torch = sys.modules["torch"]
         source = self._source
-        lists = self._lists_of(tasks)
-        lengths = self._lengths[lists]
+        lengths = self._lengths[self._lists]
         ends = np.cumsum(lengths)
         # number i of all these entries, of the list of task t, is entry i + shifts[t] of the copy
-        shifts = source.upload(self._starts[lists] - (ends - lengths))
+        shifts = source.upload(self._starts[self._lists] - (ends - lengths))
         device_ends = source.upload(ends)
         total = int(lengths.sum())
         for first in range(0, total, MOST_ENTRIES):
@@ -351,45 +304,40 @@ class SelectedColumns:
             owners = torch.searchsorted(device_ends, numbers, right=True)
             yield owners, self._entries[shifts[owners] + numbers] & 0xFFFFFFFF
 
-    def hold(self, tasks: IntArray, owners: Tensor, columns: Tensor) -> Tensor:
-        """Whether the lists of some tasks have columns of tasks at some positions in `tasks`."""
-        wanted = (self._source.upload(self._lists_of(tasks))[owners] << 32) + columns
+    def hold(self, tasks: Tensor, columns: Tensor) -> Tensor:
+        """Whether the lists of some tasks have these columns."""
+        wanted = (self._source.upload(self._lists)[tasks] << 32) + columns
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
 
 
-def count_chunk(
-    scores: DeviceScores,
-    numbers: IntArray,
-    rows: IntArray,
-    targets: IntArray,
-    true_scores: npt.NDArray[Any] | None,
-    *,
-    first_column: int,
-    left_out: SelectedColumns | None,
-    let_in: SelectedColumns | None,
-) -> tuple[Tensor, Tensor]:
-    """Count tasks in the order of their rows, by operations of torch.
+def begin_operations(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | None]:
+    """Begin to count tasks in the order of their rows, by operations of torch.
 
     Candidates are counted as if nothing were filtered, with the targets; then both are taken out.
 
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (tasks,)
-        Of the tasks, as selections number them.
-    rows, targets, true_scores
-        Of the tasks, in the part that `scores` are, whose columns begin at `first_column`.
-
     Returns
     -------
-    Tensor of int64, shape (5, tasks), and Tensor, shape (tasks,)
-        The counts, in the order of `NAMES`; and the true scores.
+    Tensor of int64, shape (1, 5, tasks), and Tensor, shape (tasks,), or None
+        The counts, in the order of `NAMES`, and the true scores if these were not given: on the
+        host, once the stream has come so far.
     """
+    counts, true = count_chunk(scores, tasks)
+    counts = scores.stream.copy_to_host(counts)[None]
+    if tasks.true_scores is not None:
+        return counts, None
+    return counts, scores.stream.copy_to_host(true)
+
+
+def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
+    """Return the counts and the true scores of tasks, on the device."""
+    rows = tasks.all_rows
+    first_column = tasks.first_column
     row_of = scores.upload(rows)
-    target_of = scores.upload(targets)
-    if true_scores is None:
+    target_of = scores.upload(tasks.targets - first_column)
+    if tasks.true_scores is None:
         true = scores.pairs(row_of, target_of)
     else:
-        true = scores.upload(true_scores, scores.dtype)
+        true = scores.upload(tasks.true_scores, scores.dtype)
     true_keys = true_keys_of(true)
     _, true_nan = keys_of(true)
     width = scores.shape[1]
@@ -398,7 +346,7 @@ def count_chunk(
         return counts, true
 
     def compare(
-        tasks: Tensor, columns: Tensor, among: bool | Tensor = True
+        owners: Tensor, columns: Tensor, among: bool | Tensor = True
     ) -> tuple[Tensor, Tensor]:
         """Compare a column with each of some tasks, if the part has it and it is among some.
 
@@ -406,35 +354,38 @@ def count_chunk(
         score, (n,).
         """
         inside = (columns >= 0) & (columns < width) & among
-        keys, nan = keys_of(scores.pairs(row_of[tasks], columns.where(inside, 0)))
-        keys_to_beat = true_keys[tasks]
+        keys, nan = keys_of(scores.pairs(row_of[owners], columns.where(inside, 0)))
+        keys_to_beat = true_keys[owners]
         flags = (keys > keys_to_beat, keys == keys_to_beat, nan, inside)
         compared = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
         is_other_number = (keys != keys_to_beat) & ~nan
-        is_nan_of_one = nan != true_nan[tasks]
+        is_nan_of_one = nan != true_nan[owners]
         return compared, inside & (is_other_number | is_nan_of_one)
 
-    if let_in is None:
+    let_in = None
+    if tasks.candidates is None:
         counts[:3] = scores.compare(rows, true, None)
         counts[3] = width
-    elif let_in.shared:
-        columns = let_in.columns_within(first_column, width)
-        counts[:3] = scores.compare(rows, true, columns)
-        counts[3] = len(columns)
     else:
-        for tasks, entries in let_in.entries(numbers):
-            counts[:4].index_add_(1, tasks, compare(tasks, entries - first_column)[0])
+        let_in = SelectedColumns(tasks.candidates, scores, len(rows))
+        if let_in.shared:
+            columns = let_in.columns_within(first_column, width)
+            counts[:3] = scores.compare(rows, true, columns)
+            counts[3] = len(columns)
+        else:
+            for owners, entries in let_in.entries():
+                counts[:4].index_add_(1, owners, compare(owners, entries - first_column)[0])
     counts_of_targets, differing = compare(scores.arange(0, len(rows)), target_of)
     counts[:4] -= counts_of_targets
     counts[4] = differing
-    if left_out is not None:
-        for tasks, entries in left_out.entries(numbers):
+    if tasks.filter is not None:
+        for owners, entries in SelectedColumns(tasks.filter, scores, len(rows)).entries():
             columns = entries - first_column
-            is_candidate = columns != target_of[tasks]
+            is_candidate = columns != target_of[owners]
             if let_in is not None:
-                is_candidate &= let_in.hold(numbers, tasks, entries)
-            counts_of_filtered, _ = compare(tasks, columns, is_candidate)
-            counts[:4].index_add_(1, tasks, counts_of_filtered, alpha=-1)
+                is_candidate &= let_in.hold(owners, entries)
+            counts_of_filtered, _ = compare(owners, columns, is_candidate)
+            counts[:4].index_add_(1, owners, counts_of_filtered, alpha=-1)
     return counts, true
 
 

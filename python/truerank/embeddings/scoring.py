@@ -9,14 +9,7 @@ import numpy as np
 from .. import _core
 from ..counting.lists import TopK
 from ..inputs.checks import check_size, positive_integer
-from ..inputs.rules import (
-    PLAIN,
-    EmbeddingOptions,
-    Rules,
-    SimilarityOptions,
-    read_rules,
-    with_options,
-)
+from ..inputs.rules import EmbeddingOptions, Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from .vectors import Embeddings, listener_of, watching
 
@@ -25,6 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..counting.job import Job
     from ..inputs.progress_listeners import Watch
     from ..inputs.rules import Layout, Similarity
     from ..ranks.container import Ranks
@@ -217,35 +211,9 @@ def rank_embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(
-            embeddings,
-            targets,
-            rules,
-            rows=rows,
-            filter=filter,
-            candidates=candidates,
-            checkpoint=checkpoint,
-            watch=watch,
-        )
-
-
-def rank_open_embeddings(
-    embeddings: Embeddings,
-    targets: Any,
-    rules: Rules,
-    *,
-    rows: Any,
-    filter: Any,
-    candidates: Any,
-    **counting: Any,
-) -> Ranks:
-    """Rank embeddings that are open, as `rank_embeddings` does.
-
-    `counting` are the keyword arguments of `Embeddings.counts`.
-    """
-    job = embeddings.job(targets, rows, filter, candidates, rules)
-    counts = embeddings.counts(job, **counting)
-    return counts.ranks(job, embeddings)
+        job = embeddings.job(targets, rows, filter, candidates, rules)
+        counts = embeddings.counts(job, checkpoint=checkpoint, watch=watch)
+        return counts.ranks(job, embeddings)
 
 
 @public("truerank")
@@ -363,47 +331,23 @@ def topk_embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return topk_open_embeddings(
-            embeddings,
-            k,
-            rules,
-            rows=rows,
-            filter=filter,
-            candidates=candidates,
-            watch=watch,
-        )
+        job = embeddings.job(..., rows, filter, candidates, rules)
+        return topk_of_job(embeddings, job, k, watch)
 
 
-def topk_open_embeddings(
-    embeddings: Embeddings,
-    k: int,
-    rules: Rules = PLAIN,
-    *,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    watch: Watch | None = None,
-) -> TopK:
-    """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
-
-    Parameters
-    ----------
-    embeddings : Embeddings
-    k, rows, filter, candidates
-        As in `topk_embeddings`.
-    rules : Rules
-    watch : callable, optional
-        Told what is done, of how much, while the tasks are scored.
+def topk_of_job(embeddings: Embeddings, job: Job, k: int, watch: Watch | None = None) -> TopK:
+    """Return the k most similar candidates for each task of a job, as `topk_embeddings` does.
 
     Examples
     --------
+    >>> from truerank.inputs.rules import PLAIN
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> topk_open_embeddings(Embeddings(queries, entities, "dot"), 2).ids
+    >>> pairs = Embeddings(queries, entities, "dot")
+    >>> topk_of_job(pairs, pairs.job(..., None, None, None, PLAIN), 2).ids
     array([[1, 2],
            [1, 2]])
     """
     length = positive_integer("k", k)
-    job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
     ids, scores, fault = _core.topk_embeddings(

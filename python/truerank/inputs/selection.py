@@ -103,6 +103,21 @@ def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selecti
     return Selection(indptr - indptr[0], indices[indptr[0] : indptr[-1]])
 
 
+def list_numbers(selection: Selection, tasks: IntArray) -> IntArray:
+    """Return the number of the list of each of some tasks.
+
+    Examples
+    --------
+    >>> list_numbers(Selection(np.array([0, 1, 2]), np.array([4, 5])), np.array([1]))
+    array([1])
+    """
+    if selection.shared:
+        return np.zeros_like(tasks)
+    if selection.lists is None:
+        return tasks
+    return selection.lists[tasks]
+
+
 def selection_arrays(selection: Selection) -> tuple[IntArray, Any, IntArray | None, bool]:
     """Return the fields of a selection, as `Selection` takes them."""
     return selection.indptr, selection.indices, selection.lists, selection.shared
