@@ -235,14 +235,8 @@ class TrueRankMetric(Metric):
             check_axes(ax)
         if val is None:
             val = self.compute()
-        if isinstance(val, (list, tuple)):
-            figure, axes = self._plot(list(map(self._tensors, val)), ax)
-        else:
-            figure, axes = self._plot(self._tensors(val), ax)
-        if len(self.metrics) == 1:
-            axes.set_ylabel(self.metrics[0])
-        else:
-            axes.set_ylabel("")
+        figure, axes = self._plot(self._tensors(val), ax)
+        axes.set_ylabel(self.metrics[0] if len(self.metrics) == 1 else "")
         return figure, axes
 
     @property
@@ -260,6 +254,8 @@ class TrueRankMetric(Metric):
 
     def _tensors(self, values: Any) -> Any:
         """Make tensors of floats, as torchmetrics draws them."""
+        if isinstance(values, (list, tuple)):
+            return list(map(self._tensors, values))
         if isinstance(values, Mapping):
             return {key: self._tensor(value) for key, value in values.items()}
         return self._tensor(values)

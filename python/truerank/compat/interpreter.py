@@ -22,7 +22,7 @@ from ..counting.job import Job
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import choice
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, list_numbers
 from ..metrics.keys import parse_alone
 from ..metrics.values import Sample, values_of_tasks
 from ..naming import public
@@ -197,14 +197,8 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
 
 def _selected(selection: Selection, tasks: slice, columns: int) -> Flags:
     """Convert the selection of some tasks to flags, shape (tasks, columns)."""
-    numbers = np.arange(tasks.start, tasks.stop)
-    if selection.shared:
-        lists = np.zeros_like(numbers)
-    elif selection.lists is None:
-        lists = numbers
-    else:
-        lists = selection.lists[tasks]
-    flags = np.zeros((len(numbers), columns), bool)
+    lists = list_numbers(selection, np.arange(tasks.start, tasks.stop))
+    flags = np.zeros((len(lists), columns), bool)
     for i, number in enumerate(lists):
         begin = selection.indptr[number]
         end = selection.indptr[number + 1]

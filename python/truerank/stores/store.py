@@ -550,16 +550,14 @@ class ShardStore(Store):
             else:
                 yield np.concatenate(blocks, self.axis)
 
-    @contextmanager
-    def core_block(self, tile: Tile, io: str) -> Iterator[Scores | FileScores]:
+    def core_block(  # type: ignore[override]
+        self, tile: Tile, io: str
+    ) -> AbstractContextManager[Scores | FileScores]:
         parts = self._parts(tile)
-        shard: Store = self
-        core_block = super().core_block
-        if len(parts) == 1:
-            [(shard, tile)] = parts
-            core_block = shard.core_block
-        with core_block(tile, io) as block:
-            yield block
+        if len(parts) != 1:
+            return super().core_block(tile, io)
+        [(shard, part)] = parts
+        return shard.core_block(part, io)
 
     def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))

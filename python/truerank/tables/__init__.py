@@ -12,11 +12,5 @@ if TYPE_CHECKING:
     from .table import Column as Column
     from .table import Table as Table
 else:  # A type checker that saw `__getattr__` would accept any name.
-    __all__, __getattr__, __dir__ = names_when_used(
-        __name__,
-        {
-            ".as_table": ("AsTable",),
-            ".table": ("Column", "Table"),
-            ".forms": (),
-        },
-    )
+    _NAMES = {".as_table": ("AsTable",), ".table": ("Column", "Table"), ".forms": ()}
+    __all__, __getattr__, __dir__ = names_when_used(__name__, _NAMES)
