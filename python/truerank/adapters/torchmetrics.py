@@ -33,6 +33,7 @@ DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "relation")
 # The state has these columns and one row for each task.
 COLUMNS = ("above", "tied", "candidates", "side", "tasks", "queries", "relation", "rules")
+NO_COUNTS = np.zeros((0, len(COLUMNS)), np.int64)
 # The bits of `rules`: how the task was counted, which ids it has, whether it begins an update.
 FLAGS = ("filter", "selection", "ascending", "worst", "omit", *IDS, "begins")
 BITS = {flag: 1 << bit for bit, flag in enumerate(FLAGS)}
@@ -293,7 +294,7 @@ class TrueRankMetric(Metric):
             expected = "the state of all updates"
             got = "none of it: this wrapper, as Running, keeps no states that are lists"
             raise InputValueError("counts", expected=expected, got=got)
-        tables = [self._no_counts().numpy()]
+        tables = [NO_COUNTS]
         tables += [table.cpu().numpy() for table in self._tables()]
         table = np.concatenate(tables)
         rules = table[:, -1] & ~BITS["begins"]
@@ -336,7 +337,7 @@ class TrueRankMetric(Metric):
     def sync(self, *args: Any, **kwargs: Any) -> None:
         """Gather the states of all processes; a process without tasks adds an empty state."""
         if not self._update_count and isinstance(self.counts, list) and not self.counts:
-            self.counts.append(self._no_counts().to(self.device))
+            self.counts.append(copy_to_device(NO_COUNTS, self.device))
         super().sync(*args, **kwargs)
 
     def _tables(self) -> list[Any]:
@@ -344,6 +345,3 @@ class TrueRankMetric(Metric):
         if isinstance(self.counts, list):
             return self.counts
         return [self.counts]
-
-    def _no_counts(self) -> Any:
-        return torch.zeros((0, len(COLUMNS)), dtype=torch.int64, device="cpu")

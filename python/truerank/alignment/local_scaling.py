@@ -157,9 +157,10 @@ def with_means(
     watch: Watch | None = None,
 ) -> Embeddings:
     """Scale embeddings by means, or by a number of neighbours among some entities."""
-    if csls is None or isinstance(csls, CSLS):
-        return vectors.with_csls(csls)
-    k = positive_integer("csls", csls)
-    if among is None:
-        among = [np.arange(size) for size in vectors.shape]
-    return vectors.with_csls(means_of_vectors(vectors, k, among, rules, watch=watch))
+    if csls is None:
+        return vectors
+    if not isinstance(csls, CSLS):
+        if among is None:
+            among = [np.arange(size) for size in vectors.shape]
+        csls = means_of_vectors(vectors, positive_integer("csls", csls), among, rules, watch)
+    return vectors.with_csls(csls)

@@ -209,8 +209,6 @@ class Task(SidedTask):
         self.left, self.right = (graph.names for graph in splits.vocabularies.values())
         self.pairs = read_only(np.ascontiguousarray(splits.rows[ranked]))
         name_of_candidates, self.candidates = as_candidates(candidates, splits, self.pairs, sides)
-        for ids in self.candidates or ():
-            read_only(ids)
         # The evaluated split comes first, and the known ones follow.
         filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
@@ -310,15 +308,9 @@ class Task(SidedTask):
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
         side = "left_to_right"
-        vectors, _ = self._open_vectors(
-            side,
-            left,
-            right,
-            self._order_by_place(side, "left"),
-            rules,
-            argument="left",
-            similarity=similarity,
-        )
+        order = self._order_by_place(side, "left")
+        given = {"queries": left, "entities": right, "similarity": similarity}
+        vectors, _ = self._open_vectors(side, "left", order, rules, **given)
         if _are_alike(vectors):
             warn_user(SAME_VECTORS)
         # A number of neighbours takes a pass of its own, before the ranks.
@@ -521,7 +513,7 @@ def as_candidates(
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
         lists that lack an entity of the test.
     """
-    tested = distinct(test[:, 0]), distinct(test[:, 1])
+    tested = read_only(distinct(test[:, 0])), read_only(distinct(test[:, 1]))
     graphs = splits.vocabularies.values()
     lists: list[IntArray] = []
     if isinstance(value, str):
@@ -535,7 +527,8 @@ def as_candidates(
             raise InputValueError("candidates", f"{problem}; give known=")
         known = splits.rows[splits.tested :]
         for j, graph in enumerate(graphs):  # Entities of the test always stay.
-            lists.append(without(np.arange(graph.size), without(known[:, j], tested[j])))
+            known_alone = without(known[:, j], tested[j])
+            lists.append(read_only(without(np.arange(graph.size), known_alone)))
         return value, (lists[0], lists[1])
     forward, backward = SIDES
     expected = f"one of {', '.join(CANDIDATE_NAMES)}, or those of {' and '.join(sides)} by side"
@@ -554,7 +547,7 @@ def as_candidates(
             first = graph.label_of(int(missing[0]))
             problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
             raise InputValueError(f"candidates: {side}", problem)
-        lists.append(ids)
+        lists.append(read_only(ids))
     return name_of_sets(list(map(CandidateSet, lists))), (lists[0], lists[1])
 
 

@@ -127,7 +127,7 @@ def info(values: Values) -> None:
     \b
     truerank info --json
     """
-    backends = devices.backends_of_devices().items()
+    backends = devices.task_counts.backends_of_devices().items()
     named_devices = ", ".join(f"{name} ({backend})" for name, backend in backends)
     openmp = "yes" if _core.openmp() else "no"
     facts = {

@@ -306,7 +306,8 @@ class TileCount:
                 true = native_scores(scores, store.dtype)
                 task = first_forbidden_nan(true, job.rules.nan)
                 if task >= 0:
-                    raise job.error_of_true_nan(int(self._rows[task]), int(job.targets[task]))
+                    place = int(self._rows[task]), int(job.targets[task])
+                    raise job.error_of(Fault(job.kind_of_true_nan, -1, *place))
                 self._read_scores = true
                 job = replace(job, true_scores=true.array)
         self.job = job
@@ -440,7 +441,7 @@ def count_on_device(
     scores: Store, job: Job, report_progress: Callable[..., object]
 ) -> Counts | None:
     """Count scores on their device, without an audit; None if the host has to count."""
-    parts = devices.parts_on_device(scores)
+    parts = devices.task_counts.parts_on_device(scores)
     if parts is None:
         return None
     if job.true_scores is None:
@@ -451,7 +452,7 @@ def count_on_device(
     if job.true_scores is None and len(parts) > 1:
         tasks = replace(job, true_scores=scores.take(job.all_rows, job.targets))
     forbids_nan = rules.nan == "raise"
-    arrays, true_scores = devices.count_parts(parts, tasks, forbids_nan=forbids_nan)
+    arrays, true_scores = devices.task_counts.count_parts(parts, tasks, forbids_nan=forbids_nan)
     true = native_scores(true_scores, scores.dtype)
     _, _, first_part = parts[0]
     place = f"{scores.device}, {first_part.backend}"

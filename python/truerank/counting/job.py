@@ -100,10 +100,6 @@ class Job(Tasks):
             return "nan"
         return "nan_true_score"
 
-    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
-        """Return the error for a true score that is NaN."""
-        return self.error_of(_core.Fault(self.kind_of_true_nan, -1, row, column))
-
     def ranks(
         self,
         counts: Mapping[str, Any],

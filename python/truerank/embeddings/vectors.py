@@ -220,11 +220,9 @@ class Embeddings(Store):
         vars(other).update(fields)
         return other
 
-    def with_csls(self, csls: CSLS | None) -> Self:
+    def with_csls(self, csls: CSLS) -> Self:
         """Subtract means from the scores, checked and rounded to the scores' dtype."""
-        if csls is not None:
-            csls = rounded_means(csls, self.shape, self.dtype)
-        return self.with_fields(csls=csls)
+        return self.with_fields(csls=rounded_means(csls, self.shape, self.dtype))
 
     def turned(self) -> Self:
         """Return the other direction of embeddings without a bias: entities are the queries."""

@@ -110,13 +110,11 @@ class Side:
     without_answers: IntArray | None = None
 
     def __post_init__(self) -> None:
-        arrays: list[Any] = [self.query_ids, self.rows, self.targets, self.units]
-        arrays.extend([self.gains, self.without_answers])
-        for selection in (self.filter, self.candidates):
-            arrays.extend(selection if isinstance(selection, tuple) else [selection])
-        for array in arrays:
-            if array is not None:
-                array.flags.writeable = False
+        for value in vars(self).values():
+            arrays = value if isinstance(value, tuple) else (value,)
+            for array in arrays:
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
 
     @property
     def queries(self) -> IntArray:

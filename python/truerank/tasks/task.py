@@ -389,11 +389,11 @@ class Task:
         for name, kind in kinds.items():
             vectors, rows = self._open_vectors(
                 name,
-                queries[name],
-                candidates[kind],
+                title or name,
                 orders[name],
                 rules,
-                argument=title or name,
+                queries=queries[name],
+                entities=candidates[kind],
                 similarity=similarity,
                 bias=biases.get(name),
                 like=first_of_kind.get(kind),
@@ -430,36 +430,22 @@ class Task:
         return bias
 
     def _open_vectors(
-        self,
-        name: str,
-        queries: Any,
-        candidates: Any,
-        order: RowOrder,
-        rules: Rules,
-        *,
-        argument: str,
-        similarity: str,
-        bias: Any = None,
-        like: Embeddings | None = None,
+        self, name: str, argument: str, order: RowOrder, rules: Rules, **vectors: Any
     ) -> tuple[Embeddings, IntArray]:
-        """Check vectors of a side; return them and the row of each task."""
+        """Check vectors of a side, as `Embeddings` takes them; return these, and tasks' rows."""
         vocabulary = self._vocabulary(name)
         with argument_names(queries=argument, entities=vocabulary.of):
-            vectors = embeddings.vectors.Embeddings(
-                queries,
-                candidates,
-                similarity,
-                bias,
-                rules.dtype,
+            opened = embeddings.vectors.Embeddings(
+                **vectors,
+                dtype=rules.dtype,
                 query_rows=order.axis,
                 entity_rows=Axis(vocabulary.names, f"task.{vocabulary.of}"),
                 layout=rules.layout,
-                like=like,
             )
-            order = order.of_height(vectors.shape[0])
+            order = order.of_height(opened.shape[0])
             shape = order.height, vocabulary.size
-            vectors.check_shape(shape, (order.noun, "candidate"))
-        return vectors, order.rows
+            opened.check_shape(shape, (order.noun, "candidate"))
+        return opened, order.rows
 
     def _rank_scores(
         self,
