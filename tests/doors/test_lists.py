@@ -306,8 +306,8 @@ def test_columns_are_of_tables() -> None:
 
 LEFT = [f"l{i}" for i in range(12)]
 RIGHT = [f"r{i}" for i in range(14)]
-PAIRS = [(f"l{i}", f"r{(5 * i) % 14}") for i in range(8)] + [("l0", "r9")]
-KNOWN = {"train": [(f"l{i}", f"r{(5 * i) % 14}") for i in range(8, 12)] + [("l1", "r3")]}
+PAIRS = [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8)] + [("l0", "r9")]
+KNOWN = {"train": [(f"l{i}", f"r{(5 * i + 8) % 14}") for i in range(8, 12)] + [("l1", "r3")]}
 DIRECTIONS = ("left_to_right", "right_to_left")
 
 
@@ -341,7 +341,7 @@ def test_one_direction_is_that_of_both(
     options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": KNOWN}
     of_both = of_one = candidates
     if candidates == "named":
-        of_both = {"left_to_right": RIGHT[:13], "right_to_left": LEFT[:11]}
+        of_both = {"left_to_right": [*RIGHT[:12], "r13"], "right_to_left": LEFT[:11]}
         of_one = {name: of_both[name]}
     both = alignment.Task(PAIRS, candidates=of_both, **options)
     one = alignment.Task(PAIRS, candidates=of_one, sides=[name], **options)
