@@ -412,7 +412,7 @@ def test_folds_that_share_facts(make: Any) -> None:
 
     # Of 180 units, 100 are of unlike facts.
     ranks = ranks_of((0, 60), (20, 80), (40, 100))
-    words = r'parts: number 1: it is of another test .* joined with repeats="refuse" \("drop"'
+    words = r'parts: number 1: it is of another test .* joined with repeats=.refuse. \("drop"'
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     words = "tasks are there twice or more, the first at the positions"
     refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="refuse")

@@ -122,8 +122,8 @@ def _plain_text(names: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> _plain_text(["Doc 1", "\uff21"])
-    'doc1\x00a'
+    >>> _plain_text(["Doc 1", "\uff21"]).split(chr(0))
+    ['doc1', 'a']
     """
     return "".join(unicodedata.normalize("NFKC", "\0".join(names)).casefold().split())
 
