@@ -5,8 +5,8 @@ can be read only once, and a device may never end. Write what a program prints i
 the command line does with pipes. (Data sets of alignment are folders.)
 
 A `.npy` file must be as large as its header says, and nothing in it is executed. No size that a
-file declares is believed: memory is taken only for what is there. A gzipped file and the arrays of a
-compressed `.npz` are unpacked, to at most about a thousand times their size. Text is read in
+file declares is believed: memory is taken only for what is there. A gzipped file and the arrays of
+a compressed `.npz` are unpacked, to at most about a thousand times their size. Text is read in
 blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns.
 """
 
