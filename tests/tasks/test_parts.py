@@ -314,7 +314,7 @@ def test_repeats_as_a_plain_loop_finds_them(
     words = f"tasks are there twice or more, the first at the positions {first} and {again[0]} "
     refusal(tr.InputValueError, words, tr.concatenate, ranks)
     if len(set(zip(everything, kept.above.tolist(), strict=True))) > len(set(everything)):
-        words = r'repeats="drop" needs equal counts, but above of one task \(unit'
+        words = r"repeats=.drop. needs equal counts, but above of one task \(unit"
         refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="drop")
         return
     assert rows_of(tr.concatenate(ranks, repeats="drop")) == list(dict.fromkeys(everything))
