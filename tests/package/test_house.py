@@ -135,7 +135,7 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
 THINGS = {
     "public names": 63,  # of functions and classes, which @public decorates
     "options": 89,  # names of parameters with a default, of what public modules offer
-    "options of the command line": 62,
+    "options of the command line": 63,
     "classes": 105,
     "named tuples": 17,
     "modules": 106,
