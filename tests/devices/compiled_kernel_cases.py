@@ -42,7 +42,7 @@ def stored_kernel(
         step_of_one = "row_stride"
     constants = {"TASKS": tasks, "COLUMNS": count_kernels.TILE // tasks, "BY_COLUMNS": by_columns}
     constants["FEW"] = max(1, constants["COLUMNS"] // count_kernels.TIMES_AS_FEW)
-    constants |= {"IS_BFLOAT16": bool(name), "FIND_NAN": True, step_of_one: 1}
+    constants |= {"IS_BFLOAT16": bool(name), step_of_one: 1}
     constants |= {pointer: None for pointer in OPTIONAL if pointer not in given}
     pointers = dict.fromkeys(OPTIONAL, "i64") | {"targets": "i64", "counts": "i64"}
     pointers |= dict.fromkeys(("filter_indices", "indices"), "i32")

@@ -440,7 +440,10 @@ def count_scores(
 def count_on_device(
     scores: Store, job: Job, report_progress: Callable[..., object]
 ) -> Counts | None:
-    """Count scores on their device, without an audit; None if the host has to count."""
+    """Count scores on their device, without an audit; None if the host has to count.
+
+    The host finds the first NaN that the rule forbids.
+    """
     parts = devices.task_counts.parts_on_device(scores)
     if parts is None:
         return None
@@ -451,25 +454,15 @@ def count_on_device(
     tasks = job
     if job.true_scores is None and len(parts) > 1:
         tasks = replace(job, true_scores=scores.take(job.all_rows, job.targets))
-    forbids_nan = rules.nan == "raise"
-    arrays, true_scores = devices.task_counts.count_parts(parts, tasks, forbids_nan=forbids_nan)
+    arrays, true_scores = devices.task_counts.count_parts(parts, tasks)
     true = native_scores(true_scores, scores.dtype)
+    has_nan = first_forbidden_nan(true, rules.nan) >= 0
+    if rules.nan == "raise":
+        has_nan |= bool(arrays["nan"].any())
+    if has_nan:
+        return None
     _, _, first_part = parts[0]
     place = f"{scores.device}, {first_part.backend}"
-    first_nan = arrays.pop("first_nan", None)
-    # A NaN that the rule forbids is among the scores, or a true score is one.
-    is_void = are_nan(true) & (rules.nan != "worst")
-    if forbids_nan:
-        is_void |= arrays["nan"] > 0
-    if is_void.any():
-        if first_nan is None:
-            return None
-        columns = first_nan if forbids_nan else job.targets - job.first_column
-        tasks_with_nan = np.flatnonzero(is_void)
-        places = job.all_rows[tasks_with_nan], columns[tasks_with_nan]
-        first = np.lexsort(places[::-1])[0]
-        task, row, column = int(tasks_with_nan[first]), int(places[0][first]), int(places[1][first])
-        return Counts(arrays, Fault(job.kind_of_true_nan, task, row, column), place=place)
     report_progress(scores.nbytes)
     if job.true_scores is None:
         arrays = final_counts(arrays, true, rules)

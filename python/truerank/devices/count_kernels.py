@@ -146,32 +146,8 @@ def _take_out_filtered(
 
 
 @triton.jit
-def _first_nan(
-    row_starts, task, is_task, target, filter_indptr, filter_indices, filter_lists,
-    indices, begin, end, first_column, width, column_stride, first, last, axis: tl.constexpr,
-    FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr,
-):  # fmt: skip
-    """Return the first column of each task whose score is NaN and that is not filtered."""
-    few = tl.expand_dims(tl.arange(0, FEW), 1 - axis)
-    first_nan = tl.zeros(is_task.shape, tl.int64) + width
-    if filter_indices is not None:
-        out_begin, out_end = _list_of(filter_indptr, filter_lists, task)
-    for turn in range(first, last):
-        place = begin + turn * FEW + few
-        column, inside = _columns(indices, end, place, first_column, width)
-        inside &= is_task
-        score = _read(row_starts + column * column_stride, inside, False, IS_BFLOAT16)
-        is_bad = (score != score) & inside & (column != target)
-        if filter_indices is not None:
-            is_bad &= ~_holds(filter_indices, out_begin, out_end, column + first_column)
-        first_here = tl.min(tl.where(is_bad, column, width), axis)
-        first_nan = tl.minimum(first_nan, tl.expand_dims(first_here, axis))
-    return first_nan
-
-
-@triton.jit
 def _store_counts(
-    counts, above, tied, nan, candidates, first_nan, own, true, tasks, is_task, is_own
+    counts, above, tied, nan, candidates, own, true, tasks, is_task, is_own
 ):  # fmt: skip
     """Store the counts of tasks, out of which their own scores are taken."""
     differs = is_own & (own != true) & ((own == own) | (true == true))  # NaN equals NaN
@@ -180,7 +156,6 @@ def _store_counts(
     tl.store(counts + 2 * tasks, nan - ((own != own) & is_own).to(tl.int64), is_task)
     tl.store(counts + 3 * tasks, candidates - is_own.to(tl.int64), is_task)
     tl.store(counts + 4 * tasks, differs.to(tl.int64), is_task)
-    tl.store(counts + 5 * tasks, first_nan, is_task)
 
 
 # Of the sizes only the strides are looked at when a kernel is compiled: else it would be compiled
@@ -191,7 +166,7 @@ def count_tasks(
     filter_indptr, filter_indices, filter_lists, indptr, indices, lists,
     counts, own_scores, tasks, width, first_column, listed, row_stride, column_stride,
     TASKS: tl.constexpr, COLUMNS: tl.constexpr, FEW: tl.constexpr, BY_COLUMNS: tl.constexpr,
-    FIND_NAN: tl.constexpr, IS_BFLOAT16: tl.constexpr,
+    IS_BFLOAT16: tl.constexpr,
 ):  # fmt: skip
     """Count for some tasks in some of the columns, or of their candidates.
 
@@ -214,9 +189,8 @@ def count_tasks(
     indptr, indices, lists : pointers, optional
         The candidates, each list in ascending order. Without an indptr all tasks have the `listed`
         indices; without indices, all columns, of which there are as many.
-    counts : pointer of int64, shape (programs across, 6, tasks)
-        See `task_counts.NAMES`; and the first column whose score is a forbidden NaN, which is
-        looked for with FIND_NAN, or else `width`.
+    counts : pointer of int64, shape (programs across, 5, tasks)
+        See `task_counts.NAMES`.
     """
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
     place = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)
@@ -224,7 +198,7 @@ def count_tasks(
     task = tl.minimum(place, tasks - 1)
     if order is not None:
         task = tl.load(order + task)
-    counts += tl.program_id(1).to(tl.int64) * 6 * tasks + task
+    counts += tl.program_id(1).to(tl.int64) * 5 * tasks + task
     row = place.to(tl.int64) if rows is None else tl.load(rows + task)
     row_starts = scores + row * row_stride
     target = tl.load(targets + task) - first_column
@@ -248,24 +222,14 @@ def count_tasks(
         IS_BFLOAT16,
     )  # fmt: skip
     # What follows takes few columns at a time, so that it needs few registers.
-    first_nan = tl.zeros(task.shape, tl.int64) + width
-    if FIND_NAN:
-        if tl.max(nan) > 0:  # which is an error, so that nobody minds a second reading
-            first_nan = _first_nan(
-                row_starts, task, is_task, target, filter_indptr, filter_indices, filter_lists,
-                indices, begin, end, first_column, width, column_stride,
-                first * (COLUMNS // FEW), last * (COLUMNS // FEW), axis, FEW, IS_BFLOAT16,
-            )  # fmt: skip
-        if true_scores is None:
-            first_nan = tl.where(true != true, tl.minimum(first_nan, target), first_nan)
     if filter_indices is not None:
         above, tied, nan, candidates = _take_out_filtered(
             above, tied, nan, candidates, row_starts, true, task, is_task, target, filter_indptr,
             filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
             axis, FEW, IS_BFLOAT16,
         )  # fmt: skip
-    own = _comparable(tl.load(own_place, mask=is_own, other=0), IS_BFLOAT16)
+    own = true
+    if true_scores is not None:
+        own = _comparable(tl.load(own_place, mask=is_own, other=0), IS_BFLOAT16)
     is_own &= tl.program_id(1) == 0  # so that it is taken out once
-    _store_counts(
-        counts, above, tied, nan, candidates, first_nan, own, true, tasks, is_task, is_own
-    )  # fmt: skip
+    _store_counts(counts, above, tied, nan, candidates, own, true, tasks, is_task, is_own)

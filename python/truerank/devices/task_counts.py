@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     Begun = tuple[Callable[[], None], slice | IntArray, Tensor, Tensor | None]
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
-FIELDS = 6  # those of `NAMES`, and the first column whose score is a forbidden NaN
 ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compiled once for all
 TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
-MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
+MOST_KERNEL_TASKS = 1 << 21  # counted by one kernel, which takes some 50 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
 
@@ -152,7 +151,7 @@ def backends_of_devices() -> dict[str, str]:
 
 
 def count_parts(
-    parts: Sequence[Part], tasks: Tasks, *, forbids_nan: bool = False
+    parts: Sequence[Part], tasks: Tasks
 ) -> tuple[dict[str, IntArray], npt.NDArray[Any]]:
     """Count tasks where their scores are; every device begins before one is waited for.
 
@@ -162,20 +161,17 @@ def count_parts(
         All parts of a matrix, rectangles on one device each, with their first row and column.
     tasks : Tasks
         In the whole matrix. Their true scores, if they are not given, are all in one part.
-    forbids_nan : bool
-        Whether the first NaN in S is looked for, which is an error.
 
     Returns
     -------
     counts : dict of str to ndarray of int64, shape (tasks,)
-        Partial counts as the core gives them (see `counting.driver`); and where one kernel
-        counts the whole matrix "first_nan", the column of the first NaN that is forbidden.
+        Partial counts as the core gives them (see `counting.driver`).
     true_scores : ndarray, shape (tasks,)
         In the form that the core takes them.
     """
     count = len(tasks.targets)
-    pending = list(_begin_parts(parts, tasks, forbids_nan))
-    table = np.zeros((FIELDS, count), np.int64)
+    pending = list(_begin_parts(parts, tasks))
+    table = np.zeros((len(NAMES), count), np.int64)
     true_scores: Any = tasks.true_scores
     for wait, some, counts, true in pending:
         wait()
@@ -183,12 +179,11 @@ def count_parts(
         total = of_parts[0]
         if len(of_parts) > 1:  # Several parts of the columns were counted apart.
             total = of_parts.sum(0)
-            total[-1] = of_parts[:, -1].min(0)
         is_all = len(pending) == 1 and isinstance(some, slice)
         if is_all:
             table = total
         else:
-            table[: len(total), some] += total
+            table[:, some] += total
         if true is None:
             continue
         array = tensor_array(true, "scores")[0]
@@ -198,13 +193,10 @@ def count_parts(
             if true_scores is None:
                 true_scores = np.empty(count, array.dtype)
             true_scores[some] = array
-    names: tuple[str, ...] = NAMES
-    if len(parts) == 1 and parts[0][2].backend == "triton":
-        names += ("first_nan",)
-    return dict(zip(names, table, strict=False)), true_scores
+    return dict(zip(NAMES, table, strict=True)), true_scores
 
 
-def _begin_parts(parts: Sequence[Part], tasks: Tasks, forbids_nan: bool) -> Iterator[Begun]:
+def _begin_parts(parts: Sequence[Part], tasks: Tasks) -> Iterator[Begun]:
     """Begin to count all parts; yield some tasks at a time, with what waits for their counts.
 
     Nothing that the stream is given later is waited for. Of those tasks most are counted by one
@@ -227,7 +219,7 @@ def _begin_parts(parts: Sequence[Part], tasks: Tasks, forbids_nan: bool) -> Iter
                 if not isinstance(some, slice) or (some, top, left) != (whole, 0, 0):
                     part = tasks.part(some, tasks.all_rows[some] - top, left)
                 if scores.backend == "triton":
-                    counts, true_scores = begin_kernel(scores, part, forbids_nan)
+                    counts, true_scores = begin_kernel(scores, part)
                 else:
                     counts, true_scores = begin_operations(scores, part)
                 yield scores.stream.record(), some, counts, true_scores
@@ -392,16 +384,13 @@ def count_chunk(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor]:
 # -- by one kernel: one upload, one launch, one download -------------------------------------------
 
 
-def begin_kernel(
-    scores: DeviceScores, tasks: Tasks, forbids_nan: bool
-) -> tuple[Tensor, Tensor | None]:
+def begin_kernel(scores: DeviceScores, tasks: Tasks) -> tuple[Tensor, Tensor | None]:
     """Begin to count scores; what is returned is whole when the stream has been waited for.
 
     Returns
     -------
-    counts : Tensor of int64, shape (n, 6, tasks)
-        Those of n parts of the columns: the sums of `NAMES`, and the first forbidden NaN or, if
-        there is none, the number of columns.
+    counts : Tensor of int64, shape (n, 5, tasks)
+        Those of n parts of the columns, in the order of `NAMES`.
     true_scores : Tensor, shape (tasks,), or None
         The scores of the targets; None if others are given.
     """
@@ -410,13 +399,12 @@ def begin_kernel(
     torch = sys.modules["torch"]
     height = len(tasks.targets)
     width = scores.shape[1]
-    true_scores = tasks.true_scores
     order = None
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
     n_columns, let_in = _candidates(tasks, width)
     true, order, rows, *pointers = scores.upload_together(
-        true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in
+        tasks.true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in
     )
     tensor = scores.tensor
     is_bfloat16 = scores.dtype == torch.bfloat16
@@ -425,12 +413,13 @@ def begin_kernel(
     elif true is not None:
         true = true.view(scores.dtype)
     grid, tile = _tiling(tasks, n_columns, tensor.stride())
-    counts_size = grid[1] * FIELDS * height * 8
-    own_size = 0 if true_scores is not None else height * tensor.element_size()
-    out = scores.empty((counts_size + own_size,), torch.uint8)
+    counts_size = grid[1] * len(NAMES) * height * 8
+    own_start = counts_size - counts_size % -ALIGNMENT
+    own_size = 0 if tasks.true_scores is not None else height * tensor.element_size()
+    out = scores.empty((own_start + own_size,), torch.uint8)
     own = None
-    if true_scores is None:
-        own = out[counts_size:].view(tensor.dtype)
+    if tasks.true_scores is None:
+        own = out[own_start:].view(tensor.dtype)
     if height:
         kernels.count_tasks[grid](
             tensor,
@@ -446,14 +435,13 @@ def begin_kernel(
             n_columns,
             *tensor.stride(),
             **tile,
-            FIND_NAN=forbids_nan,
             IS_BFLOAT16=is_bfloat16,
             enable_fp_fusion=False,
         )
     host = scores.stream.copy_to_host(out)
-    counts = host[:counts_size].view(torch.int64).view(grid[1], FIELDS, height)
+    counts = host[:counts_size].view(torch.int64).view(grid[1], len(NAMES), height)
     if own is not None:
-        own = host[counts_size:].view(scores.dtype)
+        own = host[own_start:].view(scores.dtype)
     return counts, own
 
 
