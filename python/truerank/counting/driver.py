@@ -306,8 +306,7 @@ class TileCount:
                 true = native_scores(scores, store.dtype)
                 task = first_forbidden_nan(true, job.rules.nan)
                 if task >= 0:
-                    place = int(self._rows[task]), int(job.targets[task])
-                    raise job.error_of(Fault(job.kind_of_true_nan, -1, *place))
+                    raise job.error_of_true_nan(int(self._rows[task]), int(job.targets[task]))
                 self._read_scores = true
                 job = replace(job, true_scores=true.array)
         self.job = job

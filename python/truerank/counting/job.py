@@ -14,7 +14,7 @@ from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.rules import PLAIN
 from ..inputs.selection import Tasks, as_selection, selection_arrays
-from ..ranks.container import COUNTS, Audit, Ranks
+from ..ranks.container import Audit, Ranks
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FEW_TASKS = 12  # The mean rank of so few is never far above that of chance, so no finding asks.
 _TASKS_AT_A_TIME = 1 << 16
-_ARRAYS = (*COUNTS, "masked", "listed", "lengths")  # of counts, which ranks keep as they are
 NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
@@ -93,12 +92,12 @@ class Job(Tasks):
             fault = _core.Fault(fault.kind, fault.task, fault.column, fault.row)
         return fault_error(fault, self.rules.nan, self.targets)
 
-    @property
-    def kind_of_true_nan(self) -> Literal["nan", "nan_true_score"]:
-        """The kind of fault that a true score which is NaN is; under "raise" it is as any score."""
-        if self.rules.nan == "raise":
-            return "nan"
-        return "nan_true_score"
+    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
+        """Return the error for a true score that is NaN, which the rule forbids."""
+        kind: Literal["nan", "nan_true_score"] = "nan"
+        if self.rules.nan == "omit":
+            kind = "nan_true_score"
+        return self.error_of(_core.Fault(kind, -1, row, column))
 
     def ranks(
         self,
@@ -113,10 +112,19 @@ class Job(Tasks):
         Others are those of an audit, "masked", and of lists "listed" and "lengths". `fields` are
         further ones of the protocol: sampled, similarity, lists.
         """
-        arrays = {name: counts[name] for name in _ARRAYS if name in counts}
+        arrays = {
+            "above": counts["above"],
+            "tied": counts["tied"],
+            "candidates": counts["candidates"],
+        }
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
+        if "masked" in counts:
+            arrays["masked"] = counts["masked"]
+        if "listed" in counts:
+            arrays["listed"] = counts["listed"]
+            arrays["lengths"] = counts["lengths"]
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         fields |= {"dtype": dtype, "files": files, "device": device}
