@@ -391,9 +391,9 @@ def show_verdicts(
     The command ends with another exit code where the new model is worse.
     """
     plain = comparisons.table()
-    cells: Any = dict(zip(plain.columns, zip(*plain.rows, strict=True), strict=True))
-    cells[Column("verdict", hidden=check_printing(printing) == "text")] = list(verdicts.values())
-    table = tr.Table(cells, notes=plain.notes)
+    columns = [*plain.columns, Column("verdict", hidden=check_printing(printing) == "text")]
+    cells = [*plain.to_dict().values(), verdicts.values()]
+    table = tr.Table(columns, zip(*cells, strict=True), notes=plain.notes)
     table.names = plain.names
     lines = [f"{metric} {verdict}" for metric, verdict in verdicts.items()]
     show(table, printing, lines=lines)
@@ -433,16 +433,13 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
             return ranks
     with argument_names(entities="--candidates", ids="ranks"):
         qrels = values.pop("qrels")
-        given = values.pop("columns", {})
-        columns = {name: options.split_columns(qrels, path, given) for name, path in files.items()}
-        of_qrels = max((each for each, _ in columns.values() if each), key=len, default=None)
+        of_qrels, of_runs = options.split_columns(qrels, paths, values.pop("columns", {}))
         candidates = options.candidates_of_lists(values.pop("candidates"))
         task = tr.retrieval.Task(qrels, columns=of_qrels, **candidates)
         rules = take(values, "order nan duplicates") | {"progress": bar()}
         ranks = {}
-        for name, path in files.items():
-            lists = task.evaluate_lists(path, columns=columns[name][1], **rules)
-            ranks[name] = lists.ranks
+        for (name, path), columns in zip(files.items(), of_runs, strict=True):
+            ranks[name] = task.evaluate_lists(path, columns=columns, **rules).ranks
         return ranks
 
 

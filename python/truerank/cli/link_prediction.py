@@ -178,7 +178,7 @@ def columns_of_lists(test: str, lists: Values, columns: Values) -> Values:
     for side, path in lists.items():
         if options.is_one_file(test, path):
             raise click.UsageError(f"--lists {side}: {path} is the file of --test, too")
-        found = options.find_named(path, door, columns)
+        found = options.find_named(options.first_fields(path), door, columns)
     return {"columns": found} if found else {}
 
 

@@ -173,22 +173,27 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
     return columns
 
 
-def find_named(
-    path: str, door: Door, columns: Mapping[str, str | int], *, is_log: bool = False
-) -> dict[str, str | int]:
-    """Return the columns of a file: those that are given by name, and others by its header.
-
-    There are none if no name is given, if the first line lacks one, or if others are all that may
-    be the numbers. Of a log, which has all columns, numbers may be given, or nothing.
-    """
-    from ..records.columns import NUMBERS
+def first_fields(path: str) -> list[str]:
+    """Return the fields of the first line of a file, which may be the names of its columns."""
     from ..records.text import fields_of, is_csv, text_lines
 
     number, line = next(text_lines(path, path, has_comments=True), (0, ""))
     between = "tabs" if "\t" in line else "blanks"
     if is_csv(path):
         between = "commas"
-    fields = fields_of(line, between, path, number)
+    return fields_of(line, between, path, number)
+
+
+def find_named(
+    fields: Sequence[str], door: Door, columns: Mapping[str, str | int], *, is_log: bool = False
+) -> dict[str, str | int]:
+    """Return the columns of a file: those that are given by name, and others by its first line.
+
+    There are none if no name is given, if the first line lacks one, or if others are all that may
+    be the numbers. Of a log, which has all columns, numbers may be given, or nothing.
+    """
+    from ..records.columns import NUMBERS
+
     given: Values = {}
     for role, column in columns.items():
         if role in door.roles and (is_log or isinstance(column, str)):
@@ -202,30 +207,34 @@ def find_named(
 
 
 def split_columns(
-    qrels: str, run: str, columns: Mapping[str, str | int]
-) -> list[Mapping[str, str | int] | None]:
-    """Return the columns of qrels and of a run, which names hold for, and numbers for qrels alone.
+    qrels: str, runs: Sequence[str], columns: Mapping[str, str | int]
+) -> tuple[Values | None, list[Values | None]]:
+    """Return the columns of qrels and of each run; numbers are those of qrels alone.
 
-    One file may be both: a log with relevance and score.
+    One file may be both: a log with relevance and score. Then runs with its header are logs, too.
     """
     from ..records.columns import JUDGEMENTS, LISTS, NUMBERS
 
-    is_log = is_one_file(qrels, run)
-    of_run = find_named(run, LISTS, columns, is_log=is_log)
-    if not is_log:
-        of_qrels = dict(columns)
-        for role in of_run.keys() - JUDGEMENTS.roles:
-            if columns.get(role) == of_run[role]:
-                del of_qrels[role]
-        return [of_qrels or None, of_run or None]
-    of_qrels = find_named(qrels, JUDGEMENTS, columns, is_log=True)
-    is_unknown = not columns.keys() <= of_qrels.keys() | of_run.keys()
-    lacks_score = of_run.keys().isdisjoint(NUMBERS)
-    if is_unknown or lacks_score or of_qrels.get("relevance") in (None, *of_run.values()):
-        problem = f"{run} is the file of --qrels, too: expected two files, or one with relevance "
-        problem += "and score (--columns query=...,document=...,relevance=...,score=... names them)"
-        raise click.UsageError(problem)
-    return [of_qrels, of_run]
+    logs = [run for run in runs if is_one_file(qrels, run)]
+    header = first_fields(qrels) if logs else None
+    of_runs: list[Values] = []
+    for fields in map(first_fields, runs):
+        of_runs.append(find_named(fields, LISTS, columns, is_log=fields == header))
+    of_qrels: Values = {}
+    for role, column in columns.items():
+        if role in JUDGEMENTS.roles or any(named.get(role) != column for named in of_runs):
+            of_qrels[role] = column
+    if header is not None:
+        of_qrels = find_named(header, JUDGEMENTS, columns, is_log=True)
+        of_log = of_runs[runs.index(logs[0])]
+        is_unknown = not columns.keys() <= of_qrels.keys() | of_log.keys()
+        lacks_score = of_log.keys().isdisjoint(NUMBERS)
+        if is_unknown or lacks_score or of_qrels.get("relevance") in (None, *of_log.values()):
+            problem = f"{logs[0]} is the file of --qrels, too: expected two files, or one with "
+            problem += "relevance and score (--columns query=...,document=...,relevance=...,"
+            problem += "score=... names them)"
+            raise click.UsageError(problem)
+    return of_qrels or None, [named or None for named in of_runs]
 
 
 def candidates_of_lists(candidates: Any) -> Values:

@@ -109,9 +109,9 @@ def retrieve(values: Values) -> None:
     if "lists" in values:
         kind = "lists"
         model = {"ids": values.pop("lists")}
-        given = facts.pop("columns", {})
-        columns = options.split_columns(facts["qrels"], model["ids"], given)
-        facts["columns"], model["columns"] = columns
+        files = facts["qrels"], [model["ids"]]
+        facts["columns"], of_lists = options.split_columns(*files, facts.pop("columns", {}))
+        model["columns"] = of_lists[0]
         if candidates is None:
             raise click.UsageError(
                 "--lists needs --candidates: the number of documents in the collection, a file "
