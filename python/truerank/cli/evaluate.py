@@ -258,9 +258,15 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
     targets = values.pop("targets")
     store = open_store(path, **take(values, "member dtype io axis"))
     rules = take(values, "filter rows candidates order nan threads")
+    tasks = rows = store.shape[0]
     if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
-        check_shards(store, len(targets))
-    tasks = store.shape[0]
+        heights = {shard.shape[0] for shard in store.shards}
+        if heights == {len(targets)} != {rows}:
+            raise click.UsageError(
+                f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, "
+                f"got {len(targets):,}; --shards columns says that each file has columns of the "
+                "same rows"
+            )
     of_tasks: Any = rules.get("rows", targets)
     if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
@@ -272,16 +278,6 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
     if "save" in values:
         rules["checkpoint"] = f"{values['save']}.partial"
     return rules
-
-
-def check_shards(store: ShardStore, tasks: int) -> None:
-    """Refuse files that were joined by rows where each has a row for every task."""
-    rows = store.shape[0]
-    if tasks != rows and all(shard.shape[0] == tasks for shard in store.shards):
-        raise click.UsageError(
-            f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, got "
-            f"{tasks:,}; --shards columns says that each file has columns of the same rows"
-        )
 
 
 # -- several models --------------------------------------------------------------------------------

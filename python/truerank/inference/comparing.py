@@ -38,7 +38,6 @@ from .pairing import Model, Models, pair_runs, read_models
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..arrays.types import FloatArray
     from ..metrics.contributions import Contributions
     from ..metrics.keys import Grammar
     from ..metrics.values import Rankings
@@ -539,7 +538,11 @@ def _compare_sums(
             _, p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
         if has_bounds and math.isnan(low):
             name = "fold" if method == OF_FOLDS else unit
-            notes = (f"no interval: {_why_unbounded(apart, name)}",)
+            number = int(np.count_nonzero(apart))
+            why = f"the {format_count(number, name)} that differ do so by the same"
+            if number < 2:
+                why = f"{number or 'no'} {name} differs"
+            notes = (f"no interval: {why}",)
         elif method != OF_FOLDS:
             influences = mean_and_influences(apart, a.bases)[1]
             notes = note_on(metric, unit, influences, a.bases, is_share=a.key.row.is_binary)
@@ -575,16 +578,6 @@ def _compare_sums(
     )
 
 
-def _why_unbounded(differences_of_units: FloatArray, unit: str) -> str:
-    """Say why the difference of two models has no interval: too few units differ, or all alike."""
-    number = int(np.count_nonzero(differences_of_units))
-    if not number:
-        return f"no {unit} differs"
-    if number == 1:
-        return f"1 {unit} differs"
-    return f"the {format_count(number, unit)} that differ do so by the same"
-
-
 # -- a gate ----------------------------------------------------------------------------------------
 
 
@@ -615,23 +608,28 @@ def judge(pair: Comparison, key: Key, margin: float) -> str:
     p_holm = pair.p_value if pair.p_holm is None else pair.p_holm
     alpha = error_rate(pair.level)
     room = round(pair.estimate + margin, 12)  # How far the difference is above the margin.
-    if p_holm <= alpha and room < 0:
+    is_below = room < 0
+    if is_below and p_holm <= alpha:
         return WORSE
-    rate = alpha * pair.p_value / p_holm if room < 0 else alpha
+
+    # How far the difference may be from the true one, at the error rate of what would be said.
+    rate = alpha * pair.p_value / p_holm if is_below else alpha
     fewest = math.ceil(1 - math.log2(rate))  # Of fewer units that differ, signs reject nothing.
     differing = min(pair.units, pair.wins + pair.losses)
-    quantile, quantile_of_bounds, quantile_of_p = ndtri(np.array([rate, alpha, pair.p_value]) / 2)
-    reach = pair.estimate - pair.low
-    if room < 0:
-        reach = (pair.high - pair.estimate) * quantile / quantile_of_bounds
-    if differing < fewest or math.isnan(reach):
-        reach = abs(pair.estimate) * quantile / quantile_of_p if quantile_of_p < 0 else 0.0
+    quantile, quantile_of_bounds, quantile_of_p = -ndtri(np.array([rate, alpha, pair.p_value]) / 2)
+    width = pair.high - pair.estimate if is_below else pair.estimate - pair.low
+    standard_error = width / quantile_of_bounds
+    if differing < fewest or math.isnan(width):
+        standard_error = abs(pair.estimate) / quantile_of_p if quantile_of_p > 0 else 0.0
+    reach = quantile * standard_error
     is_within = differing >= fewest and round(room - reach, 12) >= 0
     if is_within or (not differing and not round(pair.estimate, 12)):
         return NO_WORSE
+
+    # The number of units at which the reach would end where something can be said.
     if not room or math.isnan(room):
         return f"undecided: no number of {format_count(2, pair.unit)[2:]} would decide"
-    goal = room if room > 0 else -pair.estimate
+    goal = -pair.estimate if is_below else room
     growth = max((reach / goal) ** 2, fewest / max(1, differing))
     number = max(pair.units + 1, math.ceil(pair.units * growth))
     step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.

@@ -154,19 +154,13 @@ def match_tasks(
     if len(a) != len(b):
         return None, labels, [*differences, f"tasks: {len(a):,} against {len(b):,}"]
     matched = _with_codes_of(a, matched, labels)
-    return matched, labels, _unlike_candidates(a, matched) + differences + _unlike_units(a, matched)
-
-
-def _unlike_candidates(a: Ranks, b: Ranks) -> list[str]:
-    """Say how many tasks have other numbers of candidates, and which is the first."""
-    places = np.flatnonzero(a.candidates != b.candidates)
-    if not len(places):
-        return []
-    i = places[0]
-    return [
-        f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position {i} "
-        f"({a.candidates[i]} against {b.candidates[i]})"
-    ]
+    places = np.flatnonzero(a.candidates != matched.candidates)
+    if len(places):
+        i = places[0]
+        unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "
+        unlike += f"{i} ({a.candidates[i]} against {matched.candidates[i]})"
+        differences.insert(0, unlike)
+    return matched, labels, differences + _unlike_units(a, matched)
 
 
 def _unlike_units(a: Ranks, b: Ranks) -> list[str]:

@@ -444,36 +444,30 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     of_dask: Any = kind_of("dask.dataframe", "DataFrame"), kind_of("dask.dataframe", "Series")
     if isinstance(value, of_dask):
         value = value.compute()
-    names = _names_of(value)
+    names, dtypes = _names_of(value)
     for kind, labels in names.items():
         _check_names(name, kind, labels, rows, columns)
-    return _values_of(name, value, names) if names else value
+    return _values_of(name, value, labels, dtypes) if names else value
 
 
-def _names_of(value: Any) -> dict[str, Any]:
-    """Return the names that rows and columns have, by their kind; empty for what has none."""
+def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
+    """Return the names of rows and columns by their kind, if any, and the dtypes of columns."""
     if isinstance(value, kind_of("pandas", "Series")):
-        return {"index": value.index}
+        return {"index": value.index}, [value.dtype]
     if is_frame(value):
-        return {"rows": getattr(value, "index", ()), "columns": value.columns}
+        return {"rows": getattr(value, "index", ()), "columns": value.columns}, value.dtypes
     if isinstance(value, (kind_of("pyarrow", "Table"), kind_of("pyarrow", "RecordBatch"))):
-        return {"fields": value.schema.names}
+        return {"fields": value.schema.names}, value.schema.types
     if isinstance(value, kind_of("xarray", "DataArray")):
         labels = [value.indexes.get(dimension, ()) for dimension in value.dims]
-        return dict(zip(("first", "last"), labels, strict=False))
-    return {}
+        return dict(zip(("first", "last"), labels, strict=False)), ()
+    return {}, ()
 
 
-def _values_of(name: str, value: Any, names: dict[str, Any]) -> Any:
+def _values_of(name: str, value: Any, columns: Any, dtypes: Any) -> Any:
     """Return what has names as an array, in which a missing number is NaN."""
-    dtypes = [getattr(value, "dtype", None)]
-    if "fields" in names:
-        dtypes = value.schema.types
-    elif "columns" in names:
-        dtypes = value.dtypes
-    columns = names.get("fields", names.get("columns", [""]))
     first_of: dict[str, Any] = {}  # The first column of each dtype.
-    for column, dtype in zip(columns, dtypes, strict=True):
+    for column, dtype in zip(columns, dtypes, strict=False):
         first_of.setdefault(str(dtype), column)
     if len(first_of) > 1:
         got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_of.items())
@@ -490,7 +484,7 @@ def _values_of(name: str, value: Any, names: dict[str, Any]) -> Any:
 
 def columns_of(name: str, value: Any) -> Axis:
     """Return the names of columns, with which those of another value are compared."""
-    for kind, names in _names_of(value).items():
+    for kind, names in _names_of(value)[0].items():
         *_, written = _WORDS[kind]
         if written and len(names) and not _are_no_names(names):
             return Axis(tuple(names), written.format(name))

@@ -140,7 +140,11 @@ class Answers:
         """Sort the answers, and check that the counts of each query come from one ranking."""
         self.codes, self.queries = group_codes(ranks, "queries")
         gain = np.ones(len(ranks)) if self.gains is None else self.gains
-        level = _levels(gain)
+        # Integers in the opposite order of the gains, which are nearly always small whole grades.
+        most = gain.max(initial=0)
+        level: IntArray = (most - gain).astype(np.int64)
+        if most >= 1 << 16 or (gain != gain.astype(np.int64)).any():
+            level = np.unique(-gain, return_inverse=True)[1]  # by numpy: floats
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
         candidates = ranks.candidates
@@ -421,17 +425,6 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
         way = OPTION_TEXT.get()("answerless", "omit")
         raise InputValueError("by", f"{problem}; {way} leaves them out")
     return answers
-
-
-def _levels(gains: FloatArray) -> IntArray:
-    """Return integers from 0 on in the opposite order of some positive gains, small if they are."""
-    most = gains.max(initial=0)
-    # Gains are nearly always small whole grades.
-    if most < 1 << 16 and (gains == gains.astype(np.int64)).all():
-        levels: IntArray = (most - gains).astype(np.int64)
-    else:
-        levels = np.unique(-gains, return_inverse=True)[1]  # by numpy: floats
-    return levels
 
 
 def checked_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:

@@ -324,7 +324,15 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     metric = key.row
     values, weights = model.worths(key)
     codes = model.labels_of_worths(key, codes)
-    scaled, totals = _weights_within(weights, codes, groups)
+    # Weights of each group are scaled by a power of two, so that their sums neither overflow nor
+    # vanish.
+    scaled = np.ones(len(codes))
+    if weights is not None:
+        greatest = np.zeros(groups)
+        np.maximum.at(greatest, codes, weights)
+        scaled = np.ldexp(weights, -np.frexp(greatest)[1][codes])
+    sums = np.bincount(codes, scaled, groups)
+    totals = np.where(sums > 0, sums, np.nan)
     if metric.average is weighted_mean:
         averages = np.bincount(codes, scaled * values, groups) / totals
     elif metric.average is median and weights is None:
@@ -457,19 +465,3 @@ def order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
     """
     sizes = np.bincount(codes, minlength=groups)
     return sorted_with_order(codes)[1], indptr_of(sizes)
-
-
-def _weights_within(
-    weights: FloatArray | None, codes: IntArray, groups: int
-) -> tuple[FloatArray, FloatArray]:
-    """The weights, times a power of two for each group, so that sums are safe; and their sums.
-
-    The sum of a group without a weight above 0 is nan.
-    """
-    scaled = np.ones(len(codes))
-    if weights is not None:
-        greatest = np.zeros(groups)
-        np.maximum.at(greatest, codes, weights)
-        scaled = np.ldexp(weights, -np.frexp(greatest)[1][codes])
-    totals = np.bincount(codes, scaled, groups)
-    return scaled, np.where(totals > 0, totals, np.nan)

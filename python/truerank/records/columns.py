@@ -396,18 +396,17 @@ def _refuse_numbers(argument: str, form: Form, door: Door, columns: Mapping[str,
 
     It stands in the table under its exact name, or at the place that TREC has for it.
     """
-    names = form.names or ()
-    numbers: dict[str | None, Any] = {door.role_of(x): x for x in NUMBERS if x in names}
+    names = [name for name in NUMBERS if name in (form.names or ())]
+    number: Any = min(names, key=lambda name: name not in door.roles, default=None)
+    role = door.role_of(number)
     trec = TREC.get(door.kind, NO_FORM)
     if not form.names and form.width == trec.width and columns.items() <= trec.places.items():
-        numbers = {trec.number_role: trec.places[trec.number_role]}
-    if not numbers or not columns.keys().isdisjoint(NUMBERS):
+        role, number = trec.number_role, trec.places[trec.number_role]
+    if number is None or not columns.keys().isdisjoint(NUMBERS):
         return
-    role = next((role for role in NUMBERS if role in numbers), None)  # None: the door has none.
-    expected = f"a table without column {numbers[role]!r}"
-    if role is not None:
-        ways = OPTION_TEXT.get()("columns", {**columns, role: numbers[role]})
-        expected = f"{ways}, or {expected}"
+    expected = f"a table without column {number!r}"
+    if role is not None:  # The door has it.
+        expected = f"{OPTION_TEXT.get()('columns', {**columns, role: number})}, or {expected}"
     raise InputValueError(argument, expected=expected, got="one that is left out")
 
 

@@ -552,7 +552,13 @@ def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray)
     values = table.values
     ranks: Any = None
     if isinstance(value, Mapping) and values:
-        values["score"] = _scores_of_mapping(argument, value, values["score"])
+        numbers = values["score"]
+        for query, scores in value.items() if _core.types_of(numbers) != {float} else ():
+            if not all(map(is_number, scores.values())):
+                got = f"{query!r}: {reprlib.repr(dict(scores))}"
+                raise InputTypeError(argument, expected="numbers as scores", got=got)
+        values["score"] = _numbers(argument, numbers, "iuf", "numbers as scores")
+        refuse_rounded(argument, numbers, values["score"])
     elif table.path and "rank" in values:
         values["rank"] = read_grades(argument, values["rank"])
     elif table.path and _lines_have_ranks(table, queries):
@@ -564,20 +570,6 @@ def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray)
     elif "rank" in values:
         values["rank"] = _numbers(argument, values["rank"], "iu", "integers as ranks").astype("i8")
     return "" if ranks is None else rising_ranks(queries, values["score"], ranks)
-
-
-def _scores_of_mapping(
-    argument: str, lists: Mapping[Any, Mapping[Any, Any]], numbers: list[Any]
-) -> npt.NDArray[Any]:
-    """Return the numbers of {query: {id: score}}, none of which is rounded."""
-    if _core.types_of(numbers) != {float}:
-        for query, scores in lists.items():
-            if not all(map(is_number, scores.values())):
-                got = f"{query!r}: {reprlib.repr(dict(scores))}"
-                raise InputTypeError(argument, expected="numbers as scores", got=got)
-    array = _numbers(argument, numbers, "iuf", "numbers as scores")
-    refuse_rounded(argument, numbers, array)
-    return array
 
 
 def group_by_query(

@@ -186,7 +186,29 @@ def read_tables(
     if refuses_further:
         findings = [_leave_out(tables, role) for role in roles[door.needed :]] + findings
         roles = roles[: door.needed]
-    vocabularies, ids = _align_tables(door, tables, roles, orders, given, has_ids)
+    # Integers in text may be ids where the vocabularies are made of the tables.
+    arguments_with_ids = [name for name, vocabulary in given.items() if vocabulary.words is None]
+    roles_of: dict[str, list[str]] = {}
+    for role in roles:
+        roles_of.setdefault(door.vocabularies.get(role, role), []).append(role)
+    vocabularies: dict[str, Any] = dict.fromkeys(roles)  # Both are in the order of the roles.
+    ids: dict[str, Any] = dict.fromkeys(roles)
+    for argument, shared in roles_of.items():
+        vocabulary = given.get(argument)
+        if vocabulary is None:
+            is_further = argument not in orders
+            text_has_ids = has_ids or "entities" in arguments_with_ids
+            if is_further:
+                text_has_ids = has_ids or len(arguments_with_ids) > 0
+                names = [name for table in tables for name in table.form.further]
+                if names:  # They are the same in all tables.
+                    argument = names[roles.index(argument) - door.needed]
+            vocabulary = make_vocabulary(
+                argument, tables, shared, text_has_ids=text_has_ids, is_further=is_further
+            )
+            vocabulary = replace(vocabulary, has_ids=has_ids)
+        vocabularies.update(dict.fromkeys(shared, vocabulary))
+        ids.update(align_columns(tables, shared, vocabulary))
     return SplitTables.join(splits, ids, vocabularies, findings)
 
 
@@ -307,44 +329,6 @@ def _leave_out(tables: Sequence[IdTable], role: str) -> FindingParts:
         got = f"{name}, as {columns[0].entry(0)!r} and others"
         raise InputValueError(filled[0].title, expected=expected, got=got)
     return "left out of all splits", 1, f"{name}, which has one value"
-
-
-def _align_tables(
-    door: Door,
-    tables: Sequence[IdTable],
-    roles: Sequence[str],
-    orders: Iterable[str],
-    given: Mapping[str, Vocabulary],
-    has_ids: bool,
-) -> tuple[dict[str, Vocabulary], dict[str, list[IntArray]]]:
-    """Return the vocabulary of each role, and the ids of each table by role.
-
-    Vocabularies that nobody gave are made of the tables. For these, integers in text are ids where
-    `has_ids` says so, and where entities, or for further columns also relations, are given as ids.
-    """
-    arguments_with_ids = [name for name, vocabulary in given.items() if vocabulary.words is None]
-    roles_of: dict[str, list[str]] = {}
-    for role in roles:
-        roles_of.setdefault(door.vocabularies.get(role, role), []).append(role)
-    vocabularies: dict[str, Any] = dict.fromkeys(roles)  # Both are in the order of the roles.
-    ids: dict[str, Any] = dict.fromkeys(roles)
-    for argument, shared in roles_of.items():
-        vocabulary = given.get(argument)
-        if vocabulary is None:
-            is_further = argument not in orders
-            text_has_ids = has_ids or "entities" in arguments_with_ids
-            if is_further:
-                text_has_ids = has_ids or len(arguments_with_ids) > 0
-                names = [name for table in tables for name in table.form.further]
-                if names:  # They are the same in all tables.
-                    argument = names[roles.index(argument) - door.needed]
-            vocabulary = make_vocabulary(
-                argument, tables, shared, text_has_ids=text_has_ids, is_further=is_further
-            )
-            vocabulary = replace(vocabulary, has_ids=has_ids)
-        vocabularies.update(dict.fromkeys(shared, vocabulary))
-        ids.update(align_columns(tables, shared, vocabulary))
-    return vocabularies, ids
 
 
 # -- names of splits -------------------------------------------------------------------------------

@@ -484,7 +484,17 @@ def lay_out(
         metrics += metric_columns(name, key, cells, percent=percent, is_ranked=is_ranked)
     rows: Sequence[int] = range(len(cells["average"]))[:most]
     if plain_kind is not None:
-        rows = _rows_that_differ(cells, rows, metrics, plain_kind, digits)
+        # A row of another kind is left out where no value moves from that of the plain kind with
+        # the same labels.
+        names = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
+        plain_rows = {names[i]: i for i in rows if cells["kind"][i] == plain_kind}
+        shown = [column for column in metrics if not column.hidden]
+        rows_that_differ = []
+        for i in rows:
+            pair = i, plain_rows.get(names[i], i)
+            if i == pair[1] or any(_moves(each, cells[each.name], pair, digits) for each in shown):
+                rows_that_differ.append(i)
+        rows = rows_that_differ
     columns = []
     for column, plain in labels.items():
         is_plain = {cells[column.name][i] for i in rows} <= {plain}
@@ -537,29 +547,6 @@ def metric_columns(
         behind = list(zip(*bounds_or_deviation, strict=True))
     column = Column(name, key.heading, decimals, mark, better, shown=shown, behind=behind)
     return [column, *(Column(each, hidden=True) for each in hidden)]
-
-
-def _rows_that_differ(
-    cells: Mapping[str, list[Any]],
-    rows: Iterable[int],
-    columns: Iterable[Column],
-    plain_kind: str,
-    digits: int,
-) -> list[int]:
-    """List those of some rows that people read: of the plain kind, or far enough from it.
-
-    A row of another kind is left out if none of its values differs from that of the plain kind with
-    the same labels by more than one in the last digit that is printed.
-    """
-    labels = list(zip(*(cells[name] for name in LABELS if name in cells), strict=True))
-    plain_rows = {labels[i]: i for i in rows if cells["kind"][i] == plain_kind}
-    shown = [column for column in columns if not column.hidden]
-    rows_that_differ = []
-    for i in rows:
-        j = plain_rows.get(labels[i], i)
-        if i == j or any(_moves(column, cells[column.name], (i, j), digits) for column in shown):
-            rows_that_differ.append(i)
-    return rows_that_differ
 
 
 def _moves(column: Column, cells: Sequence[Any], rows: tuple[int, int], digits: int) -> bool:
