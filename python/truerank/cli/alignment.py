@@ -59,25 +59,7 @@ def align(values: Values) -> None:
     truerank alignment left.npy right.npy test.tsv --known train=train.tsv --csls 10
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
-    take_arguments(values)
-    with argument_names(left="LEFT", right="RIGHT"):
-        kind, model = open_model(values, "left right")
-    source = values["pairs"]
-    facts = take(values, "pairs known split candidates duplicates leaks columns header")
-    sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
-    facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
-    with argument_names(left="--labels left", right="--labels right"):
-        task = Task(**facts)
-    known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
-    ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
-    told = [f"Ranked: {ranked}, {source}; known: {known}."]
-    with argument_names(left="LEFT", right="RIGHT"):
-        protocol = "Entity alignment"
-        show_task(task, kind, model, values, protocol, told=told, split_audit=task.audit)
-
-
-def take_arguments(values: Values) -> None:
-    """Read the files that are named without an option, and put each in under its own name."""
+    # What is named without an option is put in under its own name.
     paths = values.pop("files", ())
     names = []
     if "scores" not in values:
@@ -94,3 +76,17 @@ def take_arguments(values: Values) -> None:
             values["pairs"] = options.note_file(path)
         else:
             values[name.lower()] = options.read_array(name, path)
+    with argument_names(left="LEFT", right="RIGHT"):
+        kind, model = open_model(values, "left right")
+    source = values["pairs"]
+    facts = take(values, "pairs known split candidates duplicates leaks columns header")
+    sizes = model["scores"].shape if kind == "scores" else map(len, model.values())
+    facts |= dict(zip(("left", "right"), sizes, strict=True)) | values.pop("labels", {})
+    with argument_names(left="--labels left", right="--labels right"):
+        task = Task(**facts)
+    known = ", ".join(f"{name} {count:,}" for name, count in task._known_sizes.items()) or "none"
+    ranked = f"{len(task):,} of {format_count(task.height, 'pair')}"
+    told = [f"Ranked: {ranked}, {source}; known: {known}."]
+    with argument_names(left="LEFT", right="RIGHT"):
+        protocol = "Entity alignment"
+        show_task(task, kind, model, values, protocol, told=told, split_audit=task.audit)

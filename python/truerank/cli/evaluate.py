@@ -482,7 +482,22 @@ def merge(values: Values) -> None:
             ranks = joined_ranks(paths, values.pop("repeats", None))
         else:
             options.refuse(take(values, "repeats"), "counters")
-            ranks = merged_counter(paths).ranks()
+            counter = tr.RankCounter.load(paths[0])
+            for path in paths[1:]:
+                try:
+                    counter.merge(tr.RankCounter.load(path))
+                except InputError as error:
+                    error.argument = path
+                    raise
+            _, columns = counter._total
+            number = counter._columns
+            if number is not None and columns.bit_count() < number:
+                expected = f"all {format_count(number, 'column')} of candidates"
+                missing = f"column {counters.first_of(~columns)}"
+                missing += " and others" if number > columns.bit_count() + 1 else ""
+                got = f"{columns.bit_count():,} of them; missing: {missing}"
+                raise InputValueError("parts", expected=expected, got=got)
+            ranks = counter.ranks()
     show_report(lambda: ranks, values, SAVED, unit=unit_of(ranks))
 
 
@@ -568,22 +583,3 @@ def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) 
                 expected = f"{side} of each {name}, as {other} has"
                 got = f"{sides} alone of {number}"
                 raise InputValueError("parts", expected=expected, got=got, place=path)
-
-
-def merged_counter(paths: Sequence[str]) -> tr.RankCounter:
-    """Merge counters over candidates, which must have all columns; errors name the file."""
-    counter = tr.RankCounter.load(paths[0])
-    for path in paths[1:]:
-        try:
-            counter.merge(tr.RankCounter.load(path))
-        except InputError as error:
-            error.argument = path
-            raise
-    _, columns = counter._total
-    number = counter._columns
-    if number is not None and columns.bit_count() < number:
-        expected = f"all {format_count(number, 'column')} of candidates"
-        got = f"{columns.bit_count():,} of them; missing: column {counters.first_of(~columns)}"
-        got += " and others" if number > columns.bit_count() + 1 else ""
-        raise InputValueError("parts", expected=expected, got=got)
-    return counter

@@ -143,7 +143,13 @@ def match_tasks(
     if len(a) == len(b) and not _tell_tasks(a, b, of_a):
         labels = ()
         if not differences:  # Else both say what tasks are, in ways that cannot be compared.
-            differences = _differences_by_position(a, b)
+            of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
+            apart = np.flatnonzero(np.any([of_a[name] != of_b[name] for name in of_a], axis=0))
+            if len(apart):
+                unlike = f"tasks: {len(apart):,} of {len(a):,} differ, the first at position "
+                unlike += f"{apart[0]} ({describe_task(of_a, apart[0])} against "
+                unlike += f"{describe_task(of_b, apart[0])}); labels (columns) query and target of "
+                differences = [f"{unlike}both pair tasks in any order"]
         if differences:
             return None, labels, differences
     elif not all(of_a[name].same_as(of_b[name]) for name in labels):
@@ -171,20 +177,6 @@ def _unlike_units(a: Ranks, b: Ranks) -> list[str]:
     if len({len(distinct(codes)) for codes in (*units, row_keys(units))}) == 1:
         return []
     return ["unit: tasks of one unit belong to several of the other model's"]
-
-
-def _differences_by_position(a: Ranks, b: Ranks) -> list[str]:
-    """Say how many tasks have other labels than those at the same position, and which is first."""
-    of_a, of_b, _ = _shared_labels(a, b, (*IDENTIFYING_LABELS, "unit"))
-    unlike = np.flatnonzero(np.any([of_a[name] != of_b[name] for name in of_a], axis=0))
-    if not len(unlike):
-        return []
-    i = unlike[0]
-    return [
-        f"tasks: {len(unlike):,} of {len(a):,} differ, the first at position {i} "
-        f"({describe_task(of_a, i)} against {describe_task(of_b, i)}); labels (columns) query and "
-        "target of both pair tasks in any order"
-    ]
 
 
 def _match_by_labels(

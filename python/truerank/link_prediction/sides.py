@@ -259,7 +259,18 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     """Read candidates of some sides whose answers are of one kind."""
     is_tuple = isinstance(value, tuple) and len(value) > 0
     if is_tuple and all(is_iterable(each) and not isinstance(each, str) for each in value):
-        return _read_lists(value, sides, splits)
+        if len(sides) > 1:
+            problem = "a list for each test triple is of one side: give a mapping of sides to lists"
+            raise InputValueError("candidates", problem)
+        if len(value) != 2:
+            got = f"a tuple of {len(value)}"
+            raise InputValueError("candidates", expected="(indptr, indices)", got=got)
+        ids = align("candidates", value[1], splits.vocabularies[sides[0]])
+        indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
+        rows = np.arange(splits.tested)
+        list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
+        indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
+        return CandidateSet(indices, rows, indptr, Vocabulary(splits.tested, None, ROWS))
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations are no candidates by relation"
         raise InputValueError("candidates", problem)
@@ -274,22 +285,6 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     if "relation" in sides and isinstance(candidates.pool, str) and candidates.pool == TYPED:
         raise InputValueError("candidates", "types are those of entities; relations have none")
     return candidates
-
-
-def _read_lists(value: tuple[Any, ...], sides: Sequence[str], splits: SplitTables) -> CandidateSet:
-    """Read a list of candidates for each test triple, as it was given."""
-    if len(sides) > 1:
-        problem = "a list for each test triple is of one side: give a mapping of sides to lists"
-        raise InputValueError("candidates", problem)
-    if len(value) != 2:
-        got = f"a tuple of {len(value)}"
-        raise InputValueError("candidates", expected="(indptr, indices)", got=got)
-    ids = align("candidates", value[1], splits.vocabularies[sides[0]])
-    indptr = indptr_of_pair("candidates", value, len(ids), splits.tested)
-    rows = np.arange(splits.tested)
-    list_of_entry, indices = distinct_rows([np.repeat(rows, np.diff(indptr)), ids])
-    indptr = indptr_of(np.bincount(list_of_entry, minlength=splits.tested))
-    return CandidateSet(indices, rows, indptr, Vocabulary(splits.tested, None, ROWS))
 
 
 def candidates_of_side(candidates: CandidateSet, side: Side, splits: SplitTables) -> Any:

@@ -427,25 +427,6 @@ def read_answers(ranks: Any, weights: object, *, has_groups: bool = False) -> An
     return answers
 
 
-def checked_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:
-    """Check the gains of right answers, which are above 0.
-
-    Examples
-    --------
-    >>> checked_gains([1, 3], 2)
-    array([1., 3.])
-    """
-    array = checked_weights(gains, length=length, name="gains", each="right answer")
-    wrong = (array <= 0) | (array > most)
-    if wrong.any():
-        i = int(wrong.argmax())
-        expected = "numbers above 0"
-        if most < math.inf:
-            expected += f", at most {most} as 2^g counts"
-        raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
-    return array
-
-
 def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
     """Check the gains of right answers, and return what they count for; None: all the same.
 
@@ -457,7 +438,15 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
     if gains is None:
         return None
     is_exponent = gain == "exponential"
-    array = checked_gains(gains, len(gains), _MOST_EXPONENT if is_exponent else math.inf)
+    most = _MOST_EXPONENT if is_exponent else math.inf
+    array = checked_weights(gains, length=len(gains), name="gains", each="right answer")
+    is_wrong = (array <= 0) | (array > most)
+    if is_wrong.any():
+        i = int(is_wrong.argmax())
+        expected = "numbers above 0"
+        if is_exponent:
+            expected += f", at most {most} as 2^g counts"
+        raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
     if gain == "binary":
         return None
     counted = read_only(2.0**array - 1) if is_exponent else array

@@ -169,12 +169,17 @@ def moments_of_tasks(metric: Metric, parameter: Parameter, tasks: Tasks) -> Mome
     >>> from truerank.metrics import METRICS
     >>> moments_of_tasks(METRICS["mr"], 0, compress([3, 5]))
     (2.5, 0.6666666666666666)
+    >>> mean, variance = moments_of_tasks(METRICS["gmr"], 0, compress([2, 2]))
+    >>> round(mean, 12), round(variance, 12)  # of 1, sqrt(2), sqrt(2), 2
+    (1.457106781187, 0.12683982822)
     """
-    if not metric.is_mean:
-        return product_over_tasks(tasks, metric.exponent)
-    means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
-    if not len(means):
+    if not len(tasks.sizes):
         return math.nan, math.nan
+    if not metric.is_mean:  # It is the product of r^(exponent w) over all tasks.
+        log_means, log_ratios = logs_of_powers(tasks.sizes, metric.exponent * tasks.weights)
+        mean = math.exp(float(tasks.multiplicities @ log_means))
+        return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
+    means, variances = moments_of_ranks(metric, parameter, tasks.sizes)
     if not variances.any():  # Chance has one value, as for hits@k where k reaches all candidates.
         return float(means[0]), 0.0
     shares = tasks.weights * tasks.multiplicities
@@ -276,22 +281,6 @@ def running_sums(terms: Callable[[FloatArray], FloatArray], sizes: IntArray) -> 
 _CUMULANTS = 8
 _LARGE = 0.01  # So many cumulants are enough up to this share of the weight.
 _LISTED = 48  # Powers of so many ranks are added one by one, those of others by a closed form.
-
-
-def product_over_tasks(tasks: Tasks, exponent: int) -> Moments:
-    """Mean and variance of the product of r^(exponent w) over all tasks.
-
-    Examples
-    --------
-    >>> mean, variance = product_over_tasks(compress([2, 2]), 1)
-    >>> round(mean, 12), round(variance, 12)  # of 1, sqrt(2), sqrt(2), 2
-    (1.457106781187, 0.12683982822)
-    """
-    if not len(tasks.sizes):
-        return math.nan, math.nan
-    log_means, log_ratios = logs_of_powers(tasks.sizes, exponent * tasks.weights)
-    mean = math.exp(float(tasks.multiplicities @ log_means))
-    return mean, mean**2 * math.expm1(float(tasks.multiplicities @ log_ratios))
 
 
 def logs_of_powers(sizes: IntArray, powers: FloatArray) -> tuple[FloatArray, FloatArray]:

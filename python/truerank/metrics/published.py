@@ -204,7 +204,12 @@ def adjust(
     key = parse_alone(metric)
     number = checked_number("value", value)
     counts = _candidates_of_tasks(candidates, tasks, weights)
-    number_of_tasks = _count_tasks(counts, tasks)
+    count = compress(counts).count
+    if tasks is not None and integer("tasks", tasks) != count:
+        expected = f"{count}, as candidates has so many tasks"
+        raise InputValueError("tasks", expected=expected, got=tasks)
+    if not count:
+        raise InputValueError("candidates", expected="at least one task", got="none")
     grouped = grouped_tasks(counts, weights)
     expectation, variance = moments_of_tasks(key.row, key.parameter, grouped)
     _check_range(key, number, grouped)
@@ -219,7 +224,7 @@ def adjust(
         ratio=ratio,
         index=index,
         z=z,
-        tasks=number_of_tasks,
+        tasks=count,
     )
 
 
@@ -237,17 +242,6 @@ def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> An
     if weights is None:
         return [candidates], [count]
     return np.full(count, candidates)
-
-
-def _count_tasks(candidates: Any, tasks: int | None) -> int:
-    """Return how many tasks there are; as many as were announced, and at least one."""
-    count = compress(candidates).count
-    if tasks is not None and integer("tasks", tasks) != count:
-        expected = f"{count}, as candidates has so many tasks"
-        raise InputValueError("tasks", expected=expected, got=tasks)
-    if not count:
-        raise InputValueError("candidates", expected="at least one task", got="none")
-    return count
 
 
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:

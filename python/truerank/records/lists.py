@@ -509,7 +509,13 @@ def read_lists(
     table = read_table(argument, value, door, columns=columns, progress=progress)
     # A mapping has its keys as one column.
     *of_key, listed = ("query", "document") if "query" in table.columns else roles
-    queries, keys = _number_keys(table, of_key)
+    numbered = [_number_names(table, role) for role in of_key]
+    queries, keys = numbered[0]
+    if len(numbered) > 1:  # A key is a tuple.
+        codes = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
+        queries, first_rows = codes.codes, codes.first()
+        parts = [[names[i] for i in numbers[first_rows].tolist()] for numbers, names in numbered]
+        keys = tuple(zip(*parts, strict=True))
     contradiction = _check_numbers(argument, value, table, queries)
     documents, names = _number_names(table, listed)
     columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
@@ -531,20 +537,6 @@ def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return place[codes.codes], tuple(column.ids[first[order]].tolist())
-
-
-def _number_keys(table: IdTable, roles: Sequence[str]) -> tuple[IntArray, Names]:
-    """Number the keys of rows: return the number of each row's key, and the distinct keys.
-
-    A key of several columns is a tuple.
-    """
-    numbered = [_number_names(table, role) for role in roles]
-    if len(numbered) == 1:
-        return numbered[0]
-    keys = codes_of(*[numbers.astype(np.int64) for numbers, _ in numbered])
-    first_rows = keys.first()
-    parts = [[names[i] for i in numbers[first_rows].tolist()] for numbers, names in numbered]
-    return keys.codes, tuple(zip(*parts, strict=True))
 
 
 def _check_numbers(argument: str, value: Any, table: IdTable, queries: IntArray) -> str:

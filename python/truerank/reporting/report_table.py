@@ -383,10 +383,21 @@ def make_lines(
     cells[reports[0].grammar.units] = sizes
     for name, key in keys.items():
         values_of_runs = [_values(report, key, groups) for report in reports]
-        cells[name] = values_of_runs[0]
-        if has_deviations:
-            means, deviations = _means_and_deviations(values_of_runs)
-            cells |= {name: means, f"{name} {DEVIATION}": deviations}
+        if not has_deviations:
+            cells[name] = values_of_runs[0]
+            continue
+        # Means over runs, and sample standard deviations; of one run these are nan.
+        cells |= {name: [], f"{name} {DEVIATION}": []}
+        for values in zip(*values_of_runs, strict=True):
+            mean = deviation = None
+            if None not in values:
+                mean = math.fsum(values) / len(values)
+                deviation = math.nan
+            if len(values) > 1 and mean is not None:
+                squares = math.fsum((value - mean) ** 2 for value in values)
+                deviation = math.sqrt(squares / (len(values) - 1))
+            cells[name].append(mean)
+            cells[f"{name} {DEVIATION}"].append(deviation)
     return Lines(cells, keys, reports, groups)
 
 
@@ -398,23 +409,6 @@ def _values(report: Report, key: Key | None, groups: Sequence[Hashable] | None) 
         return [report._value(key)]
     values = dict(zip(report._labels, report._value_by_group(key).tolist(), strict=True))
     return [values[label] for label in groups]
-
-
-def _means_and_deviations(values_of_runs: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:
-    """Return means over runs, and sample standard deviations; of one run these are nan."""
-    means = []
-    deviations = []
-    for values in zip(*values_of_runs, strict=True):
-        mean = deviation = None
-        if None not in values:
-            mean = math.fsum(values) / len(values)
-            deviation = math.nan
-        if len(values) > 1 and mean is not None:
-            squares = math.fsum((value - mean) ** 2 for value in values)
-            deviation = math.sqrt(squares / (len(values) - 1))
-        means.append(mean)
-        deviations.append(deviation)
-    return means, deviations
 
 
 def largest_groups(report: Report, side: str) -> dict[Hashable, int]:
