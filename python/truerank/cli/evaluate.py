@@ -513,26 +513,20 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         if number.isdecimal():
             error.argument = paths[int(number)]
         raise
-    if ranks.origins and ranks.unit is not None:
-        check_units(ranks, ranks.unit.codes)
-        check_sides(ranks, ranks.unit.codes, parts)
-    return ranks
-
-
-def check_units(ranks: tr.Ranks, unit: IntArray) -> None:
-    """Refuse ranks that lack units of a whole, and say which."""
+    if not ranks.origins or ranks.unit is None:
+        return ranks
     units = sum(origin.units for origin in ranks.origins)
-    present = distinct(unit)
-    if len(present) == units:
-        return
-    got = f"{len(present):,} of them"
-    if len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
-        is_missing = np.ones(units, np.bool_)
-        is_missing[present] = False
-        got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
-    counted = format_count(units, unit_codes(ranks, UNIT)[1])
-    expected = f"all {counted} of the whole"
-    raise InputValueError("parts", expected=expected, got=got)
+    present = distinct(ranks.unit.codes)
+    if len(present) != units:
+        got = f"{len(present):,} of them"
+        if len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
+            is_missing = np.ones(units, np.bool_)
+            is_missing[present] = False
+            got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
+        expected = f"all {format_count(units, unit_codes(ranks, UNIT)[1])} of the whole"
+        raise InputValueError("parts", expected=expected, got=got)
+    check_sides(ranks, ranks.unit.codes, parts)
+    return ranks
 
 
 def describe_rows(rows: IntArray, number: int) -> str:

@@ -298,7 +298,15 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
         array = np.flatnonzero(array)
     if array.dtype.kind == "b":
-        return _of_mask(name, array, (tasks, columns))
+        shape = tasks, columns
+        check_shape(name, array.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
+        indptr = indptr_of(np.count_nonzero(array, axis=1))
+        indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
+        step = max(1, _MASK_CELLS // max(1, columns))
+        for top in range(0, tasks, step):
+            ends = indptr[top : top + step + 1]
+            indices[ends[0] : ends[-1]] = array[top : top + step].nonzero()[1]
+        return Selection(indptr, indices, None, False)
     if array.ndim == 1 and may_be_shared and array.dtype.kind != "f":
         indices = native_indices(name, array)
         refuse_mask_of_integers(name, indices, columns)
@@ -347,19 +355,6 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
     lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
     indices = native_indices(f"{name}: indices", members[1])
     return Selection(_read_indptr(name, members[0]), indices, lists, False)
-
-
-def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Selection:
-    check_shape(name, mask.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
-    indptr = indptr_of(np.count_nonzero(mask, axis=1))
-    tasks, columns = shape
-    dtype = np.int32 if columns < 2**31 else np.int64
-    indices = np.empty(indptr[-1], dtype)
-    step = max(1, _MASK_CELLS // max(1, columns))
-    for top in range(0, tasks, step):
-        ends = indptr[top : top + step + 1]
-        indices[ends[0] : ends[-1]] = mask[top : top + step].nonzero()[1]
-    return Selection(indptr, indices, None, False)
 
 
 def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) -> Selection:

@@ -142,8 +142,9 @@ class Answers:
         gain = np.ones(len(ranks)) if self.gains is None else self.gains
         # Integers in the opposite order of the gains, which are nearly always small whole grades.
         most = gain.max(initial=0)
-        level: IntArray = (most - gain).astype(np.int64)
-        if most >= 1 << 16 or (gain != gain.astype(np.int64)).any():
+        if most < 1 << 16 and (gain == gain.astype(np.int64)).all():
+            level: IntArray = (most - gain).astype(np.int64)
+        else:
             level = np.unique(-gain, return_inverse=True)[1]  # by numpy: floats
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied

@@ -203,7 +203,14 @@ def adjust(
         fail(metric, f"{metric} is adjusted already")
     key = parse_alone(metric)
     number = checked_number("value", value)
-    counts = _candidates_of_tasks(candidates, tasks, weights)
+    counts: Any = candidates
+    if not has_dimensions(candidates):  # It is one number for all tasks.
+        if tasks is None:
+            expected = "how many there are, as candidates is one number for all of them (a triple "
+            expected += "whose head and tail are both predicted makes two)"
+            raise InputValueError("tasks", expected=expected)
+        repeats = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
+        counts = np.full(repeats, candidates) if weights is not None else ([candidates], [repeats])
     count = compress(counts).count
     if tasks is not None and integer("tasks", tasks) != count:
         expected = f"{count}, as candidates has so many tasks"
@@ -226,22 +233,6 @@ def adjust(
         z=z,
         tasks=count,
     )
-
-
-def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> Any:
-    """Return what `chance` takes for candidates, also of one number for all tasks."""
-    if has_dimensions(candidates):
-        return candidates
-    if tasks is None:
-        raise InputValueError(
-            "tasks",
-            expected="how many there are, as candidates is one number for all of them (a triple "
-            "whose head and tail are both predicted makes two)",
-        )
-    count = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
-    if weights is None:
-        return [candidates], [count]
-    return np.full(count, candidates)
 
 
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:

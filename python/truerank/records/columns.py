@@ -357,7 +357,7 @@ def find_columns(
     ------
     InputValueError
         For a role that is missing or there twice, for a column that has no role, and for numbers
-        that `columns` leaves out, as `_refuse_numbers` says.
+        that `columns` leaves out, unless it names another.
 
     Examples
     --------
@@ -385,29 +385,21 @@ def find_columns(
         places.update(zip(map(str, range(door.needed, width)), others, strict=False))
         return Form(width, names, places, further=tuple(words))
     left_out = words or list(map("column {}".format, others))
-    form = Form(width, names, places, left_out=tuple(left_out))
-    if columns is not None and door.mappings:
-        _refuse_numbers(argument, form, door, columns)
-    return form
-
-
-def _refuse_numbers(argument: str, form: Form, door: Door, columns: Mapping[str, Any]) -> None:
-    """Refuse a relevance, a score or a rank that `columns` leaves out, unless it names another.
-
-    It stands in the table under its exact name, or at the place that TREC has for it.
-    """
-    names = [name for name in NUMBERS if name in (form.names or ())]
-    number: Any = min(names, key=lambda name: name not in door.roles, default=None)
-    role = door.role_of(number)
-    trec = TREC.get(door.kind, NO_FORM)
-    if not form.names and form.width == trec.width and columns.items() <= trec.places.items():
-        role, number = trec.number_role, trec.places[trec.number_role]
-    if number is None or not columns.keys().isdisjoint(NUMBERS):
-        return
-    expected = f"a table without column {number!r}"
-    if role is not None:  # The door has it.
-        expected = f"{OPTION_TEXT.get()('columns', {**columns, role: number})}, or {expected}"
-    raise InputValueError(argument, expected=expected, got="one that is left out")
+    if columns is not None and door.mappings and columns.keys().isdisjoint(NUMBERS):
+        # A relevance, a score or a rank stands under its exact name, or at its place in TREC.
+        of_numbers = [name for name in NUMBERS if name in (names or ())]
+        number: Any = min(of_numbers, key=lambda name: name not in door.roles, default=None)
+        role = door.role_of(number)
+        trec = TREC.get(door.kind, NO_FORM)
+        if not names and width == trec.width and columns.items() <= trec.places.items():
+            role, number = trec.number_role, trec.places[trec.number_role]
+        expected = f"a table without column {number!r}"
+        if role is not None:  # The door has it.
+            way = OPTION_TEXT.get()("columns", {**columns, role: number})
+            expected = f"{way}, or {expected}"
+        if number is not None:
+            raise InputValueError(argument, expected=expected, got="one that is left out")
+    return Form(width, names, places, left_out=tuple(left_out))
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:
