@@ -249,8 +249,6 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     """
     expected = "grades that are finite numbers"
     array = _array_of_column(argument, values, expected)
-    if not len(array):
-        return np.zeros(0, np.int64)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         for row, value in enumerate(values):
             if not is_number(value):
@@ -670,8 +668,6 @@ def _lines_have_ranks(table: IdTable, queries: IntArray) -> bool:
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
     """Return a column of numbers of some kinds of dtype."""
     array = _array_of_column(argument, values, expected)
-    if not len(array):
-        return np.zeros(0, np.int64)
     if array.dtype.kind not in kinds or array.ndim != 1:
         raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
     return array
@@ -679,6 +675,8 @@ def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArr
 
 def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
     array = as_array(without_index(values), argument, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
     # A column of objects holds Python's numbers.
     return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
 
