@@ -255,7 +255,7 @@ def test_what_is_refused(kind: Any, argument: str, call: Any) -> None:
 
 def test_a_nan_is_named_by_its_place() -> None:
     for nan in ("raise", "omit"):
-        words = f'task 1 is NaN, which nan="{nan}"'
+        words = f"task 1 is NaN, which nan='{nan}'"
         refusal(ValueError, words, tr.RankCounter, [0.5, np.nan], nan=nan)
         refusal(ValueError, words, tr.rank_against, [0.5, np.nan], SCORES, nan=nan)
     lists = ([0, 1, 3], WITH_NAN)

@@ -262,7 +262,7 @@ def test_the_audit_names_relations_of_the_test_that_one_known_split_lacks() -> N
     """As the inverse relations that a model was trained with."""
     train, valid, test = (random_facts(200, seed) for seed in range(3))
     task = Task(with_inverses(test), {"train": with_inverses(train), "valid": valid}, leaks="drop")
-    expected = "valid lacks 10 of 20 of the test: 10, 11, 12, ..."
+    expected = "valid lacks 10 of 20 of the test, and so filters none of them: 10, 11, 12, ..."
     assert messages(task)["relations of valid"] == expected
     both = {"train": with_inverses(train), "valid": with_inverses(valid)}
     for known in ({"train": train, "valid": valid}, {"valid": valid}, both):

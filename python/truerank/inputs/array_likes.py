@@ -473,7 +473,7 @@ def dtype_name(
         elif PARTS.get(name, name) != right_name and (
             dtypes is DTYPES or right_name not in _NARROW
         ):
-            expected = f"what {OPTION_TEXT.get()('dtype', right_name)} says"
+            expected = f"{right_name}, as {OPTION_TEXT.get()('dtype', right_name)} says"
             raise InputTypeError("scores", expected=expected, got=f"dtype {dtype}", place=place)
     if name not in dtypes:
         got = f"dtype {dtype}"

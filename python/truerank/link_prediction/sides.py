@@ -435,8 +435,8 @@ def _find_unseen(splits: SplitTables) -> tuple[list[FindingParts], npt.NDArray[n
         for name, are_there in are_in.items():
             lacking = ids[are_known & ~are_there]
             if role == "relation" and len(lacking):
-                text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test: "
-                text += list_examples(lacking, vocabulary)
+                text = f"{name} lacks {len(lacking):,} of {len(ids):,} of the test, and so filters "
+                text += f"none of them: {list_examples(lacking, vocabulary)}"
                 findings.append((f"relations of {name}", len(lacking), text))
     return findings, has_unseen
 

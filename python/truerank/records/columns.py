@@ -449,7 +449,8 @@ def _expected_columns(door: Door, width: int, columns: Mapping[str, Any] | None)
     """Return what an error message says of the columns that a door expects, with advice."""
     if columns is not None:
         way = OPTION_TEXT.get()("columns", dict(columns))
-        return f"each column once that {way} names"
+        of_files = "; in files, tabs or blanks stand between columns, in .csv commas"
+        return f"each column once that {way} names{of_files if width == 1 else ''}"
     roles = ", ".join(door.roles)
     example = list(door.needed_roles)
     if door.needed < len(door.roles):

@@ -365,7 +365,7 @@ def audit_report(report: Report, names: Sequence[str]) -> Findings:
         counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
         lines.append(f"Counts of scores: {counts}.")
     if not findings:
-        lines.append("Nothing was found that makes the numbers suspect.")
+        lines.append("Nothing was found in these ranks that makes the numbers suspect.")
     return Findings(findings, lines)
 
 
