@@ -341,6 +341,9 @@ def test_a_log_is_both(run: Run) -> None:
     Path("log").write_text(LOG.partition("\n")[2].replace(",", "\t"), encoding="utf-8")
     numbers = "--columns query=0,document=1,relevance=2,score=3"
     assert mrr(run(f"retrieval --qrels log --lists log {OF_LOG} {numbers}")) == 0.75
+    # Commas stand between columns in .csv alone; what has them elsewhere is told so.
+    Path("log").write_text(LOG, encoding="utf-8")
+    run(f"retrieval --qrels log --lists log {OF_LOG}").refuses(1, "makes tabs in a pipe")
 
 
 def test_names_of_columns_reach_lists(run: Run) -> None:
@@ -532,3 +535,11 @@ def test_what_else_a_table_says(run: Run) -> None:
         assert f"Ties move {moved} by" in run(f"evaluate ranks.npz {metrics}").out
     assert "Ties" not in run("evaluate ranks.npz --metrics gmr").out
     assert "ties move hits@1" in str(tr.report(ranks).audit())
+
+
+def test_a_page_of_unlike_models_says_why_once(run: Run) -> None:
+    tr.Ranks([0, 1], [1, 1], 9).save("a.npz")
+    tr.Ranks([0, 1], [1, 1], 9).with_protocol(split="valid").save("b.npz")
+    outcome = run("compare a.npz b.npz --allow-unlike --html page.html")
+    assert outcome.code == 0
+    assert "--allow-unlike compares" not in Path("page.html").read_text(encoding="utf-8")

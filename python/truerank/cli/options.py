@@ -181,7 +181,12 @@ def first_fields(path: str) -> list[str]:
     between = "tabs" if "\t" in line else "blanks"
     if is_csv(path):
         between = "commas"
-    return fields_of(line, between, path, number)
+    fields = fields_of(line, between, path, number)
+    if len(fields) == 1 and "," in line:
+        expected = "tabs or blanks between columns, or commas in a file whose name ends in .csv "
+        expected += "(`| tr , '\\t'` makes tabs in a pipe)"
+        raise InputValueError(path, expected=expected, got=f"the first line {line[:80]!r}")
+    return fields
 
 
 def find_named(

@@ -474,7 +474,7 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
         models = read_models({names[0]: a, names[1]: b})
         pair_ranks(models[names[0]][0], models[names[1]][0], names)
     except InputValueError as error:
-        return str(error.problem).partition("; allow_unlike")[0]
+        return str(error.problem).partition(f"; {OPTION_TEXT.get()('allow_unlike', True)}")[0]
     return ""
 
 
