@@ -384,9 +384,16 @@ INTEGERS = ("Int64", "UInt8", "int32[pyarrow]")
 BOOLS = ("boolean", "bool[pyarrow]")
 
 
+def pandas_with(dtype: str) -> Any:
+    """Return pandas, if it has a dtype, or skip the test."""
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="dtypes of Arrow")
+    return pytest.importorskip("pandas", reason="frames of pandas")
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_frames_that_may_have_missing_numbers_are_read(dtype: str) -> None:
-    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    pandas = pandas_with(dtype)
     whole = (VALUES * 10).round()
     frame = pandas.DataFrame(whole).astype(dtype)
     plain = frame.astype(dtype.replace("[pyarrow]", "").lower()).to_numpy()
@@ -408,7 +415,7 @@ def test_frames_that_may_have_missing_numbers_are_read(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", BOOLS)
 def test_masks_have_no_missing_values(dtype: str) -> None:
-    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    pandas = pandas_with(dtype)
     mask = VALUES == 0.3
     frame = pandas.DataFrame(mask).astype(dtype)
     expected = tr.rank(VALUES, TARGETS, filter=mask)
