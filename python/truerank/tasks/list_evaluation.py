@@ -88,31 +88,40 @@ def findings_of_keys(missing: Sequence[Any], unused: Sequence[Any]) -> list[Find
 
 
 def findings_of_names(
-    named: Lists, list_of_query: IntArray, side: Side, vocabulary: Vocabulary
+    named: Lists,
+    list_of_query: IntArray,
+    lists: CandidateLists,
+    side: Side,
+    vocabulary: Vocabulary,
 ) -> list[Finding]:
     """Find right answers that their lists have under a name that differs only in how it is written.
 
-    Only the first are looked at, in a small part of all entries. The list behind the last is empty.
+    Only the first are looked at, in a small part of all entries, and of these only those that their
+    lists lack. `lists` are those of the queries, with ids for names.
     """
-    lists = list_of_query[side.rows]
-    ends = np.cumsum(np.diff(named.indptr, append=named.indptr[-1])[lists])
+    lengths = np.diff(lists.indptr)[side.rows]
+    ends = np.cumsum(lengths)
     number = int(np.searchsorted(ends, _LEAST_ENTRIES + len(named.ids) // 16)) + 1
-    answers = list(map(str, vocabulary.list_labels(side.targets[:number])))
+    rows, targets, lengths = side.rows[:number], side.targets[:number], lengths[:number]
+    ids = lists.ids[join_ranges(lists.indptr[rows], lengths)]
+    answer_of_id = np.repeat(np.arange(len(rows)), lengths)
+    times = np.bincount(answer_of_id[ids == targets[answer_of_id]], minlength=len(rows))
+    missed = np.flatnonzero(times == 0)
+    answers = map(str, vocabulary.list_labels(targets[missed]))
     pairs = []
-    for row, answer in zip(lists[:number].tolist(), answers, strict=True):
-        span = named.indptr[row : row + 2]
-        names = [str(named.names[i]) for i in named.ids[span[0] : span[-1]].tolist()]
+    for row, answer in zip(list_of_query[rows[missed]].tolist(), answers, strict=True):
+        span = named.indptr[row : row + 2]  # The list behind the last is empty.
+        numbers = named.ids[span[0] : span[-1]].tolist()
+        names = [str(named.names[i]) for i in numbers]
         plain = _plain_text([answer]).lstrip("0")
         text = _plain_text([*names, ""])
-        if f"{plain}\0" in text and answer not in names:  # This test is far faster than the next.
+        if f"{plain}\0" in text:  # This test is far faster than the next.
             others = [name.lstrip("0") for name in text.split("\0")[:-1]]
             if plain in others:
                 pairs.append(f"{names[others.index(plain)]!r} for {answer!r}")
     if not pairs:
         return []
-    words = (
-        f"{len(pairs):,} of the first {len(answers):,} right answers are in their lists but for "
-    )
+    words = f"{len(pairs):,} of the first {len(rows):,} right answers are in their lists but for "
     words += f"case, blanks, Unicode form or leading zeros: {', '.join(pairs[:3])}"
     return [Finding("names", len(pairs), words)]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import embeddings, reporting, tasks
-from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows
+from ..arrays.row_keys import codes_of, first_equals, look_up, match_rows, mixed_rows
 from ..counting.driver import count_scores
 from ..counting.orders import refuse_permutations
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from .side import Side
 
     BySide = Mapping[str, Any]
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # Columns in another order make other numbers.
 
 
 @dataclass(frozen=True)
@@ -593,7 +591,7 @@ class Task:
             tasks.list_evaluation.warn_of_missing(argument, len(list_of_query), queries, unused)
         findings = tasks.list_evaluation.findings_of_keys(queries, unused)
         findings += tasks.list_evaluation.findings_of_names(
-            named, list_of_query, side, self._vocabulary(name)
+            named, list_of_query, lists, side, self._vocabulary(name)
         )
         return lists, findings
 
@@ -731,15 +729,15 @@ def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
     def digest_of(name: Any) -> bytes:
         return blake2b(repr(name).encode(), digest_size=8).digest()
 
-    numbers: Any = np.uint64(0)
+    digests = []
     for ids, names in columns:
-        digests = np.ascontiguousarray(ids)
-        if names is not None:
+        if names is None:
+            digests.append(np.ascontiguousarray(ids))
+        else:
             codes = codes_of(ids)
             digest = b"".join([digest_of(names[i]) for i in codes.distinct.tolist()])
-            digests = np.frombuffer(digest, np.int64)[codes.codes]
-        numbers = numbers * _ODD + digests.view(np.uint64)  # Modulo 2^64.
-    return np.asarray(numbers).view(np.int64)
+            digests.append(np.frombuffer(digest, np.int64)[codes.codes])
+    return mixed_rows(digests).view(np.int64)
 
 
 def fingerprint_of(data: bytes) -> str:
