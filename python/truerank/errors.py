@@ -30,6 +30,17 @@ _LONGEST_INTEGER_BITS = 256
 _LONGEST_TEXT = 2000
 
 
+def has_option(name: str) -> bool:
+    """Return whether the caller calls an argument by an option, as on the command line.
+
+    Examples
+    --------
+    >>> has_option("by")
+    False
+    """
+    return OPTION_TEXT.get()(name, "").startswith("--")
+
+
 class InputError(Exception):
     """Bad input: an `InputValueError`, an `InputTypeError` or a `metrics.UnknownKeyError`.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import OPTION_TEXT, InputValueError
+from ..errors import InputValueError, has_option
 from ..inputs.checks import confidence, integer
 from ..metrics.contributions import (
     COUNT,
@@ -676,10 +676,11 @@ def note_on_sides(ranks: Ranks, unit: LabelsLike | None, key: Key) -> tuple[str,
     >>> note_on_sides(ranks, "unit", parse("mrr")), note_on_sides(ranks, "unit", parse("tail.mrr"))
     (('heads and tails of one fact are counted apart: unit= joins them',), ())
     """
-    if isinstance(unit, str) and unit == UNIT and ranks.unit is None and ranks.side is not None:
+    is_default = isinstance(unit, str) and unit == UNIT
+    if key.side == ALL_SIDES and is_default and ranks.unit is None and ranks.side is not None:
         numbers: Mapping[Any, int] = ranks.side.counts()
-        if key.side == ALL_SIDES and numbers.get("head") and numbers.get("tail"):
-            option = "--unit" if OPTION_TEXT.get()("unit", "").startswith("--") else "unit="
+        if numbers.get("head") and numbers.get("tail"):
+            option = "--unit" if has_option("unit") else "unit="
             return (f"{APART}: {option} joins them",)
     return ()
 

@@ -14,7 +14,7 @@ from ..arrays.row_keys import (
     row_keys,
     sorted_with_order,
 )
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
 from ..metrics.values import Rankings
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
@@ -206,7 +206,7 @@ def _match_by_labels(
             unlike += f"({describe_task(labels, alone[0])})"
     if a.answers is not None:  # A golden set may have grown.
         way_out = "evaluate the lists of both by one Task"
-        if OPTION_TEXT.get()("qrels", "").startswith("--"):
+        if has_option("qrels"):
             way_out = "--qrels evaluates the runs of both anew"
         unlike += f"; where queries were added, {way_out}"
     return partners, unlike

@@ -484,7 +484,13 @@ _ROWS = (
     ),
     _row("DCG", "[@k]", "discounted cumulative gain", discounted_gain, _TREC, of_gains=True),
     _row(
-        "ERR", "@k", "expected reciprocal rank", expected_reciprocal_rank, _CHAPELLE, of_gains=True
+        "ERR",
+        "@k",
+        "expected reciprocal rank",
+        expected_reciprocal_rank,
+        _CHAPELLE,
+        of_gains=True,
+        needs_order=True,
     ),
     _row("RBP", ":p", "rank-biased precision", rank_biased_precision, _MOFFAT),
     _row("Recall", "@k", "recall at k", recall, _TREC, is_share=True),

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of, row_keys
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.rules import LISTED
 from ..naming import format_count
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .answer_metrics import ANSWER_KEYS, BEYOND, Ties, expected_reciprocal_rank, hit_chances
+from .answer_metrics import ANSWER_KEYS, BEYOND, Ties, hit_chances
 from .keys import Key, fail
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Answers:
             way = OPTION_TEXT.get()("candidates", "listed")
             why = "of lists it depends on what there was to order, which retrieval is told by "
             why += f"{way} where lists have all of it, as impressions"
-            if not way.startswith("--"):
+            if not has_option("candidates"):
                 why += '; by candidates={query: [...]}, or "all" where lists are complete'
             fail(str(key), why)
         answers = self if metric.of_gains else self.right
@@ -300,7 +300,7 @@ class Answers:
         place = of_answers, parameter, order
         if place not in self._values:
             ties = self.ties(order)
-            if of_answers is expected_reciprocal_rank and (ties.size > 1).any():
+            if metric.needs_order and (ties.size > 1).any():
                 way = "take optimistic.err@k and pessimistic.err@k"
                 if self._stays_tied.any():
                     way = f"{OPTION_TEXT.get()('misses', 'bounds')} leaves none"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn, TypeAlias
 
-from ..errors import OPTION_TEXT, UnknownKeyError
+from ..errors import UnknownKeyError, has_option
 from ..inputs.rules import suggest
 from .metric_table import (
     ADJUSTMENTS,
@@ -542,7 +542,7 @@ def quote(word: str) -> str:
 
 def values_of_groups() -> str:
     """Say where the values of groups are, which are no words of keys."""
-    way = "--by" if OPTION_TEXT.get()("by", "").startswith("--") else "group_values(key)"
+    way = "--by" if has_option("by") else "group_values(key)"
     return f"a group is no word of a key: {way} gives the values of groups"
 
 

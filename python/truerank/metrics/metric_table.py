@@ -224,6 +224,8 @@ class Metric:
         Whether it is about all answers with a gain, whatever the level from which on one is right.
     is_relative : bool
         Whether it is divided by its value in the best order of the answers.
+    needs_order : bool
+        Whether it has no closed form over ties of answers, but a value in each order of them.
     of_pairs : bool
         Whether it is of pairs of a right answer and a wrong one, which a query may lack.
     by_candidates : bool
@@ -265,6 +267,7 @@ class Metric:
     of_answers: Callable[[Any, Parameter], FloatArray] | None = None
     of_gains: bool = False
     is_relative: bool = False
+    needs_order: bool = False
     of_pairs: bool = False
     by_candidates: bool = False
     average: Average = weighted_mean

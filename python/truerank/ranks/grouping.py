@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, has_option
 from ..inputs.rules import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
@@ -166,7 +166,7 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
         available = ", ".join(ranks._labels) or "none"
         label = label[:100]
         way = f"ranks.with_labels({label}=...)"
-        if OPTION_TEXT.get()("by", "").startswith("--"):
+        if has_option("by"):
             way = f"`truerank evaluate RANKS --labels {name[:100]}=FILE`"
         problem = f"these ranks have no labels {label!r} (they have: {available}); {way} gives them"
         raise InputValueError(argument, problem)

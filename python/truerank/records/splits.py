@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..arrays.row_keys import RowKeys, codes_of, first_equals, look_up, occurrences_of
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError, warn_user
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option, warn_user
 from ..inputs.checks import choice, flag, is_frame, kind_of
 from ..inputs.rules import LISTED
 from ..naming import printable
@@ -640,7 +640,7 @@ which this is a sample, say split='valid', or rank Task(valid, ...)[positions])
             remedy = f", leave it out of the known ones and say {option}"
             if has_whole:
                 remedy = f", or the whole of which this is a sample, say {option}"
-                if not option.startswith("--"):
+                if not has_option("split"):
                     remedy += f", or rank Task({name}, ...)[positions]"
             return f"{description} (all are in {name}; if that is the evaluated split{remedy})"
     return description

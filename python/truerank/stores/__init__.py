@@ -27,7 +27,7 @@ from ..arrays.input_files import (
     parse_npy_header,
     report_damage,
 )
-from ..errors import OPTION_TEXT, InputTypeError, InputValueError
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
 from ..inputs.array_likes import DTYPES, as_scores, check_dimensions, dtype_name, is_tensor
 from ..inputs.checks import choice, integer, is_integer
 from ..inputs.rules import IO, IoMode
@@ -322,7 +322,7 @@ def _stored_member(file: BinaryFile, path: str, member: str | None) -> tuple[str
         expected = f"the array {name!r}"
         if not member:
             way = OPTION_TEXT.get()("member", next(iter(entries), ""))
-            if not way.startswith("--"):
+            if not has_option("member"):
                 way = f"open_scores(path, {way})"
             expected += f", or {way}, which says the one that is meant"
         raise InputValueError("scores", expected=expected, got=list(entries), place=path)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import OPTION_TEXT
+from ..errors import OPTION_TEXT, has_option
 from ..inputs.checks import integer
 from ..naming import printable
 
@@ -61,8 +61,9 @@ def cells_in(
         rows[i][j] += dagger
     heading = [write(printable(column.title)) for column in table.shown_columns]
     if table.more:
-        way = OPTION_TEXT.get()("style", "csv")
-        place = f"with {way}" if way.startswith("--") else "in CSV"
+        place = "in CSV"
+        if has_option("style"):
+            place = f"with {OPTION_TEXT.get()('style', 'csv')}"
         rows.append([write(f"{table.more:,} more {place}")] + [""] * (len(heading) - 1))
     return [heading, *rows], bool(best)
 
