@@ -175,13 +175,10 @@ def read_roles(option: str, text: str) -> dict[str, str | int]:
 
 def first_fields(path: str) -> list[str]:
     """Return the fields of the first line of a file, which may be the names of its columns."""
-    from ..records.text import fields_of, is_csv, text_lines
+    from ..records.text import fields_of, separator_of, text_lines
 
     number, line = next(text_lines(path, path, has_comments=True), (0, ""))
-    between = "tabs" if "\t" in line else "blanks"
-    if is_csv(path):
-        between = "commas"
-    fields = fields_of(line, between, path, number)
+    fields = fields_of(line, separator_of(path, line), path, number)
     if len(fields) == 1 and "," in line:
         expected = "tabs or blanks between columns, or commas in a file whose name ends in .csv "
         expected += "(`| tr , '\\t'` makes tabs in a pipe)"
@@ -221,6 +218,8 @@ def split_columns(
     from ..records.columns import JUDGEMENTS, LISTS, NUMBERS
 
     logs = [run for run in runs if is_one_file(qrels, run)]
+    if not columns and not logs:  # All is said by the files themselves.
+        return None, [None] * len(runs)
     header = first_fields(qrels) if logs else None
     of_runs: list[Values] = []
     for fields in map(first_fields, runs):

@@ -385,21 +385,39 @@ def find_columns(
         places.update(zip(map(str, range(door.needed, width)), others, strict=False))
         return Form(width, names, places, further=tuple(words))
     left_out = words or list(map("column {}".format, others))
-    if columns is not None and door.mappings and columns.keys().isdisjoint(NUMBERS):
-        # A relevance, a score or a rank stands under its exact name, or at its place in TREC.
-        of_numbers = [name for name in NUMBERS if name in (names or ())]
-        number: Any = min(of_numbers, key=lambda name: name not in door.roles, default=None)
-        role = door.role_of(number)
-        trec = TREC.get(door.kind, NO_FORM)
-        if not names and width == trec.width and columns.items() <= trec.places.items():
-            role, number = trec.number_role, trec.places[trec.number_role]
-        expected = f"a table without column {number!r}"
-        if role is not None:  # The door has it.
-            way = OPTION_TEXT.get()("columns", {**columns, role: number})
-            expected = f"{way}, or {expected}"
-        if number is not None:
-            raise InputValueError(argument, expected=expected, got="one that is left out")
+    if columns is not None and door.mappings:
+        _refuse_left_out_numbers(argument, names, width, door, columns)
     return Form(width, names, places, left_out=tuple(left_out))
+
+
+def _refuse_left_out_numbers(
+    argument: str,
+    names: Sequence[Any] | None,
+    width: int,
+    door: Door,
+    columns: Mapping[str, str | int],
+) -> None:
+    """Refuse a relevance, a score or a rank that `columns` leaves out, unless it names another.
+
+    It stands in the table under its exact name, or at the place that TREC has for it.
+    """
+    if not columns.keys().isdisjoint(NUMBERS):
+        return
+    trec = TREC.get(door.kind, NO_FORM)
+    left_out: list[Any] = [name for name in NUMBERS if name in (names or ())]
+    role = None
+    if not names and width == trec.width and columns.items() <= trec.places.items():
+        role = trec.number_role
+        left_out = [trec.places[role]]
+    if not left_out:
+        return
+    number = min(left_out, key=lambda name: name not in door.roles)  # Roles of the door come first.
+    expected = f"a table without column {number!r}"
+    role = role or door.role_of(number)
+    if role is not None:  # The door has it.
+        way = OPTION_TEXT.get()("columns", {**columns, role: number})
+        expected = f"{way}, or {expected}"
+    raise InputValueError(argument, expected=expected, got="one that is left out")
 
 
 def has_each_role(fields: Sequence[str], door: Door) -> bool:

@@ -618,8 +618,10 @@ def group_by_query(
             problem = f"the list of {queries[of_query[i]]!r} has the rank {ranks[i]} twice"
             raise InputValueError(argument, problem, place=table.path)
     scores = entries.values.get("score")
-    lists = Lists(queries, names, indptr, documents, scores, table.path, entries.source)
-    return replace(lists, has_greatest=has_greatest)
+    source = entries.source
+    return Lists(
+        queries, names, indptr, documents, scores, table.path, source, has_greatest=has_greatest
+    )
 
 
 def _rows_once(

@@ -107,11 +107,7 @@ def find_form(
     number, line = next(lines, (0, ""))
     if not number:
         return TREC.get(door.kind)
-    between = "tabs"
-    if is_csv(path):
-        between = "commas"
-    elif has_comments and "\t" not in line:
-        between = "blanks"
+    between = separator_of(path, line, may_be_blanks=has_comments)
     fields = fields_of(line, between, title, number)
     if door.counted and len(fields) == 1 and is_integer_text(fields[0]):
         names = list(door.counted)
@@ -354,6 +350,19 @@ def csv_fields(title: str, number: int, line: str) -> list[str]:
 def is_csv(path: str) -> bool:
     """Return whether a file has commas between its fields, as its name says."""
     return path.lower().removesuffix(".gz").endswith(".csv")
+
+
+def separator_of(path: str, line: str, *, may_be_blanks: bool = True) -> str:
+    """Return what stands between the fields of a file, of which this is a line.
+
+    Examples
+    --------
+    >>> separator_of("a.csv", "q d"), separator_of("a.tsv", "q\\td"), separator_of("a", "q d")
+    ('commas', 'tabs', 'blanks')
+    """
+    if is_csv(path):
+        return "commas"
+    return "blanks" if may_be_blanks and "\t" not in line else "tabs"
 
 
 def is_id(label: str) -> bool:
