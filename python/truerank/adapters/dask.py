@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..counting.counter import RankCounter
-from ..counting.driver import are_nan, native_scores, zero_counts
+from ..counting.driver import FIELDS, are_nan, native_scores, zero_counts
 from ..counting.job import prepare_job
 from ..counting.ranking import rank as rank_scores
 from ..embeddings.vectors import Embeddings
@@ -285,8 +285,12 @@ def rank_chunks(chunks: Chunks, job: Job) -> Ranks:
     order = np.argsort(tasks)
     ranks = concatenate([counter.ranks() for counter in counters])[order]
     if rules.nan == "raise":
-        numbers = np.concatenate([counter._total[0]["nan"] for counter in counters])
-        has_nan |= numbers[order] > 0
+        if ranks.audit is not None:
+            numbers = ranks.audit.nan
+        else:
+            counts = [counter.counts()[FIELDS.index("nan")] for counter in counters]
+            numbers = np.concatenate(counts)[order]
+        has_nan |= numbers > 0
         if has_nan.any():
             refuse_nan(chunks, job, has_nan)
     report_progress(2)

@@ -445,9 +445,12 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     if isinstance(value, of_dask):
         value = value.compute()
     names, dtypes = _names_of(value)
+    if not names:
+        return value
     for kind, labels in names.items():
         _check_names(name, kind, labels, rows, columns)
-    return _values_of(name, value, labels, dtypes) if names else value
+    *_, names_of_columns = names.values()
+    return _values_of(name, value, names_of_columns, dtypes)
 
 
 def _names_of(value: Any) -> tuple[dict[str, Any], Any]:
