@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line in this process."""
-    from support.cli_files import Outcome
-    from truerank.cli.commands import commands
+    from support.cli_files import run_here
 
-    def run(*arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            commands([str(argument) for argument in arguments], prog_name="truerank")
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Outcome(code, *capsys.readouterr())
-
-    return run
+    return partial(run_here, capsys)

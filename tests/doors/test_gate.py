@@ -372,17 +372,10 @@ def test_one_run_beside_several_is_told_its_way_out() -> None:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run `truerank compare` in a folder of its own: the exit code, and both outputs."""
-    from truerank.cli.commands import commands
+    from support.cli_files import run_here
 
     monkeypatch.chdir(tmp_path)
-
-    def run(line: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            commands(["compare", *line.split()], prog_name="truerank")
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+    return lambda line: run_here(capsys, "compare", *line.split())
 
 
 def save_models(lost: int, won: int, n: int = 200) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.cli_files import Outcome
+from support.cli_files import Outcome, run_here
 from support.refusals import refusal
 from truerank.cli import output
 from truerank.cli.commands import COMMANDS, commands
@@ -39,12 +39,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name, text in {"qrels": QRELS, "right.run": RIGHT, "wrong.run": WRONG}.items():
         Path(name).write_text(text, encoding="utf-8")
 
-    def run(line: str) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            commands(line.split(), prog_name="truerank")
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return lambda line: run_here(capsys, *line.split())
 
 
 def mrr(outcome: Outcome) -> float:

@@ -56,6 +56,17 @@ def command_of(name: str) -> Any:
     return command
 
 
+def run_here(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
+    """Run the command line in this process."""
+    from truerank.cli.commands import commands
+
+    with pytest.raises(SystemExit) as ended:
+        commands([str(argument) for argument in arguments], prog_name="truerank")
+    code = ended.value.code
+    assert isinstance(code, int)
+    return Outcome(code, *capsys.readouterr())
+
+
 def start(*arguments: object, **environment: str) -> Outcome:
     """Run the command line in a separate process."""
     command = [sys.executable, "-m", "truerank"]
