@@ -23,9 +23,13 @@ Similarity similarity_of(std::string_view name) {
 }
 
 EmbeddingArrays make_embeddings(ScoreArray queries, ScoreArray entities, std::string_view similarity,
-                                std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
-    EmbeddingArrays embeddings{std::move(queries), std::move(entities), similarity_of(similarity), std::move(bias),
-                               std::move(means)};
+                                std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means,
+                                std::optional<EmbeddingArrays::Tokens> tokens) {
+    const bool sums_maxima = similarity == "maxsim";
+    require(sums_maxima == tokens.has_value(), "tokens: those of maxsim");
+    EmbeddingArrays embeddings{
+        std::move(queries), std::move(entities), sums_maxima ? Similarity::dot : similarity_of(similarity),
+        std::move(bias),    std::move(means),    std::move(tokens)};
     embeddings.view();
     return embeddings;
 }
@@ -35,6 +39,14 @@ const void* checked_numbers(const py::array& array, bool wide, std::int64_t n, c
     const bool typed = wide ? py::isinstance<py::array_t<double>>(array) : py::isinstance<py::array_t<float>>(array);
     require(typed && array.ndim() == 1 && array.size() == n && is_plain(array), message);
     return array.data();
+}
+
+// The starts of lists of tokens, one after the other, of so many rows.
+const std::int64_t* checked_starts(const Int64Array& starts, std::int64_t rows) {
+    const std::int64_t *const first = starts.data(), *const last = first + starts.size() - 1;
+    require(starts.ndim() == 1 && starts.size() > 0 && *first == 0 && *last == rows && std::is_sorted(first, last + 1),
+            "tokens: not the starts of lists");
+    return first;
 }
 
 // Checks rows and returns the number of tasks; without rows, task i is query i.
@@ -56,8 +68,8 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
                          std::int64_t block, int threads, PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = task_arrays.size();
-    require_within(*task_arrays.targets, embeddings.entities.rows, "targets: outside of the entities");
-    const std::int64_t queries = require_queries(task_arrays.rows, embeddings.queries.rows);
+    require_within(*task_arrays.targets, embeddings.entity_count(), "targets: outside of the entities");
+    const std::int64_t queries = require_queries(task_arrays.rows, embeddings.query_count());
     require(size <= queries, "rows: not one for each task");
     require(block >= 0, "block: negative");
     require(!audited_rules.rules.ascending, "order: only descending for vectors");
@@ -82,8 +94,8 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
                                       const AuditedRules& audited_rules, std::int64_t block, int threads,
                                       PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = task_arrays.size(), entities = embeddings.entities.rows;
-    require(size <= require_queries(task_arrays.rows, embeddings.queries.rows), "rows: not one for each task");
+    const std::int64_t size = task_arrays.size(), entities = embeddings.entity_count();
+    require(size <= require_queries(task_arrays.rows, embeddings.query_count()), "rows: not one for each task");
     require(block >= 0, "block: negative");
     require(!audited_rules.rules.ascending, "order: only descending for vectors");
     using Limits = std::numeric_limits<std::int64_t>;
@@ -121,10 +133,10 @@ std::tuple<double, double, double> value_thresholds(std::string_view similarity,
 py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64Array>& rows,
                         const std::optional<Int64Array>& targets, int threads) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = require_queries(rows, embeddings.queries.rows);
+    const std::int64_t size = require_queries(rows, embeddings.query_count());
     if (targets) {
         require(targets->ndim() == 1 && targets->size() == size, "targets: not one for each task");
-        require_within(*targets, embeddings.entities.rows, "targets: outside of the entities");
+        require_within(*targets, embeddings.entity_count(), "targets: outside of the entities");
     }
     std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
     std::iota(own.begin(), own.end(), std::int64_t{0});
@@ -134,7 +146,7 @@ py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64A
     else if (targets)
         row_data = own.data();
     std::vector<py::ssize_t> shape{size};
-    if (!targets) shape.push_back(embeddings.entities.rows);
+    if (!targets) shape.push_back(embeddings.entity_count());
     py::array scores = new_scores(embeddings, shape);
     void* const out = scores.mutable_data();
     const Execution execution{0, threads, interrupt_hook()};
@@ -148,7 +160,7 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(const Embed
                                                                      std::string_view nan, std::int64_t block,
                                                                      int threads, PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = require_queries(task_arrays.rows, embeddings.queries.rows);
+    const std::int64_t size = require_queries(task_arrays.rows, embeddings.query_count());
     require(k >= 0 && block >= 0, "k, block: negative");
     require(!task_arrays.targets, "targets: not for top k");
     const NanRule rule = nan_rule(nan);
@@ -188,6 +200,13 @@ Embeddings EmbeddingArrays::view() const {
     require(embeddings.queries.columns <= std::int64_t{1} << 31, "vectors: too long");
     const bool wide = embeddings.wide();
     if (bias) embeddings.bias = checked_numbers(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
+    if (tokens) {
+        require(!bias && !means && similarity == Similarity::dot, "tokens: only of dot, without a bias or means");
+        embeddings.query_tokens = checked_starts(tokens->first, embeddings.queries.rows);
+        embeddings.entity_tokens = checked_starts(tokens->second, embeddings.entities.rows);
+        embeddings.token_queries = tokens->first.size() - 1;
+        embeddings.token_entities = tokens->second.size() - 1;
+    }
     if (means) {
         embeddings.query_means =
             checked_numbers(means->first, wide, embeddings.queries.rows, "means: not one for each query");
@@ -208,7 +227,8 @@ void register_embeddings(py::module_& m) {
     m.attr("similarities") = names;
     py::class_<EmbeddingArrays>(m, "Embeddings", py::is_final(), "Vectors, and how a query and an entity are scored.")
         .def(py::init(&make_embeddings), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
-             py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
+             py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none(),
+             py::arg("tokens").none(true) = py::none());
     m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
           py::arg("threads"), py::arg("listener") = nullptr, "Counts as rank gives them, for the scores of vectors.");
     m.def("partial_embedding_counts", &partial_counts_of_vectors, py::arg("embeddings"), py::arg("tasks"),

@@ -13,11 +13,13 @@ namespace truerank::bind {
 
 struct EmbeddingArrays {
     using Means = std::pair<py::array, py::array>;
+    using Tokens = std::pair<Int64Array, Int64Array>;
 
     ScoreArray queries, entities;
     Similarity similarity;
     std::optional<py::array> bias;  // It has a number for every entity.
     std::optional<Means> means;     // CSLS has one for every query, and one for every entity.
+    std::optional<Tokens> tokens;   // Where the tokens of each begin, of late interaction.
 
     Embeddings view() const;
 };

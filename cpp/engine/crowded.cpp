@@ -75,7 +75,7 @@ Fault TaskSubset::give_back(Fault fault, const Counts& counts) const {
 
 CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sorted, const Selection& filter) {
     CrowdedQueries crowded;
-    const std::int64_t columns = embeddings.entities.rows, depth = embeddings.queries.columns;
+    const std::int64_t columns = embeddings.entity_count(), depth = embeddings.mean_depth();
     const bool is_ruled_out = are_bounds_forced();  // which is for tests of bounds
     for (const Group& group : sorted.groups) {
         const std::int64_t size = group.candidates.size;
@@ -105,7 +105,7 @@ Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const Sorte
                    const CrowdedQueries& crowded, const Selection& filter, const Selection& candidates, NanRule nan,
                    const Execution& execution, const Counts& counts) {
     const std::size_t number_bytes = embeddings.wide() ? sizeof(double) : sizeof(float);
-    const std::int64_t columns = embeddings.entities.rows;
+    const std::int64_t columns = embeddings.entity_count();
     const std::int64_t row_bytes = std::max<std::int64_t>(1, columns * static_cast<std::int64_t>(number_bytes));
     const std::int64_t most = std::max<std::int64_t>(1, measured::kRowsBytes / row_bytes);
     PartListener listener(execution.listener, crowded.pairs + crowded.other_pairs);

@@ -21,7 +21,7 @@ struct TargetScores {
     std::vector<C> scores;
 
     TargetScores(const Scoring<C>& scoring, const Tasks& tasks, const SortedTasks& sorted, const Execution& execution) {
-        const std::int64_t last = scoring.embeddings.entities.rows - 1;
+        const std::int64_t last = scoring.embeddings.entity_count() - 1;
         std::vector<std::int64_t> rows, targets;
         for (std::size_t i = 0; i < sorted.order.size(); ++i) {
             const std::int64_t target = tasks.targets[sorted.order[i]] - tasks.first_column;
@@ -62,7 +62,7 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
     const auto group = std::find_if(sorted.groups.begin(), sorted.groups.end(), [&](const Group& g) {
         return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
     });
-    std::vector<C> scores(static_cast<std::size_t>(embeddings.entities.rows));
+    std::vector<C> scores(static_cast<std::size_t>(embeddings.entity_count()));
     const Execution unheard{execution.block, execution.threads, execution.interrupted};  // all pairs were done before
     score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, unheard, scores.data());
     Key<C> best = Order<C>::bottom();
@@ -132,7 +132,7 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
               NanRule nan, const Execution& execution, const Counts& counts) {
     for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
         const std::int64_t target = tasks.targets[task] - tasks.first_column;
-        if (tasks.is_partial() && (target < 0 || target >= embeddings.entities.rows)) continue;
+        if (tasks.is_partial() && (target < 0 || target >= embeddings.entity_count())) continue;
         if (!candidates.has(candidates.list(task), tasks.targets[task])) {
             return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
         }
@@ -197,7 +197,7 @@ void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std:
     if (columns != nullptr) return score_pairs(scoring, rows, columns, tasks, execution, out);
     const SortedTasks sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings);
     sweep<C>(scoring, sorted, execution, 0,
-             [&] { return std::make_unique<WriteSink<C>>(sorted, scoring.lanes(), embeddings.entities.rows, out); });
+             [&] { return std::make_unique<WriteSink<C>>(sorted, scoring.lanes(), embeddings.entity_count(), out); });
 }
 
 }  // namespace

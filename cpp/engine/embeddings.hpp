@@ -35,6 +35,22 @@ struct Embeddings {
     const void* bias = nullptr;
     const void* query_means = nullptr;
     const void* entity_means = nullptr;
+    // Of late interaction: query i has the rows of `queries` from query_tokens[i] up to but not including
+    // query_tokens[i + 1], its tokens; entities likewise. The score of a pair is the sum, over the query's tokens, of
+    // the greatest score with any token of the entity. Null where each has one vector.
+    const std::int64_t* query_tokens = nullptr;
+    const std::int64_t* entity_tokens = nullptr;
+    std::int64_t token_queries = 0, token_entities = 0;
+    bool has_tokens() const { return query_tokens != nullptr; }
+    std::int64_t query_count() const { return has_tokens() ? token_queries : queries.rows; }
+    std::int64_t entity_count() const { return has_tokens() ? token_entities : entities.rows; }
+    // The numbers of a query and those of a candidate that are multiplied for the score of a pair, on the average.
+    std::int64_t mean_depth() const {
+        if (!has_tokens()) return queries.columns;
+        const std::int64_t pairs = token_queries * token_entities;
+        return queries.columns *
+               (1 + (pairs > 0 ? queries.rows * (entities.rows / token_entities) / token_queries : 0));
+    }
     bool wide() const { return queries.dtype >= DType::float64 || entities.dtype >= DType::float64; }
 };
 

@@ -7,23 +7,13 @@
 #include <utility>
 
 #include "engine/bounded_panels.hpp"
+#include "engine/late.hpp"
 #include "engine/threads.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
 
-namespace {
-
-// What the sizes of cells depend on.
-struct CellSizing {
-    std::int64_t depth;
-    std::int64_t lanes;
-    std::int64_t number_bytes;  // the size of a component
-    std::int64_t task_bytes;    // what a sink keeps for each task
-    std::int64_t block;         // candidates in a cell; 0: chosen here
-    int threads;
-};
 std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing) {
     // Packed queries, and what a sink keeps for tasks, stay in the last-level cache, roughly.
     constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
@@ -79,6 +69,8 @@ std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing)
     }
     return result;
 }
+
+namespace {
 
 // Scores cells for one thread, in buffers of its own.
 template <class C>
@@ -333,10 +325,10 @@ SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Em
         const std::int64_t list = candidates ? candidates.list(task) : 0;
         keys[static_cast<std::size_t>(task)] = {
             std::clamp<std::int64_t>(list, 0, std::max<std::int64_t>(0, candidates.size - 1)),
-            std::clamp<std::int64_t>(row, 0, embeddings.queries.rows - 1), task};
+            std::clamp<std::int64_t>(row, 0, embeddings.query_count() - 1), task};
     }
     if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
-    const std::int64_t columns = embeddings.entities.rows;
+    const std::int64_t columns = embeddings.entity_count();
     SortedTasks sorted;
     sorted.order.reserve(keys.size());
     sorted.rows.reserve(keys.size());
@@ -362,6 +354,7 @@ SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Em
 template <class C>
 void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution, std::int64_t task_bytes,
            const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
+    if (scoring.embeddings.has_tokens()) return sweep_tokens(scoring, sorted, execution, task_bytes, make_sink);
     // Fewer multiply-adds than this are done before another thread has woken up.
     constexpr double serial_work = 1 << 23;
     // And fewer than these take some ten milliseconds (see kBriefBytes).
@@ -402,6 +395,7 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
 template <class C>
 void score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std::int64_t* columns, std::int64_t n,
                  const Execution& execution, C* out) {
+    if (scoring.embeddings.has_tokens()) return score_token_pairs(scoring, rows, columns, n, execution, out);
     // A chunk is enough work to be worth handing out.
     const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
     const Team team(execution.threads, divide_up(n, size));

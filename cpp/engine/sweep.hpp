@@ -64,6 +64,17 @@ struct SortedTasks {
 };
 SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
 
+// What the sizes of cells depend on.
+struct CellSizing {
+    std::int64_t depth;
+    std::int64_t lanes;
+    std::int64_t number_bytes;  // the size of a component
+    std::int64_t task_bytes;    // what a sink keeps for each task
+    std::int64_t block;         // candidates in a cell; 0: chosen here
+    int threads;
+};
+std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing);
+
 // Scores all cells of the sorted tasks; each worker has a sink of its own, which keeps so many bytes for each task.
 template <class C>
 void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution, std::int64_t task_bytes,

@@ -306,7 +306,7 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
     typename TopKSink<C, E>::Shared shared{filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t max_entries =
-        2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(List::kSlack);
+        2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
     sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
              [&] { return std::make_unique<TopKSink<C, E>>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
@@ -338,8 +338,8 @@ Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int
         return topk_as<C, E>(embeddings, tasks, k, filter, candidates, nan, execution, ids, static_cast<C*>(scores));
     };
     if (embeddings.wide()) return run.template operator()<double, Entry<double>>();
-    return embeddings.entities.rows <= ShortEntry::kLast ? run.template operator()<float, ShortEntry>()
-                                                         : run.template operator()<float, Entry<float>>();
+    return embeddings.entity_count() <= ShortEntry::kLast ? run.template operator()<float, ShortEntry>()
+                                                          : run.template operator()<float, Entry<float>>();
 }
 
 }  // namespace truerank

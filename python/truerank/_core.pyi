@@ -222,6 +222,7 @@ class Embeddings:
         similarity: str,
         bias: _Array | None = None,
         means: tuple[_Array, _Array] | None = None,
+        tokens: tuple[_Int64, _Int64] | None = None,
     ) -> None: ...
 
 def rank_embeddings(

@@ -159,6 +159,12 @@ class Embeddings(Store):
         like: Embeddings | None = None,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
+        self.tokens: tuple[IntArray, IntArray] | None = None
+        if similarity == "maxsim":
+            refuse_addends(bias, csls)
+            queries, query_starts = split_tokens("queries", queries)
+            entities, entity_starts = split_tokens("entities", entities)
+            self.tokens = (query_starts, entity_starts)
         dimensions = columns_of("entities", entities)
         by_query = by_position("queries", queries, query_rows, dimensions)
         dimensions = columns_of("queries", queries)
@@ -175,6 +181,11 @@ class Embeddings(Store):
             raise InputTypeError("entities", expected=expected, got=got)
         self.vector_shapes = (left.array.shape, right.array.shape)
         check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
+        if self.tokens is not None:
+            self.vector_shapes = (
+                (check_starts("queries", query_starts, left.array.shape), left.array.shape[1]),
+                (check_starts("entities", entity_starts, right.array.shape), right.array.shape[1]),
+            )
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
         self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
@@ -255,6 +266,11 @@ class Embeddings(Store):
             tile = Tile(0, 0, *self.shape)
         rows = slice(tile.top, tile.top + tile.height)
         columns = slice(tile.left, tile.left + tile.width)
+        tokens = None
+        if self.tokens is not None:
+            rows, query_starts = part_of_tokens(self.tokens[0], rows)
+            columns, entity_starts = part_of_tokens(self.tokens[1], columns)
+            tokens = (query_starts, entity_starts)
         queries = self.queries.with_array(self.queries.array[rows])
         entities = self.entities.with_array(self.entities.array[columns])
         if self.layout == "halves":
@@ -263,7 +279,7 @@ class Embeddings(Store):
         bias = None if self.bias is None else self.bias[columns]
         csls = self.csls
         means = None if csls is None else (csls.queries[rows], csls.entities[columns])
-        return _core.Embeddings(queries, entities, self.similarity, bias, means)
+        return _core.Embeddings(queries, entities, self.similarity, bias, means, tokens)
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
@@ -351,10 +367,50 @@ class Embeddings(Store):
         arrays: list[Any] = [self.queries.array, self.entities.array, self.bias]
         if self.csls is not None:
             arrays.extend(self.csls)
+        if self.tokens is not None:
+            arrays.extend(self.tokens)
         values = [sha256_of(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
             values.append(self.layout)
         return values
+
+
+def split_tokens(name: str, value: Any) -> tuple[Any, IntArray]:
+    """Split what "maxsim" takes, vectors of all tokens and where those of each list begin."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        expected = "(vectors, indptr) with maxsim: a vector for each token, lists end to end"
+        raise InputTypeError(name, expected=expected, got=type(value).__name__)
+    vectors, indptr = value
+    starts = as_array(indptr, name)
+    if starts.dtype.kind not in "iu" or starts.ndim != 1 or starts.size == 0:
+        got = f"dtype {starts.dtype}, shape {starts.shape}"
+        raise InputTypeError(name, expected="an indptr of integers, shape (n + 1,)", got=got)
+    return vectors, np.ascontiguousarray(starts, np.int64)
+
+
+def check_starts(name: str, starts: IntArray, shape: tuple[int, ...]) -> int:
+    """Return the number of lists; they are one after the other, and none is empty."""
+    if len(shape) != 2 or starts[0] != 0 or starts[-1] != shape[0]:
+        expected = f"an indptr from 0 to {shape[0]}, the number of vectors"
+        raise InputValueError(name, expected=expected, got=f"from {starts[0]} to {starts[-1]}")
+    short = np.flatnonzero(np.diff(starts) < 1)
+    if len(short):
+        got = f"none in {name}[{short[0]}]"
+        raise InputValueError(name, expected="a token or more in each list", got=got)
+    return len(starts) - 1
+
+
+def part_of_tokens(starts: IntArray, lists: slice) -> tuple[slice, IntArray]:
+    """Return the vectors of some lists, and where those of each begin among these."""
+    part = starts[lists.start : lists.stop + 1]
+    return slice(int(part[0]), int(part[-1])), part - part[0]
+
+
+def refuse_addends(bias: Any, csls: CSLS | None) -> None:
+    """Refuse what is not added to sums of maxima."""
+    for name, value in (("bias", bias), ("csls", csls)):
+        if value is not None:
+            raise InputValueError(name, expected="none with maxsim", got=type(value).__name__)
 
 
 def _in_halves(vectors: Scores) -> Scores:

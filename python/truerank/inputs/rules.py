@@ -37,6 +37,7 @@ Similarity = Literal[
     "poincare",
     "inverse_l1",
     "inverse_l2",
+    "maxsim",
 ]
 
 LISTED = "listed"  # The candidates of this name are those of each list.
