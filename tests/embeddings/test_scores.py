@@ -117,7 +117,7 @@ import hashlib, sys
 import numpy as np
 import truerank as tr
 from truerank.alignment import csls_means
-from truerank.embeddings.vectors import SIMILARITIES
+from truerank._core import similarities as SIMILARITIES
 
 rng = np.random.default_rng(9)
 with np.errstate(all="ignore"):
