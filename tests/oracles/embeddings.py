@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,29 @@ def score(
         q, e = (widened(x, dtype).astype(kind) for x in (queries, entities))
         scores: Array = SCORES[similarity](q[:, None, :], e[None, :, :], kind)
     return with_csls(with_bias(scores, bias, dtype), csls)
+
+
+def sums_of_maxima(
+    queries: tuple[Array, Array],
+    entities: tuple[Array, Array],
+    token_scores: Callable[..., Array] = score,
+    **options: Any,
+) -> Array:
+    """Return the scores of all pairs of lists of tokens, (queries, entities).
+
+    Of each token of the query the greatest score with a token of the entity is taken, and these are
+    added in order in float64. A NaN among the scores makes the sum NaN.
+    """
+    of_tokens = token_scores(queries[0], entities[0], **options)
+    scores = np.zeros((len(queries[1]) - 1, len(entities[1]) - 1), of_tokens.dtype)
+    for i, (top, bottom) in enumerate(pairwise(queries[1])):
+        for j, (left, right) in enumerate(pairwise(entities[1])):
+            total = 0.0
+            for row in of_tokens[top:bottom, left:right].tolist():
+                total += np.nan if any(x != x for x in row) else max(row)
+            with np.errstate(over="ignore"):
+                scores[i, j] = total
+    return scores
 
 
 def with_csls(scores: Array, csls: tuple[Array, Array, int] | None) -> Array:
