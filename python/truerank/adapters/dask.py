@@ -35,8 +35,15 @@ from ..counting.ranking import rank as rank_scores
 from ..embeddings.vectors import Embeddings
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_scores, widen_bfloat16
+from ..inputs.checks import choice
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
+from ..inputs.rules import (
+    VECTOR_SIMILARITIES,
+    EmbeddingOptions,
+    RuleOptions,
+    read_rules,
+    with_options,
+)
 from ..inputs.selection import indptr_of
 from ..naming import import_extra
 from ..ranks.joining import concatenate
@@ -52,7 +59,7 @@ if TYPE_CHECKING:
     from .._core import Selection
     from ..arrays.types import IntArray
     from ..counting.job import Job
-    from ..inputs.rules import Layout, Similarity
+    from ..inputs.rules import Layout, VectorSimilarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
@@ -73,7 +80,7 @@ def open_chunk(
     shape: tuple[int, int],
     dtype: str,
     raw: Any,
-    similarity: Similarity | None = None,
+    similarity: VectorSimilarity | None = None,
     layout: Layout | None = None,
 ) -> Store:
     """Open a chunk, as scores or as vectors that are scored as they are counted.
@@ -379,7 +386,7 @@ def rank_embeddings(
     entities: Any,
     targets: Any,
     *,
-    similarity: Similarity = "dot",
+    similarity: VectorSimilarity = "dot",
     bias: Any = None,
     rows: Any = None,
     filter: Any = None,
@@ -404,7 +411,7 @@ def rank_embeddings(
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate. A Dask array is computed.
     similarity : str
-        As in `truerank.rank_embeddings`; without CSLS.
+        As in `truerank.rank_embeddings`, but for "maxsim"; without CSLS.
     bias : array_like or dask.array.Array, shape (n,), optional
         Added to the scores of each entity. Each chunk of entities is sent only its own values.
     rows, filter, nan, dtype, layout, audit
@@ -438,6 +445,7 @@ def rank_embeddings(
     """
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
     rules = read_rules(options, EmbeddingOptions, rank_embeddings)
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     for name, value in (("queries", queries), ("bias", bias)):
         if isinstance(value, da.Array):
             _seen(name, value)

@@ -11,8 +11,14 @@ from .. import _core
 from ..counting.job import fault_error
 from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, argument_names
-from ..inputs.checks import positive_integer
-from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
+from ..inputs.checks import choice, positive_integer
+from ..inputs.rules import (
+    VECTOR_SIMILARITIES,
+    Rules,
+    SimilarityOptions,
+    read_rules,
+    with_options,
+)
 from ..naming import public
 from ..records.vocabularies import Vocabulary, align_set
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Watch
-    from ..inputs.rules import Similarity
+    from ..inputs.rules import VectorSimilarity
 
     Array = npt.NDArray[Any]
 
@@ -33,7 +39,7 @@ def csls_means(
     right: Any,
     k: int = 10,
     *,
-    similarity: Similarity = "cosine",
+    similarity: VectorSimilarity = "cosine",
     candidates: Any = None,
     **options: Unpack[SimilarityOptions],
 ) -> CSLS:
@@ -54,7 +60,7 @@ def csls_means(
     k : int
         The number of highest scores in a mean; all if there are fewer.
     similarity : str
-        The similarity s, as in `rank_embeddings`.
+        The similarity s, as in `rank_embeddings`, but for "maxsim".
     candidates : (left ids, right ids), optional
         The entities that take part: means are over these entities of the other side. Default: all.
         Either of the two may be None as well.
@@ -104,6 +110,7 @@ def csls_means(
     array([1. , 0.5])
     """
     rules = read_rules(options, SimilarityOptions, csls_means)
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     with argument_names(queries="left", entities="right"):
         pairs = Embeddings(left, right, similarity, None, rules.dtype, layout=rules.layout)
     if candidates is None:

@@ -21,7 +21,13 @@ from ..inputs.checks import (
     positive_integer,
 )
 from ..inputs.progress_listeners import size_text, watch_of_part
-from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
+from ..inputs.rules import (
+    VECTOR_SIMILARITIES,
+    Rules,
+    SimilarityOptions,
+    read_rules,
+    with_options,
+)
 from ..naming import public
 from ..stores import in_one_array, read_scores
 from .local_scaling import with_means
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..inputs.rules import Similarity
+    from ..inputs.rules import VectorSimilarity
 
     Array = npt.NDArray[Any]
     # The ids of left and of right entities, a pair at each place.
@@ -58,7 +64,7 @@ def infer(
     right: Any,
     *,
     method: MatchingMethod = "greedy",
-    similarity: Similarity = "cosine",
+    similarity: VectorSimilarity = "cosine",
     csls: int | CSLS | None = None,
     threshold: float | None = None,
     **options: Unpack[SimilarityOptions],
@@ -77,7 +83,7 @@ def infer(
     method : {"greedy", "mutual", "stable", "optimal"}
         The method; see Notes.
     similarity : str
-        As in `rank_embeddings`; only for embeddings.
+        As in `rank_embeddings`, but for "maxsim"; only for embeddings.
     csls : int or CSLS, optional
         Use cross-domain similarity local scaling, as `truerank.alignment.Task.evaluate_embeddings`
         does: a number of neighbours among all entities, or means from `csls_means`. Only for
@@ -165,6 +171,7 @@ def infer(
             raise InputValueError("threshold", expected="a number", got="nan")
     rules = read_rules(options, SimilarityOptions, infer)
     choice("nan", rules.nan, ("raise", "omit"))
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     if right is None:
         matrix = read_matrix(left, similarity, csls, rules)
         with watching(rules.progress, matrix.nbytes):

@@ -19,6 +19,7 @@ from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
 from ..inputs.progress_listeners import watch_of_part
 from ..inputs.rules import (
+    VECTOR_SIMILARITIES,
     BatchOptions,
     EmbeddingOptions,
     ListOptions,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.job import Job
     from ..inputs.progress_listeners import Watch
-    from ..inputs.rules import IoMode, Similarity
+    from ..inputs.rules import IoMode, VectorSimilarity
     from ..ranks.container import Ranks
     from ..records.splits import SplitTables
     from ..records.vocabularies import Names, Vocabulary
@@ -250,7 +251,7 @@ class Task(SidedTask):
         left: Any,
         right: Any,
         *,
-        similarity: Similarity = "cosine",
+        similarity: VectorSimilarity = "cosine",
         csls: int | CSLS | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> Report:
@@ -262,7 +263,7 @@ class Task(SidedTask):
             A vector for each entity of the graph: arrays, memory maps or paths of .npy files, as
             `truerank.rank_embeddings` takes them. The index of a frame must be the labels in order.
         similarity : str
-            As in `truerank.rank_embeddings`.
+            As in `truerank.rank_embeddings`, but for "maxsim".
         csls : int or CSLS, optional
             The number of neighbours for cross-domain similarity local scaling, or means from
             `csls_means`; see Notes.
@@ -307,6 +308,7 @@ class Task(SidedTask):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions, Task.evaluate_embeddings)
+        choice("similarity", similarity, VECTOR_SIMILARITIES)
         side = "left_to_right"
         order = self._order_by_place(side, "left")
         given = {"queries": left, "entities": right, "similarity": similarity}

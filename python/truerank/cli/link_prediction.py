@@ -63,12 +63,22 @@ def parse_candidates(option: str, text: str) -> Any:
 
 @command("link-prediction", options.OF_TASKS, "header duplicates bias", options.REPORTING)
 @option("--test", options.INPUT, "Triples to rank.")
-@option("--entities", options.ARRAY, "A vector for each entity, in the order of its labels: .npy.")
-@option("--relations", options.ARRAY, "A vector for each relation, to predict relations: .npy.")
+@option(
+    "--entities",
+    options.VECTORS,
+    "A vector for each entity, in the order of its labels: .npy. For maxsim a list of vectors for "
+    "each: .npz with vectors, those of all lists one after the other, and indptr, where each list "
+    "begins and the last one ends.",
+)
+@option(
+    "--relations",
+    options.VECTORS,
+    "A vector, or a list, for each relation, to predict relations, as for --entities.",
+)
 @option(
     "--queries",
-    options.Value(options.read_array, "side=file", SIDES),
-    "Vectors to compare with tails, heads or relations: tail=T.npy. Once for each side.",
+    options.Value(options.read_vectors, "side=file", SIDES),
+    "Vectors, or lists, to compare with tails, heads or relations: tail=T.npy. Once for each side.",
 )
 @option(
     "--scores",
@@ -186,4 +196,4 @@ def count_candidates(kind: str, model: Values) -> dict[str, int]:
     """Return how many entities and relations a model has."""
     if kind == "scores":
         return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in model.items()}
-    return {name: len(model[name]) for name in KINDS if name in model}
+    return {name: options.count_vectors(model[name]) for name in KINDS if name in model}

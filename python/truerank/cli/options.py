@@ -89,20 +89,49 @@ def read_array(argument: str, path: str) -> NDArray[Any]:
     return read_npy(argument, note_file(path), mapped=True)
 
 
-def read_selection(argument: str, path: str) -> Any:
-    """Read a selection: (indptr, indices) or (indptr, indices, lists), or a CSR matrix."""
-    members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format", "shape"))
-    needed = ["indptr", "indices"]
+def read_members(
+    argument: str, path: str, needed: Sequence[str], others: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """Read arrays of an .npz file: those that it must have, and others that it may have."""
+    members, arrays = read_npz(argument, note_file(path), (*needed, *others))
     if "format" in arrays:  # scipy.sparse saved this matrix.
         layout = arrays["format"].tobytes().replace(b"\0", b"")
         if layout != b"csr":
             expected = "a scipy.sparse matrix in csr format"
             got = layout[:20].decode("latin1")
             raise InputValueError(argument, expected=expected, got=got)
-        needed.append("shape")
+        needed = (*needed, "shape")
     if not arrays.keys() >= set(needed):
         expected = f"members {' and '.join(needed)}"
         raise InputValueError(argument, expected=expected, got=", ".join(members) or "nothing")
+    return arrays
+
+
+def read_vectors(argument: str, path: str) -> Any:
+    """Open vectors in a .npy file, or read lists of vectors, (vectors, indptr), in an .npz file."""
+    if not path.lower().endswith(".npz"):
+        return read_array(argument, path)
+    arrays = read_members(argument, path, ("vectors", "indptr"))
+    return arrays["vectors"], arrays["indptr"]
+
+
+def count_vectors(vectors: Any) -> int:
+    """Return the number of vectors, or of lists of them.
+
+    Examples
+    --------
+    >>> vectors = np.zeros((3, 2))
+    >>> count_vectors(vectors), count_vectors((vectors, np.array([0, 1, 3])))
+    (3, 2)
+    """
+    if isinstance(vectors, tuple):
+        return int(vectors[1].size) - 1
+    return len(vectors)
+
+
+def read_selection(argument: str, path: str) -> Any:
+    """Read a selection: (indptr, indices) or (indptr, indices, lists), or a CSR matrix."""
+    arrays = read_members(argument, path, _SELECTION[:2], ("lists", "format", "shape"))
     if "format" not in arrays:
         return tuple(arrays[name] for name in _SELECTION if name in arrays)
     from scipy.sparse import csr_array
@@ -343,6 +372,7 @@ SCORES = Value(lambda _, path: note_file(path) if is_pipe(path) else path)  # Pe
 INPUT = Value(lambda _, path: note_file(path))
 OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(read_array)
+VECTORS = Value(read_vectors)
 CANDIDATES = Value(read_candidates, "number|file")
 COLUMNS = Value(read_columns, "number|file")
 LABEL = Value(read_label, "label|file")
@@ -379,7 +409,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "--threads": (POSITIVE, "Number of threads. Default: all that the process may use."),
     "--similarity": (
         get_args(Similarity),
-        "Similarity of two vectors. Default: dot, and cosine in alignment.",
+        "Similarity of two vectors; maxsim: of two lists of vectors. Default: dot, and cosine in "
+        "alignment, which takes no lists.",
     ),
     "--complex-layout layout": (
         LAYOUTS,

@@ -97,7 +97,7 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
             f"expected the vectors of a model ({ways}), or its scores (--scores)"
         )
     for name, vectors in model.items():
-        if vectors.ndim == 0:
+        if not isinstance(vectors, tuple) and vectors.ndim == 0:
             raise InputValueError(name, expected="a vector in each row", got="a number alone")
     return "vectors", model
 

@@ -55,8 +55,14 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
     "file with a name in each line, or .npy. Of --lists also the word listed: those of each list.",
 )
 @option("--scores", options.SCORES, "Scores of all candidates, with a row for each query.")
-@option("--queries", options.ARRAY, "A vector for each query: .npy.")
-@option("--entities", options.ARRAY, "A vector for each candidate: .npy.")
+@option(
+    "--queries",
+    options.VECTORS,
+    "A vector for each query: .npy. For maxsim a list of vectors for each: .npz with vectors, "
+    "those of all lists one after the other, and indptr, where each list begins, and the last one "
+    "ends.",
+)
+@option("--entities", options.VECTORS, "A vector, or a list, for each candidate, as for --queries.")
 @option(
     "--labels",
     options.Value(options.read_names, "queries=file", ("queries",)),
@@ -94,6 +100,8 @@ def retrieve(values: Values) -> None:
         --labels queries=users.txt --candidates items.txt
     truerank retrieval --qrels qrels.txt --queries Q.npy --entities E.npy --candidates names.txt
         --labels queries=queries.txt
+    truerank retrieval --qrels qrels.txt --queries Q.npz --entities E.npz --candidates names.txt
+        --labels queries=queries.txt --similarity maxsim
     truerank retrieval --qrels log.csv --lists log.csv --candidates listed --metrics auc,gauc
     """
     facts = take(values, "qrels columns split leaks gain relevance_level")
@@ -120,7 +128,11 @@ def retrieve(values: Values) -> None:
     else:
         kind, model = open_model(values, "queries entities")
         if candidates is None:
-            candidates = model["scores"].shape[-1] if kind == "scores" else len(model["entities"])
+            candidates = (
+                model["scores"].shape[-1]
+                if kind == "scores"
+                else options.count_vectors(model["entities"])
+            )
         if isinstance(candidates, int):
             candidates = range(candidates)
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}

@@ -19,12 +19,15 @@ from .. import _core
 from .._core import Scores
 from ..counting.driver import count_scores
 from ..counting.job import prepare_job, sha256_of
-from ..errors import InputTypeError, InputValueError, argument_names
+from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names, has_option
 from ..inputs.array_likes import (
     FLOATS,
+    INTEGERS,
     PARTS,
+    array_shape,
     as_array,
     default_arithmetic,
+    device_of,
     dtype_name,
     is_tensor,
     widen_bfloat16,
@@ -41,8 +44,9 @@ from ..inputs.checks import (
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
 from ..inputs.rules import LAYOUTS, Similarity
+from ..inputs.selection import indptr_of, indptr_of_pair, join_ranges
 from ..naming import public
-from ..stores import Store, Tile, in_one_array, read_scores, shape_of
+from ..stores import PATHS, Store, Tile, in_one_array, read_scores, shape_of
 from ..stores.store import cut_tiles
 
 if TYPE_CHECKING:
@@ -159,46 +163,40 @@ class Embeddings(Store):
         like: Embeddings | None = None,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
-        self.tokens: tuple[IntArray, IntArray] | None = None
+        queries, query_indptr = split_lists("queries", queries, similarity)
+        entities, entity_indptr = split_lists("entities", entities, similarity)
         if similarity == "maxsim":
             refuse_addends(bias, csls)
-            queries, query_starts = split_tokens("queries", queries)
-            entities, entity_starts = split_tokens("entities", entities)
-            self.tokens = (query_starts, entity_starts)
-        dimensions = columns_of("entities", entities)
-        by_query = by_position("queries", queries, query_rows, dimensions)
-        dimensions = columns_of("queries", queries)
-        by_entity = by_position("entities", entities, entity_rows, dimensions)
-        left, left_files, left_device = read_vectors("queries", by_query, dtype)
+            query_rows = entity_rows = NUMBERED  # A row is a token, which has no name.
+        by_query = by_position("queries", queries, query_rows, columns_of("entities", entities))
+        by_entity = by_position("entities", entities, entity_rows, columns_of("queries", queries))
+        left, query_starts, left_files, left_device = read_lists(
+            "queries", by_query, query_indptr, dtype
+        )
         if like is None:
-            self._read_entities = read_vectors("entities", by_entity, dtype)
+            self._read_entities = read_lists("entities", by_entity, entity_indptr, dtype)
         else:
             self._read_entities = like._read_entities
-        right, right_files, right_device = self._read_entities
-        if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
-            expected = f"{left.dtype}, as queries"
-            got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
-            raise InputTypeError("entities", expected=expected, got=got)
-        self.vector_shapes = (left.array.shape, right.array.shape)
-        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
-        if self.tokens is not None:
-            self.vector_shapes = (
-                (check_starts("queries", query_starts, left.array.shape), left.array.shape[1]),
-                (check_starts("entities", entity_starts, right.array.shape), right.array.shape[1]),
-            )
-        check_layout(layout, similarity, [left.dtype, right.dtype])
+        right, entity_starts, right_files, right_device = self._read_entities
+        self.vector_shapes = (
+            shape_of_lists(left, query_starts),
+            shape_of_lists(right, entity_starts),
+        )
+        self.tokens: tuple[IntArray, IntArray] | None = None
+        if query_starts is not None and entity_starts is not None:
+            self.tokens = (query_starts, entity_starts)
         self.layout = layout
-        self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
-        are_wide = left.dtype in _DOUBLES or right.dtype in _DOUBLES
-        score_dtype = "float64" if are_wide else "float32"
-        carrier = np.dtype(score_dtype)
+        self._check_vectors(left, right)
+        carrier: np.dtype[Any] = np.dtype(np.float32)
+        if not {left.dtype, right.dtype}.isdisjoint(_DOUBLES):
+            carrier = np.dtype(np.float64)
         files = left_files + right_files
-        size = self.vector_shapes[1][0]
+        shape = (*self.vector_shapes[0][:-1], self.vector_shapes[1][0])
         if bias is not None:
             by_entity = by_position("bias", bias, entity_rows)
-            self.bias, bias_files = read_bias(by_entity, size, dtype, carrier)
+            self.bias, bias_files = read_bias(by_entity, shape[-1], dtype, carrier)
             files += bias_files
-        super().__init__((*self.vector_shapes[0][:-1], size), score_dtype, carrier, files)
+        super().__init__(shape, carrier.name, carrier, files)
         self.device = right_device or left_device
         self.csls: CSLS | None = None
         if csls is not None:
@@ -206,10 +204,21 @@ class Embeddings(Store):
         self.queries = left.with_array(np.atleast_2d(left.array))
         self.entities = right
 
-    def _check_lengths(self, are_queries_complex: bool, are_entities_complex: bool) -> None:
-        """Refuse vectors of unlike lengths; a complex number is as long as two real ones."""
-        length = self.vector_shapes[0][-1]
-        entity_length = self.vector_shapes[1][1]
+    def _check_vectors(self, left: Scores, right: Scores) -> None:
+        """Refuse vectors of unlike scales or lengths, and a layout of what has none.
+
+        A complex number is as long as two real ones.
+        """
+        if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
+            expected = f"{left.dtype}, as queries"
+            got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
+            raise InputTypeError("entities", expected=expected, got=got)
+        check_shape("entities", self.vector_shapes[1], 2, "a matrix (entities, d)")
+        check_layout(self.layout, self.similarity, [left.dtype, right.dtype])
+        are_queries_complex = left.dtype in PARTS
+        are_entities_complex = right.dtype in PARTS
+        length = left.array.shape[-1]
+        entity_length = right.array.shape[1]
         if are_queries_complex and not are_entities_complex:
             length *= 2
         if are_entities_complex and not are_queries_complex:
@@ -218,11 +227,11 @@ class Embeddings(Store):
             expected = f"vectors of length {length}, as in queries"
             if are_entities_complex and not are_queries_complex:
                 expected = f"vectors of {length / 2:g} complex numbers, as in queries"
-            got = f"shape {self.vector_shapes[1]}"
+            got = f"shape {right.array.shape}"
             raise InputValueError("entities", expected=expected, got=got)
         if length == 0 or (self.layout is not None and length % 2):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
-            got = f"shape {self.vector_shapes[0]}"
+            got = f"shape {left.array.shape}"
             raise InputValueError("queries", expected=expected, got=got)
 
     def with_fields(self, **fields: Any) -> Self:
@@ -251,6 +260,8 @@ class Embeddings(Store):
         for name, got, height, kind in sides:
             if got[:-1] != (height,):
                 expected = f"vectors of shape ({height}, d), a row for each {kind}"
+                if self.tokens is not None:
+                    expected = f"lists of vectors of shape ({height}, d), one for each {kind}"
                 raise InputValueError(name, expected=expected, got=got)
 
     @property
@@ -268,8 +279,8 @@ class Embeddings(Store):
         columns = slice(tile.left, tile.left + tile.width)
         tokens = None
         if self.tokens is not None:
-            rows, query_starts = part_of_tokens(self.tokens[0], rows)
-            columns, entity_starts = part_of_tokens(self.tokens[1], columns)
+            rows, query_starts = rows_of_lists(rows, self.tokens[0])
+            columns, entity_starts = rows_of_lists(columns, self.tokens[1])
             tokens = (query_starts, entity_starts)
         queries = self.queries.with_array(self.queries.array[rows])
         entities = self.entities.with_array(self.entities.array[columns])
@@ -339,9 +350,9 @@ class Embeddings(Store):
         return self.score(rows, columns, self.threads)
 
     def mismatched_rows(self, rows: IntArray, others: IntArray, io: str | None = None) -> Array:
-        """Return for pairs of queries whether their vectors differ in any bit.
+        """Return for pairs of queries whether their vectors differ in any bit, or in number.
 
-        At most a few MB are copied at a time, whatever the layout.
+        At most a few MB are copied at a time, whatever the layout, and one query's vectors.
 
         Examples
         --------
@@ -351,15 +362,19 @@ class Embeddings(Store):
         array([False,  True, False])
         """
         array = self.queries.array
-        mismatched = np.zeros(len(rows), dtype=np.bool_)
-        pairs = np.flatnonzero(rows != others)
+        starts = np.arange(len(array) + 1) if self.tokens is None else self.tokens[0]
+        lengths = np.diff(starts)
+        mismatched: Array = lengths[rows] != lengths[others]
+        pairs = np.flatnonzero((rows != others) & ~mismatched)
         bits = f"u{min(array.dtype.itemsize, 8)}"
-        step = max(1, COMPARED_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
-        for start in range(0, len(pairs), step):
-            chunk = pairs[start : start + step]
-            row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
-            other = np.ascontiguousarray(array[others[chunk]]).view(bits)
-            mismatched[chunk] = (row != other).any(axis=1)
+        compared = np.cumsum(lengths[rows[pairs]]) * array.shape[1] * array.dtype.itemsize
+        cuts = np.flatnonzero(np.diff(compared // COMPARED_BYTES)) + 1
+        for chunk in np.split(pairs, cuts):
+            counts = lengths[rows[chunk]]
+            row = array[join_ranges(starts[rows[chunk]], counts)]
+            other = array[join_ranges(starts[others[chunk]], counts)]
+            unlike = (row.view(bits) != other.view(bits)).any(axis=1)
+            mismatched[chunk] = np.logical_or.reduceat(unlike, indptr_of(counts)[:-1])
         return mismatched
 
     def state(self) -> list[Any]:
@@ -375,33 +390,90 @@ class Embeddings(Store):
         return values
 
 
-def split_tokens(name: str, value: Any) -> tuple[Any, IntArray]:
-    """Split what "maxsim" takes, vectors of all tokens and where those of each list begin."""
-    if not isinstance(value, tuple) or len(value) != 2:
-        expected = "(vectors, indptr) with maxsim: a vector for each token, lists end to end"
-        raise InputTypeError(name, expected=expected, got=type(value).__name__)
-    vectors, indptr = value
-    starts = as_array(indptr, name)
-    if starts.dtype.kind not in "iu" or starts.ndim != 1 or starts.size == 0:
-        got = f"dtype {starts.dtype}, shape {starts.shape}"
-        raise InputTypeError(name, expected="an indptr of integers, shape (n + 1,)", got=got)
-    return vectors, np.ascontiguousarray(starts, np.int64)
+def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
+    """Split (vectors, indptr), lists of vectors, which "maxsim" takes; others have no indptr.
+
+    Raises
+    ------
+    TypeError
+        For lists of vectors with another similarity, and for another form of them with maxsim. The
+        message has the line that makes the pair.
+
+    Examples
+    --------
+    >>> split_lists("queries", (np.eye(3), [0, 1, 3]), "maxsim")[1]
+    [0, 1, 3]
+    >>> split_lists("queries", [np.eye(2), np.eye(2)[:1]], "maxsim")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputTypeError: queries: expected with maxsim (vectors, indptr), ...
+    """
+    is_pair = isinstance(value, tuple) and len(value) == 2 and value[1] is not None
+    if similarity != "maxsim":
+        if is_pair:
+            first, second = (len(array_shape(name, part)) for part in value)
+            if second == 1 != first:
+                way = OPTION_TEXT.get()("similarity", "maxsim")
+                got = f"vectors and an indptr, which {way} compares"
+                raise InputTypeError(name, expected=f"vectors alone with {similarity}", got=got)
+        return value, None
+    vectors = value[0] if is_pair else value
+    shape = getattr(vectors, "shape", ())
+    is_padded = len(shape) == 3
+    if is_pair and not is_padded:
+        return vectors, value[1]
+    expected = "with maxsim (vectors, indptr), an array (tokens, d) and where those of each begin"
+    got = f"shape {tuple(shape)}" if shape else type(value).__name__
+    if has_option("similarity"):
+        expected = "with maxsim an .npz file with vectors, (tokens, d), and indptr"
+    elif is_padded:
+        got += "; of padded x and a mask of bool it is (x[mask], np.cumsum([0, *mask.sum(1)]))"
+    elif isinstance(value, (list, tuple)):
+        got += (
+            "; of a list x of arrays vectors = np.concatenate(x); "
+            "indptr = np.cumsum([0, *map(len, x)])"
+        )
+    raise InputTypeError(name, expected=expected, got=got)
 
 
-def check_starts(name: str, starts: IntArray, shape: tuple[int, ...]) -> int:
-    """Return the number of lists; they are one after the other, and none is empty."""
-    if len(shape) != 2 or starts[0] != 0 or starts[-1] != shape[0]:
-        expected = f"an indptr from 0 to {shape[0]}, the number of vectors"
-        raise InputValueError(name, expected=expected, got=f"from {starts[0]} to {starts[-1]}")
-    short = np.flatnonzero(np.diff(starts) < 1)
-    if len(short):
-        got = f"none in {name}[{short[0]}]"
-        raise InputValueError(name, expected="a token or more in each list", got=got)
-    return len(starts) - 1
+def read_lists(
+    name: str, value: Any, indptr: Any, dtype: Any
+) -> tuple[Scores, IntArray | None, tuple[str, ...], str]:
+    """View vectors as `read_vectors` does; return also where the lists of them begin, if any do.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `read_vectors` does; of lists for an indptr that does not fit, an empty list, and vectors
+        on a device.
+    """
+    if indptr is not None and device_of(value):
+        got = f"a tensor on {device_of(value)}; give tensor.cpu()"
+        raise InputTypeError(name, expected="vectors in the host's memory with maxsim", got=got)
+    vectors, files, device = read_vectors(name, value, dtype)
+    if indptr is None:
+        return vectors, None, files, device
+    check_shape(name, vectors.array.shape, 2, "vectors of shape (tokens, d)")
+    if isinstance(indptr, PATHS):
+        numbers, files_of_indptr, _ = read_vectors(f"{name}: indptr", indptr, None, INTEGERS)
+        indptr = numbers.array
+        files += files_of_indptr
+    starts = indptr_of_pair(name, (indptr, vectors), len(vectors.array), what="vectors")
+    empty = np.flatnonzero(np.diff(starts) == 0)
+    if len(empty):
+        raise InputValueError(f"{name}: list {empty[0]}", expected="a vector or more", got="none")
+    return vectors, starts, files, device
 
 
-def part_of_tokens(starts: IntArray, lists: slice) -> tuple[slice, IntArray]:
-    """Return the vectors of some lists, and where those of each begin among these."""
+def shape_of_lists(vectors: Scores, starts: IntArray | None) -> tuple[int, ...]:
+    """Return the shape of vectors, of which each list counts as one."""
+    if starts is None:
+        return vectors.array.shape
+    return len(starts) - 1, vectors.array.shape[1]
+
+
+def rows_of_lists(lists: slice, starts: IntArray) -> tuple[slice, IntArray]:
+    """Return the rows of the vectors of some lists, and where each of these begins among them."""
     part = starts[lists.start : lists.stop + 1]
     return slice(int(part[0]), int(part[-1])), part - part[0]
 

@@ -27,7 +27,7 @@ NanRule = Literal["raise", "worst", "omit"]
 IoMode = Literal["map", "read"]
 AnswerOrder = Literal["expected", "optimistic", "pessimistic"]
 Layout = Literal["interleaved", "halves"]
-Similarity = Literal[
+VectorSimilarity = Literal[
     "dot",
     "cosine",
     "l1",
@@ -37,14 +37,15 @@ Similarity = Literal[
     "poincare",
     "inverse_l1",
     "inverse_l2",
-    "maxsim",
 ]
+Similarity = Literal[VectorSimilarity, "maxsim"]  # The last one is of lists of vectors.
 
 LISTED = "listed"  # The candidates of this name are those of each list.
 ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+VECTOR_SIMILARITIES: tuple[VectorSimilarity, ...] = get_args(VectorSimilarity)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY

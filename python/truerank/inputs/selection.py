@@ -185,7 +185,9 @@ def check_indptr(
         raise InputValueError(name, expected=expected, got=indptr)
 
 
-def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = -1) -> IntArray:
+def indptr_of_pair(
+    name: str, pair: tuple[Any, ...], entries: int, lists: int = -1, what: str = "values"
+) -> IntArray:
     """Check the `indptr` of a pair (indptr, values), of lists that follow each other.
 
     Parameters
@@ -197,6 +199,8 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
         The number of values.
     lists : int, optional
         How many lists there must be.
+    what : str
+        What messages call the values.
 
     Raises
     ------
@@ -215,7 +219,7 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     indptr = _read_indptr(name, pair[0])
     if lists < 0:
         lists = max(len(indptr) - 1, 0)
-    check_indptr(name, indptr, lists, entries, "values")
+    check_indptr(name, indptr, lists, entries, what)
     return indptr
 
 
