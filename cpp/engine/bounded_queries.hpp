@@ -198,7 +198,8 @@ class BoundedQueries {
         LevelGrid grid = quantisation.grid(form.query_greatest);
         if (quantisation.kind == Kind::products) {
             grid = quantisation.grid_of(extent.largest, grid);
-            if (form.query_in_word != 0) grid = quantisation.with_step(std::max(grid.step, word_step(form)), grid);
+            if (form.query_in_word != 0)
+                grid = quantisation.with_step(std::max(grid.step, q_.word_step(form, shifted_.data())), grid);
             if (quantisation.centred_queries) {
                 facts.offset = -static_cast<double>(extent.squares) / 2;
             } else {
@@ -217,21 +218,6 @@ class BoundedQueries {
         }
         return grid;
     }
-    // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
-    // level each is rounding, and one level is to spare.
-    float word_step(const LevelForm& form) const {
-        const std::size_t size = q_.size(), half = form.group / 2, at_once = form.group * form.groups_at_once;
-        float largest = 0;
-        for (std::size_t first = 0; first < size; first += at_once) {
-            float sums[2][2] = {};  // by half and sign
-            for (std::size_t k = first; k < std::min(first + at_once, size); ++k) {
-                sums[k / half % 2][shifted_[k] < 0] += std::abs(shifted_[k]);
-            }
-            largest = std::max({largest, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
-        }
-        return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
-    }
-
     // Sets how the values of a query follow from sums.
     void set_row(std::size_t query, const Quantised& made, const QueryFacts& facts) {
         ValueRow& row = of_rows_.values[query];

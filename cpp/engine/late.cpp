@@ -1,456 +1,459 @@
 #include "engine/late.hpp"
 
-#include "engine/gauge.hpp"
-
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <functional>
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "engine/quantiser.hpp"
+#include "engine/gauge.hpp"
 #include "engine/threads.hpp"
+#include "engine/token_bounds.hpp"
+#include "engine/tokens.hpp"
 #include "kernels/maxima.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
 
-// Where bytes leave a larger share of the pairs of a query and a document open, words take less time.
-constexpr double kFewOpen = 0.2;
-constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
+constexpr std::size_t kNoPanel = std::numeric_limits<std::size_t>::max();
 
-// The tokens of some queries or documents, one after the other.
-struct TokenRows {
-    std::vector<std::int64_t> ids, first;
-    void clear() {
-        ids.clear();
-        first.assign(1, 0);
-    }
-    void add(const std::int64_t* indptr, std::int64_t i) {
-        for (std::int64_t t = indptr[i]; t < indptr[i + 1]; ++t) ids.push_back(t);
-        first.push_back(static_cast<std::int64_t>(ids.size()));
-    }
-    std::int64_t size() const { return static_cast<std::int64_t>(ids.size()); }
-    std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
+// What a worker does at once: cells of some queries, all of them against documents of one block.
+struct TokenChunk {
+    std::size_t first_cell, last_cell;
+    std::int64_t first_query, last_query;  // positions in SortedTasks::queries
+    std::size_t first_document, last_document;
 };
 
-// The queries of a cell and up to kPanelLanes documents over levels: bounds of sums of maxima. An interval of each
-// token's maximum is that of the greatest sum over levels, since all tokens of a document have one step; its error is
-// that of the document's worst token. Those of a query add up.
-template <class C>
-class TokenBounds {
-  public:
-    TokenBounds(const Quantisation<C>& quantisation, const Scoring<C>& scoring)
-        : q_(quantisation, scoring), at_(quantisation.forms.size() - 1) {}
+// The work of a call. Documents that any query has as a candidate are cut into blocks, and queries into batches. So
+// queries that have candidates of their own share what is made of a block for one of them.
+struct TokenPlan {
+    std::vector<std::int64_t> documents;  // ascending
+    std::vector<Cell> cells;
+    std::vector<TokenChunk> chunks;
+    std::int64_t pairs = 0;
 
-    // The coarsest levels come first; finer ones follow where they leave too much open.
-    bool has_finer() const { return at_ > 0; }
-    void use_finer() { --at_; }
-    bool covers() const { return form().query_in_word == 0; }
-
-    struct Facts {
-        double step = 0, norm = 0, residue = 0, offset = 0;
-    };
-    bool load_queries(const TokenRows& rows) {
-        const std::size_t size = q_.size();
-        tiles_ = divide_up(rows.size(), kTileRows);
-        levels_.assign(static_cast<std::size_t>(tiles_), form().size(size, kTileQueries));
-        starts_.assign(static_cast<std::size_t>(tiles_ * kTileRows), 0);
-        queries_.assign(static_cast<std::size_t>(rows.count()), {});
-        shifted_.resize(size);
-        row_.resize(size);
-        if (!covers()) return false;
-        for (std::int64_t i = 0; i < rows.count(); ++i) {
-            Facts& facts = queries_[static_cast<std::size_t>(i)];
-            const auto begin = static_cast<std::size_t>(rows.first[static_cast<std::size_t>(i)]);
-            const auto end = static_cast<std::size_t>(rows.first[static_cast<std::size_t>(i) + 1]);
-            float largest = 0;
-            for (std::size_t t = begin; t < end; ++t) {
-                const C* const row = q_.scoring.queries.row(rows.ids[t], false, row_.data());
-                const Extent extent = q_.kernels.shift(row, q_.quantisation.zeros.data(), size, shifted_.data());
-                if (!q_.is_usable(extent)) return false;
-                largest = std::max(largest, extent.largest);
+    TokenPlan(const Embeddings& embeddings, const SortedTasks& sorted, const CellSizing& sizing, std::int64_t block)
+        : documents(union_of(sorted.groups, embeddings.entity_count())) {
+        // Each of these has all candidates of its group.
+        const std::vector<Cell> rows = cut_cells(sorted, sizing);
+        std::vector<std::int64_t> places(rows.size(), 0);  // at which each has arrived among its candidates
+        std::vector<std::pair<std::size_t, std::size_t>> batches;
+        std::int64_t tokens = 0;
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            const std::int64_t more = tokens_of(embeddings, sorted, rows[row]);
+            if (batches.empty() || (tokens += more) > kBatchNumbers / (1 + embeddings.queries.columns)) {
+                batches.push_back({row, row});
+                tokens = more;
             }
-            const LevelGrid grid = q_.quantisation.grid_of(largest, q_.quantisation.grid(form().query_greatest));
-            facts.step = static_cast<double>(grid.step);
-            for (std::size_t t = begin; t < end; ++t) {
-                const C* const row = q_.scoring.queries.row(rows.ids[t], false, row_.data());
-                const Extent extent = q_.kernels.shift(row, q_.quantisation.zeros.data(), size, shifted_.data());
-                const Quantised made = q_.quantise(shifted_.data(), extent, grid, form(), 0, t % kTileQueries,
-                                                   kTileQueries, levels_[t / kTileQueries]);
-                starts_[t] = -made.levels * form().zero;
-                facts.norm += made.norm;
-                facts.residue += made.residue;
-                for (std::size_t k = 0; k < size; ++k) {
-                    facts.offset += static_cast<double>(row[k]) * static_cast<double>(q_.quantisation.shift[k]);
-                }
+            batches.back().second = row + 1;
+        }
+        const auto few =
+            static_cast<std::int64_t>(batches.size() * documents.size()) / (kChunksPerThread * sizing.threads);
+        const std::int64_t most = std::clamp<std::int64_t>(few, kFewDocuments, kPanelLanes);
+        for (const auto& [first_row, last_row] : batches) {
+            for (std::size_t first = 0, last; first < documents.size(); first = last) {
+                last = end_of_block(embeddings, first, block > 0 ? std::min(block, most) : most);
+                const std::size_t first_cell = cells.size();
+                for (std::size_t row = first_row; row < last_row; ++row) add_cell(rows[row], places[row], first, last);
+                if (cells.size() == first_cell) continue;
+                chunks.push_back({first_cell, cells.size(), rows[first_row].first_query, rows[last_row - 1].last_query,
+                                  first, last});
             }
         }
-        return true;
     }
-    bool load_documents(const TokenRows& rows) {
-        const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
-        blocks_.assign(static_cast<std::size_t>(divide_up(rows.size(), static_cast<std::int64_t>(lanes))),
-                       form().size(size, lanes));
-        documents_.assign(static_cast<std::size_t>(rows.count()), {});
-        for (std::int64_t i = 0; i < rows.count(); ++i) {
-            Facts& facts = documents_[static_cast<std::size_t>(i)];
-            const auto begin = static_cast<std::size_t>(rows.first[static_cast<std::size_t>(i)]);
-            const auto end = static_cast<std::size_t>(rows.first[static_cast<std::size_t>(i) + 1]);
-            float largest = 0;
-            extents_.resize(end - begin);
-            all_shifted_.resize((end - begin) * size);
-            for (std::size_t t = begin; t < end; ++t) {
-                const C* const row = q_.scoring.candidates.row(rows.ids[t], false, row_.data());
-                const Extent extent =
-                    q_.kernels.shift(row, q_.quantisation.shift.data(), size, all_shifted_.data() + (t - begin) * size);
-                if (!q_.is_usable(extent)) return false;
-                extents_[t - begin] = extent;
-                largest = std::max(largest, extent.largest);
-            }
-            const LevelGrid grid = q_.quantisation.grid_of(largest, q_.quantisation.grid(form().greatest));
-            facts.step = static_cast<double>(grid.step);
-            for (std::size_t t = begin; t < end; ++t) {
-                const Quantised made =
-                    q_.quantise(all_shifted_.data() + (t - begin) * size, extents_[t - begin], grid, form(),
-                                form().zero, form().place(t % lanes), lanes, blocks_[t / lanes]);
-                const double levels = made.norm + made.residue;
-                const double residue = made.residue + q_.kFloatError * levels +
-                                       q_.scale.gamma() * (made.norm + q_.quantisation.shift_norm);
-                facts.norm = std::max(facts.norm, levels);
-                facts.residue = std::max(facts.residue, residue);
-            }
-        }
-        return true;
-    }
-    void sum(std::int64_t tile, std::int64_t block, std::int32_t* sums) const {
-        form().sum(levels_[static_cast<std::size_t>(tile)], blocks_[static_cast<std::size_t>(block)],
-                   form().groups(q_.size()), starts_.data() + tile * kTileRows, sums);
-    }
-    // The interval of a sum of maxima.
-    std::pair<double, double> interval(std::size_t query, std::size_t document, double sum) const {
-        const Facts &q = queries_[query], &e = documents_[document];
-        const double x = sum * q.step * e.step + q.offset;
-        const double error = (q.norm * e.residue + q.residue * e.norm) * q_.kUp +
-                             q.norm * q_.quantisation.shift_norm * 0x1p-30 + std::abs(x) * 0x1p-40 + 0x1p-100;
-        return {x - error, x + error};
-    }
-    ValueThresholds thresholds(C score) const { return q_.scale.thresholds(static_cast<double>(score), 0); }
 
   private:
-    const Quantiser<C> q_;
-    const LevelForm& form() const { return q_.quantisation.forms[at_]; }
-    std::size_t at_;
-    std::int64_t tiles_ = 0;
-    LevelGroups levels_, blocks_;
-    std::vector<std::int32_t> starts_;
-    std::vector<Facts> queries_, documents_;
-    std::vector<float> shifted_, all_shifted_;
-    std::vector<Extent> extents_;
-    std::vector<C> row_;
+    // So many numbers of a block's tokens, or of a batch's, stay in the caches. Fewer documents are a block only where
+    // threads would have nothing to do otherwise.
+    static constexpr std::int64_t kBlockNumbers = 1 << 21, kBatchNumbers = 1 << 21, kFewDocuments = 8;
+    static constexpr std::int64_t kChunksPerThread = 8;
+
+    static std::vector<std::int64_t> union_of(const std::vector<Group>& groups, std::int64_t count) {
+        std::vector<std::int64_t> documents(static_cast<std::size_t>(count));
+        std::iota(documents.begin(), documents.end(), std::int64_t{0});
+        const auto has_all = [&](const Group& group) { return group.candidates.size == count; };
+        if (std::any_of(groups.begin(), groups.end(), has_all)) return documents;
+        std::vector<char> is_candidate(documents.size());
+        for (const Group& group : groups) {
+            for (std::int64_t i = 0; i < group.candidates.size; ++i) {
+                is_candidate[static_cast<std::size_t>(group.candidates(i))] = 1;
+            }
+        }
+        std::erase_if(documents, [&](std::int64_t id) { return is_candidate[static_cast<std::size_t>(id)] == 0; });
+        return documents;
+    }
+    static std::int64_t tokens_of(const Embeddings& embeddings, const SortedTasks& sorted, const Cell& rows) {
+        std::int64_t tokens = 0;
+        for (std::int64_t i = rows.first_query; i < rows.last_query; ++i) {
+            const std::int64_t query = sorted.queries[static_cast<std::size_t>(i)].row;
+            tokens += embeddings.query_tokens[query + 1] - embeddings.query_tokens[query];
+        }
+        return tokens;
+    }
+    std::size_t end_of_block(const Embeddings& embeddings, std::size_t first, std::int64_t most) const {
+        std::int64_t tokens = 0;
+        std::size_t at = first;
+        for (; at < documents.size() && at - first < static_cast<std::size_t>(most); ++at) {
+            const std::int64_t document = documents[at];
+            tokens += embeddings.entity_tokens[document + 1] - embeddings.entity_tokens[document];
+            if (at > first && tokens > kBlockNumbers / (1 + embeddings.entities.columns)) break;
+        }
+        return at;
+    }
+    // Adds the part of a cell whose candidates are in a block, and goes on to those after them.
+    void add_cell(Cell cell, std::int64_t& place, std::size_t first, std::size_t last) {
+        const std::int64_t end = std::min(cell.end, place + static_cast<std::int64_t>(last - first));
+        cell.begin = place;
+        while (place < end && cell.candidates(place) <= documents[last - 1]) ++place;
+        cell.end = place;
+        if (cell.begin == cell.end) return;
+        cells.push_back(cell);
+        pairs += (cell.last_query - cell.first_query) * (cell.end - cell.begin);
+    }
+};
+
+// Scores the tokens of queries with those of up to kPanelLanes documents, and takes the maxima of these scores.
+template <class C>
+class TokenScores {
+  public:
+    explicit TokenScores(const Scoring<C>& scoring) : scoring_(scoring) {}
+
+    void set_queries(const TokenLists& queries) {
+        queries_ = &queries;
+        const std::int64_t tile = kTileQueries, depth = scoring_.depth();
+        const auto tokens = static_cast<std::int64_t>(queries.tokens());
+        packed_queries_.resize(static_cast<std::size_t>(divide_up(tokens, tile) * tile * depth));
+        for (std::int64_t i = 0; i < tokens; i += tile) {
+            scoring_.queries.pack(queries.ids() + i, std::min(tile, tokens - i), tile, scoring_.packing(),
+                                  packed_queries_.data() + i * depth, nullptr, scratch_);
+        }
+    }
+    // Their panels are packed as they are needed. All are kept where the documents serve several cells.
+    void set_documents(const TokenLists& documents, const TokenPanels& panels, bool are_kept) {
+        documents_ = &documents;
+        panels_ = &panels;
+        packed_as_.assign(are_kept ? panels.size() : 1, kNoPanel);
+        packed_panels_.resize(packed_as_.size() * panel_size());
+    }
+    // Takes the maxima of the tokens of pairs; false if it was stopped.
+    bool take(const WantedPairs& pairs, bool is_caller, Stop& stop) {
+        const std::size_t depth = panel_depth(), lanes = scoring_.kernels.lanes, rows = stride();
+        sums_.resize(kTileQueries * lanes);
+        maxima_.resize(documents_->size() * rows);
+        running_.resize(rows * kRunning<C>);
+        for (std::size_t panel = 0; panel < panels_->size(); ++panel) {
+            pairs.list_tiles(*queries_, panels_->documents(panel), tiles_);
+            if (tiles_.empty()) continue;
+            const C* const packed = pack(panel);
+            for (const std::size_t tile : tiles_) {
+                const std::size_t row = tile * kTileQueries;
+                scoring_.kernels.accumulate(scoring_.similarity, packed_queries_.data() + row * depth, packed, depth,
+                                            true, sums_.data());
+                kernels_.take(sums_.data(), panels_->spans(panel), panels_->span_count(panel), rows,
+                              maxima_.data() + row, running_.data() + row * kRunning<C>);
+            }
+            const std::size_t work = tiles_.size() * kTileQueries * lanes * (1 + depth / 16);
+            if (stop.requested(is_caller, static_cast<std::int64_t>(work))) return false;
+        }
+        return true;
+    }
+    // The score of a pair whose maxima were taken. The sum is in the order of the tokens, and is rounded once.
+    C score(std::size_t query, std::size_t document) const {
+        const C* const maxima = maxima_.data() + document * stride();
+        double sum = 0;
+        for (std::size_t token = queries_->begin(query); token < queries_->end(query); ++token) {
+            sum += static_cast<double>(maxima[token]);
+        }
+        return static_cast<C>(sum);
+    }
+
+  private:
+    std::size_t panel_depth() const { return static_cast<std::size_t>(scoring_.depth()); }
+    std::size_t panel_size() const { return panel_depth() * scoring_.kernels.lanes; }
+    // Between the maxima of one document and those of the next.
+    std::size_t stride() const { return (queries_->tokens() + kTileQueries - 1) / kTileQueries * kTileQueries; }
+    const C* pack(std::size_t panel) {
+        const std::size_t place = packed_as_.size() > 1 ? panel : 0;
+        C* const packed = packed_panels_.data() + place * panel_size();
+        if (packed_as_[place] != panel) {
+            scoring_.candidates.pack(documents_->ids() + panels_->first(panel),
+                                     static_cast<std::int64_t>(panels_->width(panel)), scoring_.lanes(),
+                                     scoring_.packing(), packed, nullptr, scratch_);
+            packed_as_[place] = panel;
+        }
+        return packed;
+    }
+
+    const Scoring<C>& scoring_;
+    const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
+    const TokenLists *queries_ = nullptr, *documents_ = nullptr;
+    const TokenPanels* panels_ = nullptr;
+    std::vector<C> packed_queries_, packed_panels_, scratch_;
+    std::vector<std::size_t> packed_as_;  // the panel that lies at each place
+    std::vector<std::size_t> tiles_;
+    std::vector<C> sums_, maxima_, running_;
 };
 
 template <class C>
 class TokenWorker {
   public:
-    TokenWorker(const Scoring<C>& scoring, const Quantisation<C>* quantisation) : scoring_(scoring) {
+    TokenWorker(const Scoring<C>& scoring, const Quantisation<C>* quantisation) : scoring_(scoring), exact_(scoring) {
         if (quantisation != nullptr) bounds_ = std::make_unique<TokenBounds<C>>(*quantisation, scoring);
     }
     const BoundsTally& tally() const { return tally_; }
 
-    void run(const Cell& cell, const SortedQuery* sorted_queries, Sink<C>& sink, bool is_caller, Stop& stop) {
-        load_tasks(cell, sorted_queries);
-        sink.begin_cell(cell, first_task_);
-        const std::int64_t lanes = scoring_.lanes();
-        columns_.resize(static_cast<std::size_t>(lanes));
-        scores_.resize(static_cast<std::size_t>(queries_.count() * lanes));
-        for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
-            const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
-            documents_.clear();
-            for (std::int64_t j = 0; j < panel.width; ++j) {
-                columns_[static_cast<std::size_t>(j)] = cell.candidates(begin + j);
-                documents_.add(scoring_.embeddings.entity_tokens, columns_[static_cast<std::size_t>(j)]);
-            }
+    void run(const TokenPlan& plan, const TokenChunk& chunk, const SortedQuery* sorted, Sink<C>& sink, bool is_caller,
+             Stop& stop) {
+        load_queries(chunk, sorted);
+        load_documents(plan, chunk);
+        const bool is_forced = are_bounds_forced();
+        const bool tries_bounds = bounds_ && (is_forced || (is_form_chosen_ && gauge_.tries_bounds()));
+        auto start = Gauge::Clock::now();
+        bool was_bounded = false;
+        for (std::size_t i = chunk.first_cell; i < chunk.last_cell; ++i) {
+            const Cell& cell = plan.cells[i];
+            load_cell(cell, chunk, plan, sorted);
+            sink.begin_cell(cell, first_task_);
+            const Panel panel{cell.begin, cell.end - cell.begin, columns_.data()};
             sink.begin_panel(panel);
             tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
-            const auto start = Gauge::Clock::now();
-            if (bounds_ && usable_ && sink.query_tasks() != nullptr && (are_bounds_forced() || gauge_.tries_bounds()) &&
-                decide(panel, *sink.query_tasks())) {
-                open_pairs_ = 0;
-                if (!open_.empty() && !settle(*sink.query_tasks(), is_caller, stop)) return;
-                if (!are_bounds_forced() && gauge_.is_trial() && bounds_->has_finer() &&
-                    static_cast<double>(open_pairs_) > kFewOpen * static_cast<double>(queries_.count() * panel.width)) {
-                    bounds_->use_finer();
-                    usable_ = bounds_->load_queries(queries_);
-                } else {
-                    gauge_.record_bounded(Gauge::Clock::now() - start, queries_.size() * documents_.size());
-                }
-            } else {
-                if (!take_maxima(documents_, nullptr, is_caller, stop)) return;
-                for (std::int64_t i = 0; i < queries_.count(); ++i) {
-                    for (std::int64_t j = 0; j < panel.width; ++j) {
-                        scores_[static_cast<std::size_t>(i * lanes + j)] = score(i, j);
-                    }
-                }
-                gauge_.record_scored(Gauge::Clock::now() - start, queries_.size() * documents_.size());
-                for (std::int64_t i = 0; i < queries_.count(); i += kTileRows) {
-                    sink.take_scores(scores_.data() + i * lanes, i, std::min(kTileRows, queries_.count() - i));
-                }
+            const C* const thresholds = bounds_ && sink.query_tasks() ? sink.query_tasks()->thresholds() : nullptr;
+            if (thresholds != nullptr && !is_forced && !is_form_chosen_) {
+                const auto before = Gauge::Clock::now();
+                choose_form(thresholds);
+                start += Gauge::Clock::now() - before;
             }
-            done_ += queries_.count() * panel.width;
+            const bool is_bounded = tries_bounds && thresholds != nullptr && bounds_->quantise();
+            was_bounded = was_bounded || is_bounded;
+            if (!(is_bounded ? decide(thresholds, *sink.query_tasks(), is_caller, stop)
+                             : score(panel, sink, is_caller, stop))) {
+                return;
+            }
+            sink.end_cell();
+            stop.requested(is_caller, 0, (cell.last_query - cell.first_query) * panel.width);
         }
-        sink.end_cell();
+        const auto pairs = static_cast<std::int64_t>(queries_.tokens() * documents_.tokens());
+        const auto time = Gauge::Clock::now() - start;
+        was_bounded ? gauge_.record_bounded(time, pairs) : gauge_.record_scored(time, pairs);
     }
 
     void score_pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out, bool is_caller,
                      Stop& stop) {
+        wanted_ = {0, {1}};
         for (std::int64_t i = 0; i < n; ++i) {
             if (i == 0 || rows[i] != rows[i - 1]) {
                 queries_.clear();
                 queries_.add(scoring_.embeddings.query_tokens, rows[i]);
-                pack_queries();
+                exact_.set_queries(queries_);
             }
             documents_.clear();
             documents_.add(scoring_.embeddings.entity_tokens, columns[i]);
-            if (!take_maxima(documents_, nullptr, is_caller, stop)) return;
-            out[i] = score(0, 0);
+            panels_.assign(documents_, scoring_.kernels.lanes);
+            exact_.set_documents(documents_, panels_, false);
+            if (!exact_.take(wanted_, is_caller, stop)) return;
+            out[i] = exact_.score(0, 0);
         }
-        loaded_first_query_ = -1;
     }
 
   private:
-    void load_tasks(const Cell& cell, const SortedQuery* queries) {
-        if (cell.first_query == loaded_first_query_ && cell.last_query == loaded_last_query_ &&
-            cell.first_task == loaded_first_task_) {
-            return;
-        }
-        loaded_first_query_ = cell.first_query;
-        loaded_last_query_ = cell.last_query;
-        loaded_first_task_ = cell.first_task;
-        first_task_.clear();
-        queries_.clear();
-        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
-            queries_.add(scoring_.embeddings.query_tokens, queries[i].row);
-            first_task_.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
-        }
-        first_task_.push_back(cell.last_task - cell.first_task);
-        pack_queries();
-        if (bounds_) {
-            usable_ = bounds_->load_queries(queries_);
-        }
-    }
-    void pack_queries() {
-        const std::int64_t n = queries_.size(), depth = scoring_.depth();
-        tiles_ = divide_up(n, kTileRows);
-        packed_.resize(static_cast<std::size_t>(tiles_ * kTileRows * depth));
-        std::vector<double> squares(static_cast<std::size_t>(kTileRows));
-        for (std::int64_t i = 0; i < n; i += kTileRows) {
-            scoring_.queries.pack(queries_.ids.data() + i, std::min(kTileRows, n - i), kTileRows, scoring_.packing(),
-                                  packed_.data() + i * depth, squares.data(), scratch_);
-        }
-    }
-    // The maxima of document j begin at maxima_[j * stride()].
-    std::int64_t stride() const { return tiles_ * kTileRows; }
-    C score(std::int64_t query, std::int64_t document) const {
-        const C* const of = maxima_.data() + document * stride();
-        double sum = 0;
-        for (std::int64_t t = queries_.first[static_cast<std::size_t>(query)];
-             t < queries_.first[static_cast<std::size_t>(query) + 1]; ++t) {
-            sum += static_cast<double>(of[t]);
-        }
-        return static_cast<C>(sum);
-    }
-    // The lanes of a panel of tokens, by document.
-    void list_spans(const TokenRows& documents, std::int64_t at, std::int64_t width) {
-        spans_.clear();
-        auto next = std::upper_bound(documents.first.begin(), documents.first.end(), at) - 1;
-        for (auto d = next - documents.first.begin();
-             d < documents.count() && documents.first[static_cast<std::size_t>(d)] < at + width; ++d) {
-            const std::int64_t begin = documents.first[static_cast<std::size_t>(d)],
-                               end = documents.first[static_cast<std::size_t>(d) + 1];
-            if (end <= at || begin == end) continue;
-            spans_.push_back({static_cast<std::uint32_t>(std::max(begin, at) - at),
-                              static_cast<std::uint32_t>(std::min(end, at + width) - at), static_cast<std::uint32_t>(d),
-                              begin < at, end <= at + width});
-        }
-    }
-    // Scores the tokens of the queries with those of documents; with `open`, only tiles with queries for which one of
-    // the panel's documents is open.
-    bool take_maxima(const TokenRows& documents, const std::vector<std::vector<std::uint32_t>>* open, bool is_caller,
-                     Stop& stop) {
-        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
-        sums_.resize(static_cast<std::size_t>(kTileRows * lanes));
-        panel_.resize(static_cast<std::size_t>(depth * lanes));
-        maxima_.resize(static_cast<std::size_t>(documents.count() * stride()));
-        running_.resize(static_cast<std::size_t>(stride()) * kRunning<C>);
-        std::vector<double> squares(static_cast<std::size_t>(lanes));
-        for (std::int64_t d = 0; d < documents.count(); ++d) {  // those without tokens
-            if (documents.first[static_cast<std::size_t>(d)] == documents.first[static_cast<std::size_t>(d) + 1]) {
-                std::fill_n(maxima_.data() + d * stride(), stride(), -std::numeric_limits<C>::infinity());
-            }
-        }
-        is_needed_.assign(static_cast<std::size_t>(tiles_), open == nullptr);
-        for (std::int64_t at = 0; at < documents.size(); at += lanes) {
-            const std::int64_t width = std::min(lanes, documents.size() - at);
-            list_spans(documents, at, width);
-            if (open != nullptr) {
-                std::fill(is_needed_.begin(), is_needed_.end(), 0);
-                for (const LaneSpan& span : spans_) {
-                    for (const std::uint32_t query : (*open)[span.document]) {
-                        const std::int64_t from = queries_.first[query], to = queries_.first[query + 1];
-                        for (std::int64_t tile = from / kTileRows; tile * kTileRows < to; ++tile) {
-                            is_needed_[static_cast<std::size_t>(tile)] = 1;
-                        }
-                    }
-                }
-            }
-            {
-                scoring_.candidates.pack(documents.ids.data() + at, width, lanes, scoring_.packing(), panel_.data(),
-                                         squares.data(), scratch_);
-            }
-            for (std::int64_t tile = 0; tile < tiles_; ++tile) {
-                if (is_needed_[static_cast<std::size_t>(tile)] == 0) continue;
-                scoring_.kernels.accumulate(scoring_.similarity, packed_.data() + tile * depth * kTileRows,
-                                            panel_.data(), static_cast<std::size_t>(depth), true, sums_.data());
-                maxima_kernels_.take(sums_.data(), kTileQueries, spans_.data(), spans_.size(),
-                                     static_cast<std::size_t>(stride()), maxima_.data() + tile * kTileRows,
-                                     running_.data() + static_cast<std::size_t>(tile * kTileRows) * kRunning<C>);
-            }
-            if (stop.requested(is_caller, queries_.size() * lanes * (1 + depth / 16), std::exchange(done_, 0)))
-                return false;
-        }
-        return true;
-    }
-    // Decides pairs by bounds, and lists those that stay open.
-    bool decide(const Panel& panel, BoundedTasks<C>& tasks) {
-        const C* const scores = tasks.thresholds();
-        if (scores == nullptr) return false;
-        {
-            if (!bounds_->load_documents(documents_)) return false;
-        }
-        const std::int64_t lanes = scoring_.lanes();
-        level_sums_.resize(static_cast<std::size_t>(kTileRows * lanes));
-        level_maxima_.resize(static_cast<std::size_t>(panel.width * stride()));
-        level_running_.resize(static_cast<std::size_t>(stride()) * kRunning<std::int32_t>);
-        {
-            for (std::int64_t at = 0; at < documents_.size(); at += lanes) {
-                list_spans(documents_, at, std::min(lanes, documents_.size() - at));
-                for (std::int64_t tile = 0; tile < tiles_; ++tile) {
-                    bounds_->sum(tile, at / lanes, level_sums_.data());
-                    maxima_kernels_.take_levels(
-                        level_sums_.data(), kTileQueries, spans_.data(), spans_.size(),
-                        static_cast<std::size_t>(stride()), level_maxima_.data() + tile * kTileRows,
-                        level_running_.data() + static_cast<std::size_t>(tile * kTileRows) * kRunning<std::int32_t>);
-                }
-            }
-        }
-        const bool counts = tasks.counts();
-        std::uint32_t* const counters = tasks.counters();
-        open_.clear();
-        for (std::int64_t i = 0; i < queries_.count(); ++i) {
-            const auto query = static_cast<std::size_t>(i);
-            double low[kPanelLanes], high[kPanelLanes];
-            for (std::int64_t j = 0; j < panel.width; ++j) {
-                const std::int32_t* const of = level_maxima_.data() + j * stride();
-                std::int64_t sum = 0;
-                for (std::int64_t t = queries_.first[query]; t < queries_.first[query + 1]; ++t) sum += of[t];
-                std::tie(low[j], high[j]) =
-                    bounds_->interval(query, static_cast<std::size_t>(j), static_cast<double>(sum));
-                const auto d = static_cast<std::size_t>(j);
-                if (documents_.first[d] == documents_.first[d + 1]) {  // no tokens: scored
-                    low[j] = -std::numeric_limits<double>::infinity();
-                    high[j] = -low[j];
-                }
-            }
-            const std::int64_t first = first_task_[query], last = first_task_[query + 1];
-            masks_.assign(static_cast<std::size_t>(last - first), {});
-            for (std::int64_t t = first; t < last; ++t) {
-                if (scores[t] != scores[t]) continue;  // nothing is above a NaN
-                const ValueThresholds thresholds = bounds_->thresholds(scores[t]);
-                PairMasks& mask = masks_[static_cast<std::size_t>(t - first)];
-                for (std::int64_t j = 0; j < panel.width; ++j) {
-                    mask.above |= static_cast<std::uint64_t>(counts && low[j] > thresholds.above) << j;
-                    mask.not_below |= static_cast<std::uint64_t>(!(high[j] < thresholds.below)) << j;
-                }
-            }
-            tasks.take_masks(masks_.data(), i, 1);
-            for (std::int64_t t = first; t < last; ++t) {
-                const PairMasks& mask = masks_[static_cast<std::size_t>(t - first)];
-                counters[t] += static_cast<std::uint32_t>(std::popcount(mask.above));
-                for (std::uint64_t bits = mask.open(); bits != 0; bits &= bits - 1) {
-                    open_.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(t),
-                                     static_cast<std::uint32_t>(std::countr_zero(bits))});
-                }
-            }
-        }
-        tally_.bounded += first_task_.back() * panel.width;
-        tally_.open += static_cast<std::int64_t>(open_.size());
-        return true;
-    }
-    bool settle(BoundedTasks<C>& tasks, bool is_caller, Stop& stop) {
-        std::sort(open_.begin(), open_.end(),
-                  [](const Open& a, const Open& b) { return std::pair(a.lane, a.query) < std::pair(b.lane, b.query); });
-        open_documents_.clear();
-        open_queries_.clear();
-        open_pairs_ = 0;
-        for (std::size_t i = 0; i < open_.size(); ++i) {
-            if (i == 0 || open_[i].lane != open_[i - 1].lane) {
-                open_documents_.add(scoring_.embeddings.entity_tokens, columns_[open_[i].lane]);
-                open_queries_.emplace_back();
-            }
-            auto& of_document = open_queries_.back();
-            if (of_document.empty() || of_document.back() != open_[i].query) {
-                of_document.push_back(open_[i].query);
-                ++open_pairs_;
-            }
-        }
-        if (!take_maxima(open_documents_, &open_queries_, is_caller, stop)) return false;
-        std::int64_t document = -1;
-        for (std::size_t i = 0; i < open_.size(); ++i) {
-            document += i == 0 || open_[i].lane != open_[i - 1].lane;
-            const OpenPair pair{open_[i].task, open_[i].lane};
-            const C value = score(open_[i].query, document);
-            tasks.take_scores(&pair, &value, 1);
-        }
-        return true;
-    }
-
+    // A pair of a task and a document that bounds leave open.
     struct Open {
-        std::uint32_t query, task, lane;
+        OpenPair pair;
+        std::size_t query, document;  // in the cell, in the block
     };
 
+    void load_queries(const TokenChunk& chunk, const SortedQuery* sorted) {
+        if (first_query_ == chunk.first_query && last_query_ == chunk.last_query) return;
+        first_query_ = chunk.first_query;
+        last_query_ = chunk.last_query;
+        queries_.clear();
+        for (std::int64_t i = first_query_; i < last_query_; ++i) {
+            queries_.add(scoring_.embeddings.query_tokens, sorted[i].row);
+        }
+        exact_.set_queries(queries_);
+        if (bounds_) bounds_->set_queries(queries_);
+    }
+    void load_documents(const TokenPlan& plan, const TokenChunk& chunk) {
+        documents_.clear();
+        for (std::size_t i = chunk.first_document; i < chunk.last_document; ++i) {
+            documents_.add(scoring_.embeddings.entity_tokens, plan.documents[i]);
+        }
+        panels_.assign(documents_, scoring_.kernels.lanes);
+        exact_.set_documents(documents_, panels_, chunk.last_cell - chunk.first_cell > 1);
+        if (bounds_) bounds_->set_documents(documents_);
+    }
+    // Takes the tasks of a cell's queries, and which of the block's documents are its candidates.
+    void load_cell(const Cell& cell, const TokenChunk& chunk, const TokenPlan& plan, const SortedQuery* sorted) {
+        const auto queries = static_cast<std::size_t>(cell.last_query - cell.first_query);
+        first_task_.clear();
+        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
+            first_task_.push_back(std::max(sorted[i].first_task, cell.first_task) - cell.first_task);
+        }
+        first_task_.push_back(cell.last_task - cell.first_task);
+        columns_.clear();
+        members_.clear();
+        DocumentMask mask = 0;
+        const auto begin = plan.documents.begin() + static_cast<std::ptrdiff_t>(chunk.first_document),
+                   end = plan.documents.begin() + static_cast<std::ptrdiff_t>(chunk.last_document);
+        auto at = begin;
+        for (std::int64_t i = cell.begin; i < cell.end; ++i) {
+            columns_.push_back(cell.candidates(i));
+            at = std::lower_bound(at, end - 1, columns_.back());
+            members_.push_back(static_cast<std::size_t>(at - begin));
+            mask |= DocumentMask{1} << members_.back();
+        }
+        wanted_.first = static_cast<std::size_t>(cell.first_query - chunk.first_query);
+        wanted_.documents.assign(queries, mask);
+    }
+
+    // Scores all pairs of a cell, and hands the scores on.
+    bool score(const Panel& panel, Sink<C>& sink, bool is_caller, Stop& stop) {
+        if (!exact_.take(wanted_, is_caller, stop)) return false;
+        const std::int64_t lanes = scoring_.lanes(), rows = kTileQueries;
+        const auto queries = static_cast<std::int64_t>(wanted_.documents.size());
+        scores_.resize(static_cast<std::size_t>(rows * lanes));
+        for (std::int64_t begin = 0; begin < panel.width; begin += lanes) {
+            const std::int64_t width = std::min(lanes, panel.width - begin);
+            sink.begin_panel({panel.begin + begin, width, panel.columns + begin});
+            for (std::int64_t first = 0; first < queries; first += rows) {
+                const std::int64_t n = std::min(rows, queries - first);
+                for (std::int64_t i = 0; i < n * width; ++i) {
+                    const std::int64_t row = i / width, lane = i % width;
+                    scores_[static_cast<std::size_t>(row * lanes + lane)] =
+                        exact_.score(wanted_.first + static_cast<std::size_t>(first + row),
+                                     members_[static_cast<std::size_t>(begin + lane)]);
+                }
+                sink.take_scores(scores_.data(), first, n);
+            }
+        }
+        return true;
+    }
+
+    // Decides pairs by bounds, and scores those that stay open.
+    bool decide(const C* thresholds, BoundedTasks<C>& tasks, bool is_caller, Stop& stop) {
+        if (!sum_levels(wanted_, is_caller, stop)) return false;
+        open_.clear();
+        open_pairs_ = {wanted_.first, std::vector<DocumentMask>(wanted_.documents.size())};
+        const bool counts = tasks.counts();
+        std::uint32_t* const counters = tasks.counters();
+        for (std::size_t query = 0; query < wanted_.documents.size(); ++query) {
+            const auto first = static_cast<std::size_t>(first_task_[query]),
+                       last = static_cast<std::size_t>(first_task_[query + 1]);
+            masks_.resize(last - first);
+            take_intervals(query);
+            for (std::size_t task = first; task < last; ++task)
+                masks_[task - first] = mask_of(thresholds[task], counts);
+            tasks.take_masks(masks_.data(), static_cast<std::int64_t>(query), 1);
+            for (std::size_t task = first; task < last; ++task) {
+                counters[task] += static_cast<std::uint32_t>(std::popcount(masks_[task - first].above));
+                for (std::uint64_t bits = masks_[task - first].open(); bits != 0; bits &= bits - 1) {
+                    const auto lane = static_cast<std::uint32_t>(std::countr_zero(bits));
+                    open_.push_back({{static_cast<std::uint32_t>(task), lane}, query, members_[lane]});
+                    open_pairs_.documents[query] |= DocumentMask{1} << members_[lane];
+                }
+            }
+        }
+        tally_.bounded += first_task_.back() * static_cast<std::int64_t>(members_.size());
+        tally_.open += static_cast<std::int64_t>(open_.size());
+        tally_.scored += static_cast<std::int64_t>(open_.size());
+        if (open_.empty()) return true;
+        if (!exact_.take(open_pairs_, is_caller, stop)) return false;
+        for (const Open& open : open_) {
+            const C value = exact_.score(wanted_.first + open.query, open.document);
+            tasks.take_scores(&open.pair, &value, 1);
+        }
+        return true;
+    }
+    // The greatest sums over levels of the tokens of pairs, as TokenScores takes maxima of scores.
+    bool sum_levels(const WantedPairs& pairs, bool is_caller, Stop& stop) {
+        const std::size_t lanes = scoring_.kernels.lanes;
+        level_sums_.resize(kTileQueries * lanes);
+        level_maxima_.resize(documents_.size() * stride());
+        level_running_.resize(stride() * kRunning<std::int32_t>);
+        for (std::size_t panel = 0; panel < panels_.size(); ++panel) {
+            pairs.list_tiles(queries_, panels_.documents(panel), tiles_);
+            for (const std::size_t tile : tiles_) {
+                const std::size_t row = tile * kTileQueries;
+                bounds_->sum(tile, panel, level_sums_.data());
+                kernels_.take_levels(level_sums_.data(), panels_.spans(panel), panels_.span_count(panel), stride(),
+                                     level_maxima_.data() + row, level_running_.data() + row * kRunning<std::int32_t>);
+            }
+            const std::size_t work = tiles_.size() * kTileQueries * lanes;
+            if (stop.requested(is_caller, static_cast<std::int64_t>(work) * (1 + scoring_.depth() / 64))) return false;
+        }
+        return true;
+    }
+    std::size_t stride() const { return (queries_.tokens() + kTileQueries - 1) / kTileQueries * kTileQueries; }
+    // The intervals of a query of the cell and its candidates.
+    void take_intervals(std::size_t query) {
+        const std::size_t of_batch = wanted_.first + query;
+        for (std::size_t lane = 0; lane < members_.size(); ++lane) {
+            const std::size_t document = members_[lane];
+            std::tie(low_[lane], high_[lane]) = bounds_->interval(
+                of_batch, document, level_maxima_.data() + document * stride() + queries_.begin(of_batch));
+        }
+    }
+    // What the intervals tell about a task. Nothing is above a NaN.
+    PairMasks mask_of(C threshold, bool counts) const {
+        PairMasks mask{};
+        if (threshold != threshold) return mask;
+        const ValueThresholds values = bounds_->thresholds(threshold);
+        for (std::size_t lane = 0; lane < members_.size(); ++lane) {
+            mask.above |= static_cast<std::uint64_t>(counts && low_[lane] > values.above) << lane;
+            mask.not_below |= static_cast<std::uint64_t>(!(high_[lane] < values.below)) << lane;
+        }
+        return mask;
+    }
+    // Chooses the coarsest levels that leave few pairs open, by some of the cell's queries.
+    void choose_form(const C* thresholds) {
+        is_form_chosen_ = true;
+        WantedPairs some = wanted_;
+        some.documents.resize(std::min(some.documents.size(), measured::kTriedQueries));
+        Stop unheard(nullptr, nullptr, 0);
+        for (; bounds_->quantise() && sum_levels(some, false, unheard); bounds_->use_finer()) {
+            std::int64_t open = 0;
+            for (std::size_t query = 0; query < some.documents.size(); ++query) {
+                take_intervals(query);
+                for (std::int64_t task = first_task_[query]; task < first_task_[query + 1]; ++task) {
+                    open += std::popcount(mask_of(thresholds[task], true).open());
+                }
+            }
+            const auto pairs =
+                static_cast<double>(first_task_[some.documents.size()]) * static_cast<double>(members_.size());
+            if (!bounds_->has_finer() || static_cast<double>(open) <= measured::kOpenOfTokens * pairs) break;
+        }
+    }
+
     const Scoring<C>& scoring_;
-    const MaximaKernels<C>& maxima_kernels_ = maxima_kernels<C>();
-    std::unique_ptr<TokenBounds<C>> bounds_;
-    bool usable_ = false;
+    const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
+    TokenScores<C> exact_;
+    std::unique_ptr<TokenBounds<C>> bounds_;  // null where no pair is decided by bounds
+    bool is_form_chosen_ = false;
     Gauge gauge_;
-    std::int64_t open_pairs_ = 0;  // of a query and a document, in the last panel
     BoundsTally tally_;
-    std::int64_t done_ = 0;
 
-    std::int64_t loaded_first_query_ = -1, loaded_last_query_ = -1, loaded_first_task_ = -1;
-    std::vector<std::int64_t> first_task_;
-    TokenRows queries_;
-    std::int64_t tiles_ = 0;
-    std::vector<C> packed_;
+    // The batch of queries and the block of documents that were loaded last.
+    std::int64_t first_query_ = -1, last_query_ = -1;
+    TokenLists queries_, documents_;
+    TokenPanels panels_;
 
-    std::vector<std::int64_t> columns_;
-    TokenRows documents_;
-    std::vector<LaneSpan> spans_;
-    std::vector<C> panel_, sums_, maxima_, running_, scores_, scratch_;
+    // The cell: the tasks of its queries, its candidates and where they are in the block, and its pairs.
+    std::vector<std::int64_t> first_task_, columns_;
+    std::vector<std::size_t> members_;
+    WantedPairs wanted_;
+    std::vector<C> scores_;
+
+    std::vector<std::size_t> tiles_;
     std::vector<std::int32_t> level_sums_, level_maxima_, level_running_;
-
+    double low_[kPanelLanes], high_[kPanelLanes];
     std::vector<PairMasks> masks_;
     std::vector<Open> open_;
-    TokenRows open_documents_;
-    std::vector<std::vector<std::uint32_t>> open_queries_;
-    std::vector<char> is_needed_;
+    WantedPairs open_pairs_;
 };
 
 }  // namespace
@@ -458,35 +461,35 @@ class TokenWorker {
 template <class C>
 void sweep_tokens(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution,
                   std::int64_t task_bytes, const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
-    const Embeddings& of = scoring.embeddings;
-    const std::int64_t tokens = divide_up(of.queries.rows, std::max<std::int64_t>(1, of.token_queries));
+    const Embeddings& embeddings = scoring.embeddings;
     const int threads = execution.threads > 0 ? execution.threads : default_threads();
+    const std::int64_t tokens = divide_up(embeddings.queries.rows, std::max<std::int64_t>(1, embeddings.query_count()));
     const CellSizing sizing{scoring.depth() * tokens,
                             scoring.lanes(),
                             sizeof(C),
                             task_bytes,
-                            execution.block > 0 ? execution.block : scoring.lanes(),
+                            std::max<std::int64_t>(1, embeddings.entity_count()),
                             threads};
-    const std::vector<Cell> cells = cut_cells(sorted, sizing);
-    const auto chunks = static_cast<std::int64_t>(cells.size());
-    const Team team(threads, chunks);
+    const TokenPlan plan(embeddings, sorted, sizing, execution.block);
+    const auto chunks = static_cast<std::int64_t>(plan.chunks.size());
+    const Team team(execution.threads, chunks);
     std::vector<std::unique_ptr<Sink<C>>> sinks;
     for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
     std::optional<Quantisation<C>> quantisation;
-    if (sinks[0]->query_tasks() != nullptr && execution.bounded) {
-        quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
+    if (sinks[0]->query_tasks() != nullptr && execution.bounded &&
+        (are_bounds_forced() || embeddings.queries.rows >= measured::kLeastBoundedTokens)) {
+        quantisation = Quantisation<C>::make(embeddings, scoring.candidates);
     }
     std::vector<std::unique_ptr<TokenWorker<C>>> workers;
     for (int i = 0; i < team.size(); ++i) {
         workers.push_back(std::make_unique<TokenWorker<C>>(scoring, quantisation ? &*quantisation : nullptr));
     }
-    std::int64_t pairs = 0;
-    for (const Cell& cell : cells) pairs += (cell.last_query - cell.first_query) * (cell.end - cell.begin);
     const auto run = [&](std::int64_t chunk, int worker, Stop& stop) {
         const auto w = static_cast<std::size_t>(worker);
-        workers[w]->run(cells[static_cast<std::size_t>(chunk)], sorted.queries.data(), *sinks[w], worker == 0, stop);
+        workers[w]->run(plan, plan.chunks[static_cast<std::size_t>(chunk)], sorted.queries.data(), *sinks[w],
+                        worker == 0, stop);
     };
-    parallel_for(team, chunks, execution.interrupted, run, execution.listener, pairs);
+    parallel_for(team, chunks, execution.interrupted, run, execution.listener, plan.pairs);
     for (const auto& worker : workers) add_to_tally(worker->tally());
 }
 

@@ -141,6 +141,20 @@ class Quantiser {
     static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-120); }
     static float rounded_down(double x) { return -rounded_up(-x); }
 
+    // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
+    // level each is rounding, and one level is to spare.
+    float word_step(const LevelForm& form, const float* shifted) const {
+        const std::size_t half = form.group / 2, at_once = form.group * form.groups_at_once;
+        float largest = 0;
+        for (std::size_t first = 0; first < size(); first += at_once) {
+            float sums[2][2] = {};  // by half and sign
+            for (std::size_t k = first; k < std::min(first + at_once, size()); ++k) {
+                sums[k / half % 2][shifted[k] < 0] += std::abs(shifted[k]);
+            }
+            largest = std::max({largest, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
+        }
+        return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
+    }
     // Writes the levels of a shifted vector to one of many lanes.
     Quantised quantise(const float* shifted, const Extent& extent, const LevelGrid& grid, const LevelForm& form,
                        int zero, std::size_t place, std::size_t lanes, unsigned char* out) const {

@@ -1,9 +1,9 @@
 #include "kernels/maxima.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/steps.hpp"
@@ -11,71 +11,79 @@
 namespace truerank {
 namespace {
 
-template <class T, int Bytes, class V = typename Simd<T, Bytes>::type>
-TRUERANK_INLINE V greater_of(std::type_identity_t<V> a, std::type_identity_t<V> b) {
+template <class V>
+TRUERANK_INLINE V greater_of(const V& a, const V& b) {
     return b > a ? b : a;
 }
 
-template <class Index, class Int, int Half, Int... I>
-TRUERANK_INLINE Index permutation(std::integer_sequence<Int, I...>) {
-    return Index{(I ^ Half)...};
+// The greatest lane, by halves.
+template <class T, int Bytes>
+TRUERANK_INLINE T greatest_lane(const typename Simd<T, Bytes>::type& x) {
+    if constexpr (Bytes > 16) {
+        using Half = typename Simd<T, Bytes / 2>::type;
+        Half halves[2];
+        std::memcpy(halves, &x, sizeof x);
+        return greatest_lane<T, Bytes / 2>(greater_of(halves[0], halves[1]));
+    } else {
+        T most = x[0];
+        for (std::size_t i = 1; i < Bytes / sizeof(T); ++i) most = x[i] > most ? x[i] : most;
+        return most;
+    }
 }
 
-// The greatest lane, by halves: a permutation of each of these is known to the compiler.
-template <class T, int Bytes, int Half = Bytes / static_cast<int>(sizeof(T)) / 2>
-TRUERANK_INLINE T greatest_lane(typename Simd<T, Bytes>::type x) {
-    if constexpr (Half == 0) {
-        return x[0];
-    } else {
-        using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-        using Index = typename Simd<Int, Bytes>::type;
-        const Index index = permutation<Index, Int, Half>(std::make_integer_sequence<Int, Bytes / sizeof(T)>{});
-        return greatest_lane<T, Bytes, Half / 2>(greater_of<T, Bytes>(x, __builtin_shuffle(x, index)));
+// A NaN, which no comparison sees, is told by the sum of all that was compared: one is among the spans, or the sum is
+// NaN for another reason, such as infinities of both signs.
+template <class T>
+void find_nans(const T* sums, std::size_t lanes, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+               T* running) {
+    for (const LaneSpan* span = spans; span < spans + n; ++span) {
+        for (std::size_t row = 0; row < kTileQueries; ++row) {
+            T& most = span->ends ? maxima[span->document * stride + row] : running[row * kRunning<T>];
+            for (std::size_t i = span->begin; i < span->end; ++i) {
+                const T x = sums[row * lanes + i];
+                if (x != x) most = x;
+            }
+        }
     }
 }
 
 // `Lane` is the type of the panel's components, T that of the sums.
 template <class T, class Lane, int Bytes>
-TRUERANK_INLINE void take_body(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
-                               std::size_t stride, T* maxima, T* running) {
+TRUERANK_INLINE void take_body(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+                               T* running) {
     using Vector = typename Simd<T, Bytes>::type;
     using Unaligned = typename Simd<T, Bytes>::unaligned;
     using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-    using Index = typename Simd<Int, Bytes>::type;
+    using Lanes = typename Simd<Int, Bytes>::type;
+    using Limits = std::numeric_limits<T>;
     constexpr std::size_t size = Bytes / sizeof(T), lanes = kBlockLanes<Lane, Bytes>;
-    constexpr T least =
-        std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::min();
-    Index numbers{};
+    const Vector none = Vector{} + (Limits::has_infinity ? -Limits::infinity() : Limits::min());
+    Lanes numbers{};
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<Int>(i);
-    const Vector none = Vector{} + least;
     Vector all{};
     for (std::size_t s = 0; s < n; ++s) {
         const LaneSpan span = spans[s];
-        T* const out = maxima + span.document * stride;
         const std::size_t first = span.begin / size, last = (span.end - 1) / size;
-        const Index from = Index{} + static_cast<Int>(span.begin) - static_cast<Int>(first * size);
-        const Index to = Index{} + static_cast<Int>(span.end) - static_cast<Int>(last * size);
-        for (std::size_t row = 0; row < rows; ++row) {
-            const T* const x = sums + row * lanes;
-            Vector most = *reinterpret_cast<const Unaligned*>(x + first * size);
-            if constexpr (std::is_floating_point_v<T>) all += most;
-            most = numbers >= from ? most : none;
+        const Lanes from = numbers >= Lanes{} + static_cast<Int>(span.begin % size);
+        const Lanes to = numbers <= Lanes{} + static_cast<Int>((span.end - 1) % size);
+        T* const out = maxima + span.document * stride;
+        for (std::size_t row = 0; row < kTileQueries; ++row) {
+            const auto at = [&](std::size_t v) __attribute__((always_inline)) {
+                const Vector x = *reinterpret_cast<const Unaligned*>(sums + row * lanes + v * size);
+                if constexpr (Limits::has_quiet_NaN) all += x;
+                return x;
+            };
+            Vector most = from ? at(first) : none;
             if (first == last) {
-                most = numbers < to ? most : none;
+                most = to ? most : none;
             } else {
-                for (std::size_t v = first + 1; v < last; ++v) {
-                    const Vector next = *reinterpret_cast<const Unaligned*>(x + v * size);
-                    if constexpr (std::is_floating_point_v<T>) all += next;
-                    most = greater_of<T, Bytes>(most, next);
-                }
-                const Vector end = *reinterpret_cast<const Unaligned*>(x + last * size);
-                if constexpr (std::is_floating_point_v<T>) all += end;
-                most = greater_of<T, Bytes>(most, numbers < to ? end : none);
+                for (std::size_t v = first + 1; v < last; ++v) most = greater_of(most, at(v));
+                most = greater_of(most, to ? at(last) : none);
             }
             auto* const kept = reinterpret_cast<Unaligned*>(running + row * kRunning<T>);
-            // A NaN that is kept stays: it is in the first lane, and nothing is greater.
-            if (span.continues) most = greater_of<T, Bytes>(*kept, most);
+            // A NaN that is kept is in the first lane, and stays: nothing is greater.
+            if (span.continues) most = greater_of<Vector>(*kept, most);
             if (span.ends) {
                 out[row] = greatest_lane<T, Bytes>(most);
             } else {
@@ -83,35 +91,44 @@ TRUERANK_INLINE void take_body(const T* sums, std::size_t rows, const LaneSpan* 
             }
         }
     }
-    if constexpr (std::is_floating_point_v<T>) {
-        // A NaN, which no comparison sees, leaves a trace in this sum; so may infinities.
-        T any = 0;
-        for (std::size_t i = 0; i < size; ++i) any += all[i];
-        if (any == any) return;
-        for (std::size_t s = 0; s < n; ++s) {
-            for (std::size_t row = 0; row < rows; ++row) {
-                for (std::size_t i = spans[s].begin; i < spans[s].end; ++i) {
-                    const T x = sums[row * lanes + i];
-                    if (x == x) continue;
-                    (spans[s].ends ? maxima[spans[s].document * stride + row] : running[row * kRunning<T>]) = x;
-                }
-            }
-        }
+    if constexpr (Limits::has_quiet_NaN) {
+        T trace = 0;
+        for (std::size_t i = 0; i < size; ++i) trace += all[i];
+        if (trace != trace) find_nans(sums, lanes, spans, n, stride, maxima, running);
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                      \
-    namespace name {                                                                                               \
-    template <class T>                                                                                             \
-    attribute void take(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, \
-                        T* maxima, T* running) {                                                                   \
-        take_body<T, T, width>(sums, rows, spans, n, stride, maxima, running);                                     \
-    }                                                                                                              \
-    template <class T>                                                                                             \
-    attribute void take_levels(const std::int32_t* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,   \
-                               std::size_t stride, std::int32_t* maxima, std::int32_t* running) {                  \
-        take_body<std::int32_t, T, width>(sums, rows, spans, n, stride, maxima, running);                          \
-    }                                                                                                              \
+template <int Bytes>
+TRUERANK_INLINE double sum_levels_body(const std::int32_t* maxima, const float* scales, std::size_t n) {
+    using Doubles = typename Simd<double, Bytes>::type;
+    using Ints = typename Simd<std::int32_t, Bytes / 2>::type;
+    using Floats = typename Simd<float, Bytes / 2>::type;
+    constexpr std::size_t size = Bytes / sizeof(double);
+    Doubles sums{};
+    std::size_t i = 0;
+    for (; i + size <= n; i += size) {
+        Ints most;
+        Floats scale;
+        std::memcpy(&most, maxima + i, sizeof most);
+        std::memcpy(&scale, scales + i, sizeof scale);
+        sums += __builtin_convertvector(most, Doubles) * __builtin_convertvector(scale, Doubles);
+    }
+    double sum = 0;
+    for (; i < n; ++i) sum += static_cast<double>(maxima[i]) * static_cast<double>(scales[i]);
+    for (std::size_t k = 0; k < size; ++k) sum += sums[k];
+    return sum;
+}
+
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                               \
+    namespace name {                                                                                        \
+    template <class T, class Lane>                                                                          \
+    attribute void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, \
+                        T* running) {                                                                       \
+        take_body<T, Lane, width>(sums, spans, n, stride, maxima, running);                                 \
+    }                                                                                                       \
+    attribute double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n) {           \
+        return sum_levels_body<width>(maxima, scales, n);                                                   \
+    }                                                                                                       \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -121,7 +138,8 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const MaximaKernels<T>& maxima_kernels() {
     static constexpr MaximaKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) {name::take<T>, name::take_levels<T>},
+#define TRUERANK_ROW(name, width, several, fused, attribute) \
+    {name::take<T, T>, name::take<std::int32_t, T>, name::sum_levels},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
     };

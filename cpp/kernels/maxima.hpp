@@ -1,4 +1,4 @@
-// Late interaction: the maximum of each token of a query over the tokens of a document.
+// Late interaction: the greatest score of each token of a query with the tokens of a document, and sums of these.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,28 @@ struct LaneSpan {
     std::uint32_t begin;
     std::uint32_t end;
     std::uint32_t document;  // where its maxima are
-    bool continues;          // earlier panels have tokens of it, too
-    bool ends;               // no later panel has
+    bool continues;          // panels before this one have tokens of it, too
+    bool ends;               // no panel after this one has
 };
 
+// Numbers that are kept of a row while a document goes on from panel to panel: a vector.
 template <class T>
 inline constexpr std::size_t kRunning = 64 / sizeof(T);
 
 template <class T>
 struct MaximaKernels {
-    // Of `rows` rows of sums the maximum of each span: maxima[document * stride + row], once its document ends. What is
-    // known of one that goes on in the next panel is in a vector of its own for each row, running[row * kRunning<T>].
-    // A NaN is greater than all.
-    void (*take)(const T* sums, std::size_t rows, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
-                 T* running);
+    // Of kTileQueries rows of sums, as SimilarityKernels has them, the maximum of each span: once its document ends,
+    // that of a row is maxima[document * stride + row]. What is known of a document that goes on is in a vector of its
+    // own for each row, running[row * kRunning<T>]. A NaN is greater than all.
+    void (*take)(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, T* running);
     // The same of sums over levels, in panels of as many lanes.
-    void (*take_levels)(const std::int32_t* sums, std::size_t rows, const LaneSpan* spans, std::size_t n,
-                        std::size_t stride, std::int32_t* maxima, std::int32_t* running);
+    void (*take_levels)(const std::int32_t* sums, const LaneSpan* spans, std::size_t n, std::size_t stride,
+                        std::int32_t* maxima, std::int32_t* running);
+    // The sum of n maxima times their scales, in any order.
+    double (*sum_levels)(const std::int32_t* maxima, const float* scales, std::size_t n);
 };
 
+// The kernels of the instruction set chosen at start, for float and double vectors.
 template <class T>
 const MaximaKernels<T>& maxima_kernels();
 

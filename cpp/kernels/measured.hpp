@@ -198,6 +198,15 @@ inline constexpr double kMostOfFirstPanels = 2;
 // this was the fastest by a few per cent (Sapphire Rapids), or as fast.
 inline constexpr std::int64_t kCandidatesPerEntry = 64;
 
+// -- Late interaction: bench/cases/test_late.py -----------------------------------------------------------------------
+
+// For fewer tokens of queries it takes longer to quantise a document than to score it.
+inline constexpr std::int64_t kLeastBoundedTokens = 64;
+// Where bytes leave a larger share of the pairs of a task and a document open, words take less time. So many queries
+// are looked at for that.
+inline constexpr double kOpenOfTokens = 0.2;
+inline constexpr std::size_t kTriedQueries = 8;
+
 // -- Lists of the top k that others made: no script has long filters
 // -----------------------------------------------------
 
