@@ -76,7 +76,7 @@ def sums_of_maxima(
     Of each token of the query the greatest score with a token of the entity is taken, and these are
     added in order in float64. A NaN among the scores makes the sum NaN.
     """
-    of_tokens = token_scores(queries[0], entities[0], **options)
+    of_tokens = token_scores(queries[0], entities[0], similarity="dot", **options)
     scores = np.zeros((len(queries[1]) - 1, len(entities[1]) - 1), of_tokens.dtype)
     for i, (top, bottom) in enumerate(pairwise(queries[1])):
         for j, (left, right) in enumerate(pairwise(entities[1])):

@@ -19,6 +19,7 @@ from oracles.embeddings import (
     same_bits,
     score,
     scored_by,
+    sums_of_maxima,
     top_k,
     with_bias,
     with_csls,
@@ -70,6 +71,14 @@ class Vectors:
     def height(self) -> int:
         return len(np.atleast_2d(self.queries))
 
+    @property
+    def width(self) -> int:
+        return len(self.entities)
+
+    @property
+    def is_single(self) -> bool:
+        return self.queries.ndim == 1
+
     def scores(self) -> Array:
         """Return the package's scores of all pairs, after a comparison with the oracle."""
         matrix = np.atleast_2d(self.queries)
@@ -85,6 +94,34 @@ class Vectors:
         plain |= {"bias": None, "csls": None}
         assert_scores(alone, self.oracle(matrix, self.entities, **plain), self.similarity)
         assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
+        return got
+
+
+@dataclass
+class TokenLists(Vectors):
+    """Those of a call on lists of vectors, queries and entities, which are (vectors, indptr)."""
+
+    similarity: str = "maxsim"
+
+    @property
+    def height(self) -> int:
+        return len(self.queries[1]) - 1
+
+    @property
+    def width(self) -> int:
+        return len(self.entities[1]) - 1
+
+    @property
+    def is_single(self) -> bool:
+        return False
+
+    def scores(self) -> Array:
+        """Return the package's scores of all pairs, after a comparison with the oracle."""
+        got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
+        pair: Any = (self.queries, self.entities)
+        expected = sums_of_maxima(*pair, self.oracle, dtype=self.dtype)
+        assert got.shape == (self.height, self.width)
+        assert same_bits(got, expected), (got, expected)
         return got
 
 
@@ -242,6 +279,39 @@ def vectors(
     return Vectors(queries, entities, similarity, bias, dtype_of(kinds), csls, oracle)
 
 
+@st.composite
+def starts(draw: st.DrawFn, lists: int, longest: int) -> Array:
+    """Draw where lists of unlike lengths begin, and where the last one ends."""
+    lengths = draw(st.lists(st.integers(1, longest), min_size=lists, max_size=lists))
+    if lists and draw(st.booleans()):
+        lengths[draw(st.integers(0, lists - 1))] = 1
+    return np.cumsum([0, *lengths])
+
+
+@st.composite
+def token_lists(draw: st.DrawFn, *, nan: bool, oracle: Callable[..., Array] = score) -> TokenLists:
+    """Draw lists of vectors of any dtype and layout; tokens repeat, within lists and among them.
+
+    With an oracle that is fast, lists are longer than what is computed at a time, and there are
+    more of them.
+    """
+    is_fast = oracle is not score
+    kinds = [draw(st.sampled_from(KINDS)) for _ in range(2)]
+    values = draw(st.sampled_from(VALUES))
+    slow = not is_fast and "float64" in kinds and values in ("scales", "specials")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    of_queries = draw(starts(draw(st.integers(0, 7)), 9 if is_fast else 4))
+    n = draw(st.one_of(st.sampled_from([1, 7, 16, 17]), st.integers(0, 20)))
+    of_entities = draw(starts(n, draw(st.sampled_from([2, 40, 300] if is_fast else [1, 3, 7]))))
+    d = draw(st.integers(1, 3 if slow else 9))
+    sizes = int(of_queries[-1]), int(of_entities[-1]), d
+    made = draw(pairs_of_vectors(rng, values, kinds, sizes, nan=nan))
+    layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
+    queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
+    given: Any = (queries, of_queries), (entities, of_entities)
+    return TokenLists(*given, dtype=dtype_of(kinds), oracle=oracle)
+
+
 def listener(_: tr.Progress) -> None:
     """Hear how far a call has come, which changes none of its results."""
 
@@ -252,8 +322,8 @@ def tasks(draw: st.DrawFn, given: Vectors, *, errors: bool = False) -> Problem:
 
     The scores are not those of the vectors, but have their shape.
     """
-    shape = given.height, max(1, len(given.entities))
-    targets, keywords = draw(count_tasks(*shape, single=given.queries.ndim == 1, errors=errors))
+    shape = given.height, max(1, given.width)
+    targets, keywords = draw(count_tasks(*shape, single=given.is_single, errors=errors))
     keywords["block"] = draw(st.sampled_from([None, 1, 2, 5, 6, 7, 100]))
     keywords["progress"] = draw(st.sampled_from([None, listener]))
     return Problem(np.zeros(shape), targets, keywords)
@@ -267,7 +337,7 @@ def assert_refused(error: Exception, refused: Refused) -> None:
 def check(given: Vectors, problem: Problem, *, audit: bool = False) -> None:
     """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()
-    if given.queries.ndim == 1:
+    if given.is_single:
         scores = scores[0]
     expected = defined(replace(problem, scores=scores))
     targets, keywords = problem.call()
@@ -320,7 +390,7 @@ def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: in
 
     chosen = np.array(rows, np.int64)
     assert same_bits(ask(rows=chosen), scores[chosen])
-    if len(given.entities):
+    if given.width:
         assert same_bits(ask(targets, rows=chosen), scores[chosen, targets])
         assert same_bits(ask(0, rows=chosen), scores[chosen, 0])
         assert same_bits(ask([0] * given.height), scores[:, 0])
