@@ -127,7 +127,7 @@ class TokenScores {
         queries_ = &queries;
         const std::int64_t tile = kTileQueries, depth = scoring_.depth();
         const auto tokens = static_cast<std::int64_t>(queries.tokens());
-        packed_queries_.resize(static_cast<std::size_t>(divide_up(tokens, tile) * tile * depth));
+        packed_queries_.resize(queries.tiles() * kTileQueries * panel_depth());
         for (std::int64_t i = 0; i < tokens; i += tile) {
             scoring_.queries.pack(queries.ids() + i, std::min(tile, tokens - i), tile, scoring_.packing(),
                                   packed_queries_.data() + i * depth, nullptr, scratch_);
@@ -176,7 +176,7 @@ class TokenScores {
     std::size_t panel_depth() const { return static_cast<std::size_t>(scoring_.depth()); }
     std::size_t panel_size() const { return panel_depth() * scoring_.kernels.lanes; }
     // Between the maxima of one document and those of the next.
-    std::size_t stride() const { return (queries_->tokens() + kTileQueries - 1) / kTileQueries * kTileQueries; }
+    std::size_t stride() const { return queries_->tiles() * kTileQueries; }
     const C* pack(std::size_t panel) {
         const std::size_t place = packed_as_.size() > 1 ? panel : 0;
         C* const packed = packed_panels_.data() + place * panel_size();
@@ -211,10 +211,8 @@ class TokenWorker {
              Stop& stop) {
         load_queries(chunk, sorted);
         load_documents(plan, chunk);
-        const bool is_forced = are_bounds_forced();
-        const bool tries_bounds = bounds_ && (is_forced || (is_form_chosen_ && gauge_.tries_bounds()));
         auto start = Gauge::Clock::now();
-        bool was_bounded = false;
+        bool was_asked = false, tries_bounds = false, was_bounded = false;
         for (std::size_t i = chunk.first_cell; i < chunk.last_cell; ++i) {
             const Cell& cell = plan.cells[i];
             load_cell(cell, chunk, plan, sorted);
@@ -223,9 +221,10 @@ class TokenWorker {
             sink.begin_panel(panel);
             tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
             const C* const thresholds = bounds_ && sink.query_tasks() ? sink.query_tasks()->thresholds() : nullptr;
-            if (thresholds != nullptr && !is_forced && !is_form_chosen_) {
+            if (thresholds != nullptr && !std::exchange(was_asked, true)) {
                 const auto before = Gauge::Clock::now();
-                choose_form(thresholds);
+                if (!std::exchange(was_tried_, true) && !are_bounds_forced()) try_bounds(thresholds, is_caller, stop);
+                tries_bounds = are_bounds_forced() || gauge_.tries_bounds();
                 start += Gauge::Clock::now() - before;
             }
             const bool is_bounded = tries_bounds && thresholds != nullptr && bounds_->quantise();
@@ -371,16 +370,16 @@ class TokenWorker {
     }
     // The greatest sums over levels of the tokens of pairs, as TokenScores takes maxima of scores.
     bool sum_levels(const WantedPairs& pairs, bool is_caller, Stop& stop) {
-        const std::size_t lanes = scoring_.kernels.lanes;
+        const std::size_t lanes = scoring_.kernels.lanes, rows = stride();
         level_sums_.resize(kTileQueries * lanes);
-        level_maxima_.resize(documents_.size() * stride());
-        level_running_.resize(stride() * kRunning<std::int32_t>);
+        level_maxima_.resize(documents_.size() * rows);
+        level_running_.resize(rows * kRunning<std::int32_t>);
         for (std::size_t panel = 0; panel < panels_.size(); ++panel) {
             pairs.list_tiles(queries_, panels_.documents(panel), tiles_);
             for (const std::size_t tile : tiles_) {
                 const std::size_t row = tile * kTileQueries;
                 bounds_->sum(tile, panel, level_sums_.data());
-                kernels_.take_levels(level_sums_.data(), panels_.spans(panel), panels_.span_count(panel), stride(),
+                kernels_.take_levels(level_sums_.data(), panels_.spans(panel), panels_.span_count(panel), rows,
                                      level_maxima_.data() + row, level_running_.data() + row * kRunning<std::int32_t>);
             }
             const std::size_t work = tiles_.size() * kTileQueries * lanes;
@@ -388,7 +387,7 @@ class TokenWorker {
         }
         return true;
     }
-    std::size_t stride() const { return (queries_.tokens() + kTileQueries - 1) / kTileQueries * kTileQueries; }
+    std::size_t stride() const { return queries_.tiles() * kTileQueries; }
     // The intervals of a query of the cell and its candidates.
     void take_intervals(std::size_t query) {
         const std::size_t of_batch = wanted_.first + query;
@@ -409,31 +408,34 @@ class TokenWorker {
         }
         return mask;
     }
-    // Chooses the coarsest levels that leave few pairs open, by some of the cell's queries.
-    void choose_form(const C* thresholds) {
-        is_form_chosen_ = true;
+    // Chooses the coarsest levels that leave few pairs open, by some of the cell's queries, and sees how long these
+    // take to be scored.
+    void try_bounds(const C* thresholds, bool is_caller, Stop& stop) {
         WantedPairs some = wanted_;
         some.documents.resize(std::min(some.documents.size(), measured::kTriedQueries));
-        Stop unheard(nullptr, nullptr, 0);
-        for (; bounds_->quantise() && sum_levels(some, false, unheard); bounds_->use_finer()) {
+        const std::size_t queries = some.documents.size();
+        for (; bounds_->quantise() && sum_levels(some, is_caller, stop); bounds_->use_finer()) {
             std::int64_t open = 0;
-            for (std::size_t query = 0; query < some.documents.size(); ++query) {
+            for (std::size_t query = 0; query < queries; ++query) {
                 take_intervals(query);
                 for (std::int64_t task = first_task_[query]; task < first_task_[query + 1]; ++task) {
                     open += std::popcount(mask_of(thresholds[task], true).open());
                 }
             }
-            const auto pairs =
-                static_cast<double>(first_task_[some.documents.size()]) * static_cast<double>(members_.size());
+            const auto pairs = static_cast<double>(first_task_[queries] * static_cast<std::int64_t>(members_.size()));
             if (!bounds_->has_finer() || static_cast<double>(open) <= measured::kOpenOfTokens * pairs) break;
         }
+        const auto start = Gauge::Clock::now();
+        exact_.take(some, is_caller, stop);
+        const std::size_t tokens = queries_.end(some.first + queries - 1) - queries_.begin(some.first);
+        gauge_.record_scored(Gauge::Clock::now() - start, static_cast<std::int64_t>(tokens * documents_.tokens()));
     }
 
     const Scoring<C>& scoring_;
     const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
     TokenScores<C> exact_;
     std::unique_ptr<TokenBounds<C>> bounds_;  // null where no pair is decided by bounds
-    bool is_form_chosen_ = false;
+    bool was_tried_ = false;
     Gauge gauge_;
     BoundsTally tally_;
 

@@ -23,12 +23,13 @@ template <class C>
 class TokenBounds {
   public:
     TokenBounds(const Quantisation<C>& quantisation, const Scoring<C>& scoring)
-        : q_(quantisation, scoring), form_(quantisation.forms.size() - 1) {}
+        : q_(quantisation, scoring), form_(quantisation.forms.size() - 1), groups_(form().groups(q_.size())) {}
 
     // The coarsest levels come first. Finer ones take longer, and leave fewer pairs open.
     bool has_finer() const { return form_ > 0; }
     void use_finer() {
         --form_;
+        groups_ = form().groups(q_.size());
         are_queries_loaded_ = false;
     }
     // Takes other queries, or other documents. They are quantised when they are first asked about.
@@ -50,8 +51,7 @@ class TokenBounds {
 
     // The sums over levels of a tile of the queries and a panel of the documents.
     void sum(std::size_t tile, std::size_t panel, std::int32_t* sums) const {
-        form().sum(query_levels_[tile], document_levels_[panel], form().groups(q_.size()),
-                   starts_.data() + tile * kTileQueries, sums);
+        form().sum(query_levels_[tile], document_levels_[panel], groups_, starts_.data() + tile * kTileQueries, sums);
     }
     // The interval of the value of a query and a document, from the maxima of the query's tokens.
     std::pair<double, double> interval(std::size_t query, std::size_t document, const std::int32_t* maxima) const {
@@ -91,8 +91,8 @@ class TokenBounds {
 
     bool load_queries() {
         const std::size_t size = q_.size(), tokens = queries_->tokens();
-        query_levels_.assign((tokens + kTileQueries - 1) / kTileQueries, form().size(size, kTileQueries));
-        starts_.assign(query_levels_count() * kTileQueries, 0);
+        query_levels_.assign(queries_->tiles(), form().size(size, kTileQueries));
+        starts_.assign(queries_->tiles() * kTileQueries, 0);
         steps_.resize(tokens);
         query_facts_.assign(queries_->size(), {});
         shifted_.resize(size);
@@ -172,11 +172,11 @@ class TokenBounds {
         }
         return true;
     }
-    std::size_t query_levels_count() const { return (queries_->tokens() + kTileQueries - 1) / kTileQueries; }
 
     const Quantiser<C> q_;
     const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
-    std::size_t form_;  // among those of the quantisation
+    std::size_t form_;    // among those of the quantisation
+    std::size_t groups_;  // of levels, in which it has a vector
 
     const TokenLists* queries_ = nullptr;
     bool are_queries_loaded_ = false, are_queries_usable_ = false;

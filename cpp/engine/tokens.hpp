@@ -31,6 +31,7 @@ class TokenLists {
     }
     std::size_t size() const { return ends_.size(); }
     std::size_t tokens() const { return ids_.size(); }
+    std::size_t tiles() const { return (ids_.size() + kTileQueries - 1) / kTileQueries; }
     std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends_[list - 1]; }
     std::size_t end(std::size_t list) const { return ends_[list]; }
     std::size_t length(std::size_t list) const { return end(list) - begin(list); }

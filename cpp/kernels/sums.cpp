@@ -238,12 +238,16 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
     Words total{};
     for (std::size_t first = 0; first < depth; first += at_once) {
         const std::size_t n = std::min(at_once, depth - first);
-        alignas(64) float buffer[at_once] = {};
-        std::memcpy(buffer, x + first, n * sizeof(float));
+        const float* from = x + first;
+        alignas(64) float rest[at_once];
+        if (n < at_once) {
+            std::fill(std::copy_n(from, n, rest), rest + at_once, 0.0F);
+            from = rest;
+        }
         alignas(64) std::int32_t levels[at_once];
         for (std::size_t k = 0; k < at_once; k += size) {
             Floats y;
-            std::memcpy(&y, buffer + k, Bytes);
+            std::memcpy(&y, from + k, Bytes);
             Floats level = y * per_step;
             level = level < least ? least : level;
             level = level > greatest ? greatest : level;
