@@ -3,201 +3,22 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "engine/gauge.hpp"
 #include "engine/threads.hpp"
 #include "engine/token_bounds.hpp"
+#include "engine/token_plan.hpp"
+#include "engine/token_scores.hpp"
 #include "engine/tokens.hpp"
-#include "kernels/maxima.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
-
-constexpr std::size_t kNoPanel = std::numeric_limits<std::size_t>::max();
-
-// What a worker does at once: cells of some queries, all of them against documents of one block.
-struct TokenChunk {
-    std::size_t first_cell, last_cell;
-    std::int64_t first_query, last_query;  // positions in SortedTasks::queries
-    std::size_t first_document, last_document;
-};
-
-// The work of a call. Documents that any query has as a candidate are cut into blocks, and queries into batches. So
-// queries that have candidates of their own share what is made of a block for one of them.
-struct TokenPlan {
-    std::vector<std::int64_t> documents;  // ascending
-    std::vector<Cell> cells;
-    std::vector<TokenChunk> chunks;
-    std::int64_t pairs = 0;
-
-    TokenPlan(const Embeddings& embeddings, const SortedTasks& sorted, const CellSizing& sizing, std::int64_t block)
-        : documents(union_of(sorted.groups, embeddings.entity_count())) {
-        // Each of these has all candidates of its group.
-        const std::vector<Cell> rows = cut_cells(sorted, sizing);
-        std::vector<std::int64_t> places(rows.size(), 0);  // at which each has arrived among its candidates
-        std::vector<std::pair<std::size_t, std::size_t>> batches;
-        std::int64_t tokens = 0;
-        for (std::size_t row = 0; row < rows.size(); ++row) {
-            const std::int64_t more = tokens_of(embeddings, sorted, rows[row]);
-            if (batches.empty() || (tokens += more) > kBatchNumbers / (1 + embeddings.queries.columns)) {
-                batches.push_back({row, row});
-                tokens = more;
-            }
-            batches.back().second = row + 1;
-        }
-        const auto few =
-            static_cast<std::int64_t>(batches.size() * documents.size()) / (kChunksPerThread * sizing.threads);
-        const std::int64_t most = std::clamp<std::int64_t>(few, kFewDocuments, kPanelLanes);
-        for (const auto& [first_row, last_row] : batches) {
-            for (std::size_t first = 0, last; first < documents.size(); first = last) {
-                last = end_of_block(embeddings, first, block > 0 ? std::min(block, most) : most);
-                const std::size_t first_cell = cells.size();
-                for (std::size_t row = first_row; row < last_row; ++row) add_cell(rows[row], places[row], first, last);
-                if (cells.size() == first_cell) continue;
-                chunks.push_back({first_cell, cells.size(), rows[first_row].first_query, rows[last_row - 1].last_query,
-                                  first, last});
-            }
-        }
-    }
-
-  private:
-    // So many numbers of a block's tokens, or of a batch's, stay in the caches. Fewer documents are a block only where
-    // threads would have nothing to do otherwise.
-    static constexpr std::int64_t kBlockNumbers = 1 << 21, kBatchNumbers = 1 << 21, kFewDocuments = 8;
-    static constexpr std::int64_t kChunksPerThread = 8;
-
-    static std::vector<std::int64_t> union_of(const std::vector<Group>& groups, std::int64_t count) {
-        std::vector<std::int64_t> documents(static_cast<std::size_t>(count));
-        std::iota(documents.begin(), documents.end(), std::int64_t{0});
-        const auto has_all = [&](const Group& group) { return group.candidates.size == count; };
-        if (std::any_of(groups.begin(), groups.end(), has_all)) return documents;
-        std::vector<char> is_candidate(documents.size());
-        for (const Group& group : groups) {
-            for (std::int64_t i = 0; i < group.candidates.size; ++i) {
-                is_candidate[static_cast<std::size_t>(group.candidates(i))] = 1;
-            }
-        }
-        std::erase_if(documents, [&](std::int64_t id) { return is_candidate[static_cast<std::size_t>(id)] == 0; });
-        return documents;
-    }
-    static std::int64_t tokens_of(const Embeddings& embeddings, const SortedTasks& sorted, const Cell& rows) {
-        std::int64_t tokens = 0;
-        for (std::int64_t i = rows.first_query; i < rows.last_query; ++i) {
-            const std::int64_t query = sorted.queries[static_cast<std::size_t>(i)].row;
-            tokens += embeddings.query_tokens[query + 1] - embeddings.query_tokens[query];
-        }
-        return tokens;
-    }
-    std::size_t end_of_block(const Embeddings& embeddings, std::size_t first, std::int64_t most) const {
-        std::int64_t tokens = 0;
-        std::size_t at = first;
-        for (; at < documents.size() && at - first < static_cast<std::size_t>(most); ++at) {
-            const std::int64_t document = documents[at];
-            tokens += embeddings.entity_tokens[document + 1] - embeddings.entity_tokens[document];
-            if (at > first && tokens > kBlockNumbers / (1 + embeddings.entities.columns)) break;
-        }
-        return at;
-    }
-    // Adds the part of a cell whose candidates are in a block, and goes on to those after them.
-    void add_cell(Cell cell, std::int64_t& place, std::size_t first, std::size_t last) {
-        const std::int64_t end = std::min(cell.end, place + static_cast<std::int64_t>(last - first));
-        cell.begin = place;
-        while (place < end && cell.candidates(place) <= documents[last - 1]) ++place;
-        cell.end = place;
-        if (cell.begin == cell.end) return;
-        cells.push_back(cell);
-        pairs += (cell.last_query - cell.first_query) * (cell.end - cell.begin);
-    }
-};
-
-// Scores the tokens of queries with those of up to kPanelLanes documents, and takes the maxima of these scores.
-template <class C>
-class TokenScores {
-  public:
-    explicit TokenScores(const Scoring<C>& scoring) : scoring_(scoring) {}
-
-    void set_queries(const TokenLists& queries) {
-        queries_ = &queries;
-        const std::int64_t tile = kTileQueries, depth = scoring_.depth();
-        const auto tokens = static_cast<std::int64_t>(queries.tokens());
-        packed_queries_.resize(queries.tiles() * kTileQueries * panel_depth());
-        for (std::int64_t i = 0; i < tokens; i += tile) {
-            scoring_.queries.pack(queries.ids() + i, std::min(tile, tokens - i), tile, scoring_.packing(),
-                                  packed_queries_.data() + i * depth, nullptr, scratch_);
-        }
-    }
-    // Their panels are packed as they are needed. All are kept where the documents serve several cells.
-    void set_documents(const TokenLists& documents, const TokenPanels& panels, bool are_kept) {
-        documents_ = &documents;
-        panels_ = &panels;
-        packed_as_.assign(are_kept ? panels.size() : 1, kNoPanel);
-        packed_panels_.resize(packed_as_.size() * panel_size());
-    }
-    // Takes the maxima of the tokens of pairs; false if it was stopped.
-    bool take(const WantedPairs& pairs, bool is_caller, Stop& stop) {
-        const std::size_t depth = panel_depth(), lanes = scoring_.kernels.lanes, rows = stride();
-        sums_.resize(kTileQueries * lanes);
-        maxima_.resize(documents_->size() * rows);
-        running_.resize(rows * kRunning<C>);
-        for (std::size_t panel = 0; panel < panels_->size(); ++panel) {
-            pairs.list_tiles(*queries_, panels_->documents(panel), tiles_);
-            if (tiles_.empty()) continue;
-            const C* const packed = pack(panel);
-            for (const std::size_t tile : tiles_) {
-                const std::size_t row = tile * kTileQueries;
-                scoring_.kernels.accumulate(scoring_.similarity, packed_queries_.data() + row * depth, packed, depth,
-                                            true, sums_.data());
-                kernels_.take(sums_.data(), panels_->spans(panel), panels_->span_count(panel), rows,
-                              maxima_.data() + row, running_.data() + row * kRunning<C>);
-            }
-            const std::size_t work = tiles_.size() * kTileQueries * lanes * (1 + depth / 16);
-            if (stop.requested(is_caller, static_cast<std::int64_t>(work))) return false;
-        }
-        return true;
-    }
-    // The score of a pair whose maxima were taken. The sum is in the order of the tokens, and is rounded once.
-    C score(std::size_t query, std::size_t document) const {
-        const C* const maxima = maxima_.data() + document * stride();
-        double sum = 0;
-        for (std::size_t token = queries_->begin(query); token < queries_->end(query); ++token) {
-            sum += static_cast<double>(maxima[token]);
-        }
-        return static_cast<C>(sum);
-    }
-
-  private:
-    std::size_t panel_depth() const { return static_cast<std::size_t>(scoring_.depth()); }
-    std::size_t panel_size() const { return panel_depth() * scoring_.kernels.lanes; }
-    // Between the maxima of one document and those of the next.
-    std::size_t stride() const { return queries_->tiles() * kTileQueries; }
-    const C* pack(std::size_t panel) {
-        const std::size_t place = packed_as_.size() > 1 ? panel : 0;
-        C* const packed = packed_panels_.data() + place * panel_size();
-        if (packed_as_[place] != panel) {
-            scoring_.candidates.pack(documents_->ids() + panels_->first(panel),
-                                     static_cast<std::int64_t>(panels_->width(panel)), scoring_.lanes(),
-                                     scoring_.packing(), packed, nullptr, scratch_);
-            packed_as_[place] = panel;
-        }
-        return packed;
-    }
-
-    const Scoring<C>& scoring_;
-    const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
-    const TokenLists *queries_ = nullptr, *documents_ = nullptr;
-    const TokenPanels* panels_ = nullptr;
-    std::vector<C> packed_queries_, packed_panels_, scratch_;
-    std::vector<std::size_t> packed_as_;  // the panel that lies at each place
-    std::vector<std::size_t> tiles_;
-    std::vector<C> sums_, maxima_, running_;
-};
 
 template <class C>
 class TokenWorker {
@@ -284,7 +105,7 @@ class TokenWorker {
         }
         panels_.assign(documents_, scoring_.kernels.lanes);
         exact_.set_documents(documents_, panels_, chunk.last_cell - chunk.first_cell > 1);
-        if (bounds_) bounds_->set_documents(documents_);
+        if (bounds_) bounds_->set_documents(documents_, panels_);
     }
     // Takes the tasks of a cell's queries, and which of the block's documents are its candidates.
     void load_cell(const Cell& cell, const TokenChunk& chunk, const TokenPlan& plan, const SortedQuery* sorted) {
@@ -335,7 +156,7 @@ class TokenWorker {
 
     // Decides pairs by bounds, and scores those that stay open.
     bool decide(const C* thresholds, BoundedTasks<C>& tasks, bool is_caller, Stop& stop) {
-        if (!sum_levels(wanted_, is_caller, stop)) return false;
+        if (!bounds_->take(wanted_, is_caller, stop)) return false;
         open_.clear();
         open_pairs_ = {wanted_.first, std::vector<DocumentMask>(wanted_.documents.size())};
         const bool counts = tasks.counts();
@@ -368,33 +189,10 @@ class TokenWorker {
         }
         return true;
     }
-    // The greatest sums over levels of the tokens of pairs, as TokenScores takes maxima of scores.
-    bool sum_levels(const WantedPairs& pairs, bool is_caller, Stop& stop) {
-        const std::size_t lanes = scoring_.kernels.lanes, rows = stride();
-        level_sums_.resize(kTileQueries * lanes);
-        level_maxima_.resize(documents_.size() * rows);
-        level_running_.resize(rows * kRunning<std::int32_t>);
-        for (std::size_t panel = 0; panel < panels_.size(); ++panel) {
-            pairs.list_tiles(queries_, panels_.documents(panel), tiles_);
-            for (const std::size_t tile : tiles_) {
-                const std::size_t row = tile * kTileQueries;
-                bounds_->sum(tile, panel, level_sums_.data());
-                kernels_.take_levels(level_sums_.data(), panels_.spans(panel), panels_.span_count(panel), rows,
-                                     level_maxima_.data() + row, level_running_.data() + row * kRunning<std::int32_t>);
-            }
-            const std::size_t work = tiles_.size() * kTileQueries * lanes;
-            if (stop.requested(is_caller, static_cast<std::int64_t>(work) * (1 + scoring_.depth() / 64))) return false;
-        }
-        return true;
-    }
-    std::size_t stride() const { return queries_.tiles() * kTileQueries; }
     // The intervals of a query of the cell and its candidates.
     void take_intervals(std::size_t query) {
-        const std::size_t of_batch = wanted_.first + query;
         for (std::size_t lane = 0; lane < members_.size(); ++lane) {
-            const std::size_t document = members_[lane];
-            std::tie(low_[lane], high_[lane]) = bounds_->interval(
-                of_batch, document, level_maxima_.data() + document * stride() + queries_.begin(of_batch));
+            std::tie(low_[lane], high_[lane]) = bounds_->interval(wanted_.first + query, members_[lane]);
         }
     }
     // What the intervals tell about a task. Nothing is above a NaN.
@@ -414,7 +212,7 @@ class TokenWorker {
         WantedPairs some = wanted_;
         some.documents.resize(std::min(some.documents.size(), measured::kTriedQueries));
         const std::size_t queries = some.documents.size();
-        for (; bounds_->quantise() && sum_levels(some, is_caller, stop); bounds_->use_finer()) {
+        for (; bounds_->quantise() && bounds_->take(some, is_caller, stop); bounds_->use_finer()) {
             std::int64_t open = 0;
             for (std::size_t query = 0; query < queries; ++query) {
                 take_intervals(query);
@@ -432,7 +230,6 @@ class TokenWorker {
     }
 
     const Scoring<C>& scoring_;
-    const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
     TokenScores<C> exact_;
     std::unique_ptr<TokenBounds<C>> bounds_;  // null where no pair is decided by bounds
     bool was_tried_ = false;
@@ -450,8 +247,6 @@ class TokenWorker {
     WantedPairs wanted_;
     std::vector<C> scores_;
 
-    std::vector<std::size_t> tiles_;
-    std::vector<std::int32_t> level_sums_, level_maxima_, level_running_;
     double low_[kPanelLanes], high_[kPanelLanes];
     std::vector<PairMasks> masks_;
     std::vector<Open> open_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/quantiser.hpp"
+#include "engine/token_maxima.hpp"
 #include "engine/tokens.hpp"
 #include "kernels/maxima.hpp"
 
@@ -23,7 +24,10 @@ template <class C>
 class TokenBounds {
   public:
     TokenBounds(const Quantisation<C>& quantisation, const Scoring<C>& scoring)
-        : q_(quantisation, scoring), form_(quantisation.forms.size() - 1), groups_(form().groups(q_.size())) {}
+        : q_(quantisation, scoring),
+          form_(quantisation.forms.size() - 1),
+          groups_(form().groups(q_.size())),
+          maxima_(maxima_kernels<C>().take_levels, scoring.kernels.lanes) {}
 
     // The coarsest levels come first. Finer ones take longer, and leave fewer pairs open.
     bool has_finer() const { return form_ > 0; }
@@ -37,8 +41,9 @@ class TokenBounds {
         queries_ = &queries;
         are_queries_loaded_ = false;
     }
-    void set_documents(const TokenLists& documents) {
+    void set_documents(const TokenLists& documents, const TokenPanels& panels) {
         documents_ = &documents;
+        panels_ = &panels;
         documents_form_ = nullptr;
     }
     // Quantises the queries and the documents, unless they are. Returns whether all of them can be.
@@ -49,17 +54,22 @@ class TokenBounds {
         return are_queries_usable_ && are_documents_usable_;
     }
 
-    // The sums over levels of a tile of the queries and a panel of the documents.
-    void sum(std::size_t tile, std::size_t panel, std::int32_t* sums) const {
-        form().sum(query_levels_[tile], document_levels_[panel], groups_, starts_.data() + tile * kTileQueries, sums);
+    // Takes the greatest sums over levels of pairs; false if it was stopped.
+    bool take(const WantedPairs& pairs, bool is_caller, Stop& stop) {
+        const std::size_t work = kTileQueries * q_.kernels.lanes * (1 + q_.size() / 64);
+        const auto sum = [&](std::size_t tile, std::size_t panel, std::int32_t* out) {
+            form().sum(query_levels_[tile], document_levels_[panel], groups_, starts_.data() + tile * kTileQueries,
+                       out);
+        };
+        return maxima_.take(*queries_, *panels_, pairs, sum, work, is_caller, stop);
     }
-    // The interval of the value of a query and a document, from the maxima of the query's tokens.
-    std::pair<double, double> interval(std::size_t query, std::size_t document, const std::int32_t* maxima) const {
+    // The interval of the value of a pair whose sums were taken.
+    std::pair<double, double> interval(std::size_t query, std::size_t document) const {
         const QueryFacts& of_query = query_facts_[query];
         const DocumentFacts& of_document = document_facts_[document];
-        const float* const scales = steps_.data() + queries_->begin(query);
-        const double value =
-            of_document.step * kernels_.sum_levels(maxima, scales, queries_->length(query)) + of_query.offset;
+        const std::size_t first = queries_->begin(query), tokens = queries_->length(query);
+        const double sum = sum_levels_(maxima_.of(document) + first, steps_.data() + first, tokens);
+        const double value = of_document.step * sum + of_query.offset;
         const double error = of_query.norm * of_document.residue + of_query.residue * of_document.norm + of_query.slack;
         return {value - error, value + error};
     }
@@ -174,7 +184,7 @@ class TokenBounds {
     }
 
     const Quantiser<C> q_;
-    const MaximaKernels<C>& kernels_ = maxima_kernels<C>();
+    double (*const sum_levels_)(const std::int32_t*, const float*, std::size_t) = maxima_kernels<C>().sum_levels;
     std::size_t form_;    // among those of the quantisation
     std::size_t groups_;  // of levels, in which it has a vector
 
@@ -186,11 +196,13 @@ class TokenBounds {
     std::vector<QueryFacts> query_facts_;
 
     const TokenLists* documents_ = nullptr;
+    const TokenPanels* panels_ = nullptr;
     const LevelForm* documents_form_ = nullptr;  // in which they are quantised, if they are
     bool are_documents_usable_ = false;
     LevelGroups document_levels_;  // of panels
     std::vector<DocumentFacts> document_facts_;
 
+    TokenMaxima<std::int32_t> maxima_;
     std::vector<float> shifted_;  // the tokens that are being quantised, less the shift
     std::vector<Extent> extents_;
     std::vector<C> row_;

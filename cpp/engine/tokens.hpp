@@ -53,6 +53,7 @@ class TokenPanels {
     void assign(const TokenLists& documents, std::size_t lanes) {
         lanes_ = lanes;
         tokens_ = documents.tokens();
+        documents_ = documents.size();
         panels_.clear();
         spans_.clear();
         std::size_t document = 0;
@@ -73,6 +74,7 @@ class TokenPanels {
         }
     }
     std::size_t size() const { return panels_.size(); }
+    std::size_t documents() const { return documents_; }
     std::size_t first(std::size_t panel) const { return panel * lanes_; }
     std::size_t width(std::size_t panel) const { return std::min(lanes_, tokens_ - first(panel)); }
     DocumentMask documents(std::size_t panel) const { return panels_[panel].documents; }
@@ -84,7 +86,7 @@ class TokenPanels {
         std::size_t first_span, last_span;
         DocumentMask documents;
     };
-    std::size_t lanes_ = 1, tokens_ = 0;
+    std::size_t lanes_ = 1, tokens_ = 0, documents_ = 0;
     std::vector<Of> panels_;
     std::vector<LaneSpan> spans_;
 };
