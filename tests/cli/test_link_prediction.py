@@ -171,6 +171,20 @@ def test_relations_are_predicted_too(predict: Predict) -> None:
     assert tr.load("ranks.npz").side.counts() == {"relation": 10}
 
 
+def test_lists_of_vectors(predict: Predict) -> None:
+    """Of copies of each vector the sums of maxima are twice the products of two equal tokens."""
+    for name, vectors in MODEL.items():
+        copies = 2 if name != "E" else np.arange(ENTITIES) % 3 + 1
+        indptr = np.cumsum([0, *np.broadcast_to(copies, len(vectors))])
+        np.savez(f"{name}.npz", vectors=np.repeat(vectors, copies, axis=0), indptr=indptr)
+    counts = []
+    for line in (VECTORS.replace("l1", "dot"), VECTORS.replace("l1", "maxsim")):
+        files = line if "dot" in line else line.replace(".npy", ".npz")
+        assert predict(f"{IDS} {files} --save ranks.npz --force").code == 0
+        counts.append(counts_of(tr.load("ranks.npz")))
+    assert counts[0] == counts[1]
+
+
 def test_keys_and_filters(predict: Predict) -> None:
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)

@@ -22,6 +22,7 @@ IDS = {0: [1], 1: [0], 2: [3]}
 SCORES = np.random.default_rng(3).random((3, 5), dtype=np.float32)
 LINE = "retrieval --qrels qrels.txt --candidates 5 --lists run.txt"
 VECTORS = np.random.default_rng(4).random((8, 6), dtype=np.float32)
+LISTS_OF_VECTORS = (VECTORS[:4], np.array([0, 2, 3, 4])), (VECTORS, np.array([0, 1, 4, 5, 7, 8]))
 MODELS: dict[str, Any] = {
     "--lists run.txt --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
     "--lists run.txt --candidates names.txt --misses bounds": lambda task: task.evaluate_lists(
@@ -32,6 +33,10 @@ MODELS: dict[str, Any] = {
     ),
     "--queries Q.npy --entities E.npy --candidates names.txt --labels queries=queries.txt": (
         lambda task: task.evaluate_embeddings(VECTORS[:3], VECTORS[3:])
+    ),
+    "--queries Q.npz --entities E.npz --similarity maxsim --candidates names.txt "
+    "--labels queries=queries.txt": (
+        lambda task: task.evaluate_embeddings(*LISTS_OF_VECTORS, similarity="maxsim")
     ),
 }
 
@@ -49,6 +54,8 @@ def world() -> None:
     np.save("S.npy", SCORES)
     np.save("Q.npy", VECTORS[:3])
     np.save("E.npy", VECTORS[3:])
+    for name, (vectors, indptr) in zip("QE", LISTS_OF_VECTORS, strict=True):
+        np.savez_compressed(f"{name}.npz", vectors=vectors, indptr=indptr)
     Path("ids.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
     np.savetxt("numbers.txt", np.arange(3), "%d")
     np.save("ids.npy", [[0, 1], [1, 0], [2, 3]])
@@ -143,6 +150,59 @@ def test_forms_of_queries_and_documents(run: Run) -> None:
     ):
         words = f"retrieval --qrels {line} --format csv".split()
         assert run(*words) == (0, expected.to_csv(), ""), line
+
+
+def test_lists_of_vectors_whose_queries_are_numbered(run: Run) -> None:
+    """There are as many candidates as lists, not as vectors."""
+    task = Task({0: {1: 1}, 1: {0: 1}, 2: {4: 1}}, entities=5)
+    Path("five.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 4 1\n")
+    expected = task.evaluate_embeddings(*LISTS_OF_VECTORS, similarity="maxsim")
+    line = "retrieval --qrels five.txt --queries Q.npz --entities E.npz --similarity maxsim"
+    line += " --labels queries=numbers.txt --format csv"
+    assert run(*line.split()) == (0, query_report(expected.ranks).to_csv(), "")
+
+
+WRONG_LISTS: dict[str, tuple[dict[str, Any], str]] = {
+    "other members": ({"a": VECTORS}, "expected members vectors and indptr, got a"),
+    "no indptr": ({"vectors": VECTORS}, "expected members vectors and indptr, got vectors"),
+    "padded": (
+        {"vectors": np.ones((5, 2, 6)), "indptr": np.arange(6)},
+        "expected with maxsim an .npz file with vectors, (tokens, d), and indptr, got shape (5, 2",
+    ),
+    "short": ({"vectors": VECTORS, "indptr": [0, 1, 2, 3, 4, 7]}, "an indptr that never falls"),
+    "empty": ({"vectors": VECTORS, "indptr": [0, 1, 1, 3, 4, 8]}, "list 1: expected a vector or"),
+    "floats": ({"vectors": VECTORS, "indptr": np.arange(6.0)}, "indptr: expected integers"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LISTS)
+def test_lists_of_vectors_that_are_refused(run: Run, case: str) -> None:
+    arrays, words = WRONG_LISTS[case]
+    np.savez("wrong.npz", **arrays)
+    line = "retrieval --qrels qrels.txt --queries Q.npz --candidates names.txt"
+    line += " --labels queries=queries.txt --similarity maxsim --entities"
+    outcome = run(*line.split(), "wrong.npz")
+    outcome.refuses(1, words)
+    assert outcome.err.startswith("Error: --entities: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "",
+            "vectors alone with dot, got vectors and an indptr, which --similarity maxsim compares",
+        ),
+        (
+            "--queries Q.npy --similarity maxsim",
+            "with maxsim an .npz file with vectors, (tokens, d)",
+        ),
+    ],
+)
+def test_vectors_that_the_similarity_does_not_compare(run: Run, line: str, words: str) -> None:
+    both = f"--queries Q.npz --entities E.npz --labels queries=queries.txt {line}"
+    outcome = run(*f"retrieval --qrels qrels.txt --candidates names.txt {both}".split())
+    outcome.refuses(1, f"--queries: expected {words}")
 
 
 # -- saved ranks ---------------------------------------------------------------------------------
