@@ -190,7 +190,7 @@ def test_lists_of_vectors_that_are_refused(run: Run, case: str) -> None:
     ("line", "words"),
     [
         (
-            "",
+            "--queries Q.npz",
             "vectors alone with dot, got vectors and an indptr, which --similarity maxsim compares",
         ),
         (
@@ -200,7 +200,7 @@ def test_lists_of_vectors_that_are_refused(run: Run, case: str) -> None:
     ],
 )
 def test_vectors_that_the_similarity_does_not_compare(run: Run, line: str, words: str) -> None:
-    both = f"--queries Q.npz --entities E.npz --labels queries=queries.txt {line}"
+    both = f"--entities E.npz --labels queries=queries.txt {line}"
     outcome = run(*f"retrieval --qrels qrels.txt --candidates names.txt {both}".split())
     outcome.refuses(1, f"--queries: expected {words}")
 

@@ -55,19 +55,27 @@ def rank_embeddings(
         vectors, as the numbers that they are. With "complex_l1" also complex64 and complex128. A
         single vector, (d,) or (1, d), is the query of all tasks unless `rows` are given. If a model
         makes its query of a head and a relation, this is the vector that is compared with the
-        tails: head * relation for DistMult, head + relation for TransE.
+        tails: head * relation for DistMult,         head + relation for TransE.
 
-        Tensors on a device are copied to the host, and ranked there. Scores that the device itself
+        With "maxsim" a list of vectors for each query, its tokens, as a pair ``(vectors, indptr)``:
+        vectors of shape (tokens, d), those of all queries one after the other, and where the tokens
+        of each query begin and those of the last one end, so that query i has
+        ``vectors[indptr[i]:indptr[i + 1]]``: integers from 0 to the number of tokens, of shape (q +
+        1,), or the path of a `.npy` file of them. Of lists of arrays x, one for each query, it is
+        ``np.concatenate(x), np.cumsum([0, *map(len, x)])``.
+
+        Tensors on a device are copied to the host, and ranked there; with "maxsim" they are
+        refused. Scores that the device itself
         makes are counted there by `rank`, or from a callable of a task.
     entities : array_like, shape (n, d), or path
-        The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
-        large it is. Its size is checked first; if another process truncates the file meanwhile,
-        this process is killed.
+        The candidates, in the same forms; with "maxsim" a pair of n lists. A `.npy` file or a
+        memory map is read in place, however large it is. Its size is checked first; if another
+        process truncates the file meanwhile, this process is killed.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
     similarity : str
-        "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1" or "inverse_l2":
-        how a query and an entity are scored; see Notes.
+        "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1", "inverse_l2" or
+        "maxsim": how a query and an entity are scored; see Notes.
     layout : {"interleaved", "halves"}, optional
         How real vectors hold complex numbers; required with "complex_l1" unless all vectors are
         complex, and refused with anything else. "interleaved": real and imaginary parts in turn, as
@@ -76,10 +84,11 @@ def rank_embeddings(
         checkpoints. If queries or entities are complex, it says how the others hold theirs.
     bias : array_like of float, shape (n,), optional
         Added to the scores of each entity as the last step, as in ConvE (Dettmers et al. 2018). A
-        bias of a wider dtype than the scores is rounded to theirs.
+        bias of a wider dtype than the scores is rounded to theirs. Not with "maxsim".
     csls : CSLS, optional
         Means from `truerank.alignment.csls_means`: a score s becomes 2 s - (m + n), where m is the
         mean of the query and n that of the entity. The sum is rounded once, the result once more.
+        Not with "maxsim".
     rows : array_like of int, shape (tasks,), optional
         The query of each task, in any order and with repeats. Default: task i is query i; if there
         is a single query, it is that of all tasks.
@@ -117,10 +126,12 @@ def rank_embeddings(
     ------
     TypeError
         For vectors of another dtype, for quantised ones beside vectors of a dtype that is not
-        theirs, and for indices that are not integers.
+        theirs, for indices that are not integers, and for lists of vectors in another form than
+        ``(vectors, indptr)``, or with another similarity than "maxsim".
     ValueError
         For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
-        where it is needed, or one where it is not, an unknown similarity, indices out of range, a
+        where it is needed, or one where it is not, an unknown similarity, an indptr that does not
+        fit, a query or an entity without tokens, indices out of range, a
         target that is not among its candidates, a NaN that the rule forbids (the error names the
         first query as a row, and its entity as a column), and files that are damaged or too short.
     OSError
@@ -142,6 +153,8 @@ def rank_embeddings(
                   al. 2019) with curvature 1; NaN unless both are inside of the unit ball
     inverse_l1    1 / (1 + d), with the distance d of l1: between 0 and 1
     inverse_l2    1 / (1 + d), with the distance d of l2
+    maxsim        the sum, over the tokens of the query, of the greatest dot with a token of the
+                  entity: late interaction, as in ColBERT (Khattab and Zaharia 2020)
     ============  ==================================================================================
 
     Scores are float64 if queries or entities are float64 or quantised, else float32; narrower
@@ -159,6 +172,11 @@ def rank_embeddings(
     vectors of any length have the cosine that they should have. poincare takes |q - e|^2 from sql2
     and the squares of |q| and |e| from cosine (without that factor), and goes on in float64 with
     arithmetic and square roots alone; the result is rounded once.
+
+    maxsim takes the greatest of the scores of similarity dot, which have their bits, and adds these
+    maxima in the order of the query's tokens, from 0 on, in float64; the sum is rounded once, to
+    the dtype of the scores. So the order and repeats of an entity's tokens change nothing. If one
+    of the scores of tokens is NaN, the sum is. For cosines divide each token by its length first.
 
     The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is the dot of the
     real vectors, in either layout.
@@ -185,6 +203,8 @@ def rank_embeddings(
     - Sun, Deng, Nie, Tang: RotatE: knowledge graph embedding by relational rotation in complex
       space. ICLR 2019.
     - Balazevic, Allen, Hospedales: Multi-relational Poincare graph embeddings. NeurIPS 2019.
+    - Khattab, Zaharia: ColBERT: efficient and effective passage search via contextualized late
+      interaction over BERT. SIGIR 2020.
 
     Examples
     --------
@@ -195,6 +215,16 @@ def rank_embeddings(
     (array([1, 1]), array([2, 2]))
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
+
+    A query of two tokens and one of one, with entities of one and of two:
+
+    >>> tokens = (np.array([[1.0, 0], [0, 1], [1, 1]]), [0, 2, 3])
+    >>> lists = (np.array([[2.0, 0], [1, 0], [0, 3]]), [0, 1, 3])
+    >>> score_embeddings(tokens, lists, similarity="maxsim")
+    array([[2., 4.],
+           [2., 3.]])
+    >>> rank_embeddings(tokens, lists, [0, 1], similarity="maxsim").optimistic
+    array([2, 1])
 
     The moduli of 3 + 4j and 0 + 0j, the same numbers in each form:
 

@@ -469,7 +469,8 @@ class Task(SidedTask):
         ----------
         tail, head, relation : array_like, shape (q, d)
             Those of each side. Row i belongs to ``test[i]`` as it was given, or to the query
-            ``row_queries["tail"][i]``.
+            ``row_queries["tail"][i]``. With the similarity "maxsim" all vectors are lists of them,
+            ``(vectors, indptr)``, as `truerank.rank_embeddings` takes them.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities. The index of a frame must be the labels in their order.
         relations : array_like, shape (columns, d), or path

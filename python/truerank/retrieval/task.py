@@ -332,9 +332,11 @@ class Task(SidedTask):
         ----------
         queries : array_like, shape (queries, d), or path
             A vector for each query, in the order of the Task's `queries` or of the keys 0 to
-            n - 1, or of `row_queries`.
+            n - 1, or of `row_queries`. With the similarity "maxsim" ``(vectors, indptr)``, a list
+            of vectors for each, as `truerank.rank_embeddings` takes them.
         entities : array_like, shape (entities, d), or path
-            A vector for each entity. The index of a frame must be the labels in their order.
+            A vector for each entity, or a list for each as for `queries`. The index of a frame must
+            be the labels in their order.
         row_queries : keys, optional
             The query of each row, in any order, by the labels that `qrels` or `queries` have. Each
             query with right answers has one row; rows of others are counted in the audit.
