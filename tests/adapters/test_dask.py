@@ -232,6 +232,17 @@ def test_candidates_are_for_a_filter() -> None:
     refusal(TypeError, words, adapter.rank_embeddings, SMALL, entities, [0, 1], candidates=[0, 1])
 
 
+def test_lists_of_vectors() -> None:
+    lists = SMALL, [0, 1, 2]
+    entities = da.from_array(SMALL, chunks=1)
+    words = "^similarity: expected one of dot, .*, got 'maxsim'$"
+    for others in (lists, entities):
+        call = partial(adapter.rank_embeddings, lists, others, [0, 1])
+        refusal(ValueError, words, call, similarity="maxsim")
+    words = "^queries: expected vectors alone with dot, got vectors and an indptr, which"
+    refusal(TypeError, words, adapter.rank_embeddings, lists, entities, [0, 1])
+
+
 def test_arguments_are_checked_as_those_of_rank() -> None:
     for array, keywords in ((SMALL > 0, {}), (SMALL[None], {}), (SMALL, {"nan": -1})):
         expected = attempt(tr.rank, array, 0, **keywords)

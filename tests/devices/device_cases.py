@@ -306,6 +306,19 @@ def test_refusals_of_vectors(way: str) -> None:
     refused(TypeError, "entities", tr.rank_embeddings, QUERIES, sparse, TARGETS)
 
 
+def test_lists_of_vectors_are_not_copied_to_the_host(way: str) -> None:
+    indptr = np.arange(31)
+    lists = {"queries": (QUERIES, indptr[:21]), "entities": (ENTITIES, indptr)}
+    how: dict[str, Any] = {"targets": TARGETS, "similarity": "maxsim"}
+    expected = tr.rank_embeddings(**lists, **how)  # type: ignore[arg-type]
+    for name, (vectors, starts) in lists.items():
+        moved = {**lists, name: (on_device(vectors), starts)}
+        words = f"^{name}: expected vectors in the host's memory with maxsim, got a tensor on stand"
+        assert "give tensor.cpu()" in refusal(TypeError, words, tr.rank_embeddings, **moved, **how)
+        moved[name] = (on_device(vectors).cpu(), on_device(starts))
+        np.testing.assert_array_equal(tr.rank_embeddings(**moved, **how).above, expected.above)
+
+
 def test_sides_share_a_copy_of_their_entities(way: str) -> None:
     test = np.stack([np.arange(20), np.zeros(20, np.int64), TARGETS], axis=1)
     task = Task(test, entities=30, relations=1)

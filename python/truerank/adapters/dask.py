@@ -443,9 +443,9 @@ def rank_embeddings(
     >>> ranks.optimistic, ranks.pessimistic
     (array([1, 1]), array([2, 2]))
     """
+    choice("similarity", similarity, VECTOR_SIMILARITIES)
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
     rules = read_rules(options, EmbeddingOptions, rank_embeddings)
-    choice("similarity", similarity, VECTOR_SIMILARITIES)
     for name, value in (("queries", queries), ("bias", bias)):
         if isinstance(value, da.Array):
             _seen(name, value)

@@ -55,7 +55,7 @@ def rank_embeddings(
         vectors, as the numbers that they are. With "complex_l1" also complex64 and complex128. A
         single vector, (d,) or (1, d), is the query of all tasks unless `rows` are given. If a model
         makes its query of a head and a relation, this is the vector that is compared with the
-        tails: head * relation for DistMult,         head + relation for TransE.
+        tails: head * relation for DistMult, head + relation for TransE.
 
         With "maxsim" a list of vectors for each query, its tokens, as a pair ``(vectors, indptr)``:
         vectors of shape (tokens, d), those of all queries one after the other, and where the tokens
@@ -65,8 +65,8 @@ def rank_embeddings(
         ``np.concatenate(x), np.cumsum([0, *map(len, x)])``.
 
         Tensors on a device are copied to the host, and ranked there; with "maxsim" they are
-        refused. Scores that the device itself
-        makes are counted there by `rank`, or from a callable of a task.
+        refused. Scores that the device itself makes are counted there by `rank`, or from a
+        callable of a task.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms; with "maxsim" a pair of n lists. A `.npy` file or a
         memory map is read in place, however large it is. Its size is checked first; if another
@@ -131,9 +131,9 @@ def rank_embeddings(
     ValueError
         For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
         where it is needed, or one where it is not, an unknown similarity, an indptr that does not
-        fit, a query or an entity without tokens, indices out of range, a
-        target that is not among its candidates, a NaN that the rule forbids (the error names the
-        first query as a row, and its entity as a column), and files that are damaged or too short.
+        fit, a query or an entity without tokens, indices out of range, a target that is not among
+        its candidates, a NaN that the rule forbids (the error names the first query as a row, and
+        its entity as a column), and files that are damaged or too short.
     OSError
         For files that are missing or cannot be read.
 
