@@ -33,6 +33,7 @@ class TokenWorker {
         load_queries(chunk, sorted);
         load_documents(plan, chunk);
         auto start = Gauge::Clock::now();
+        std::int64_t token_pairs = 0;
         bool was_asked = false, tries_bounds = false, was_bounded = false;
         for (std::size_t i = chunk.first_cell; i < chunk.last_cell; ++i) {
             const Cell& cell = plan.cells[i];
@@ -50,6 +51,7 @@ class TokenWorker {
             }
             const bool is_bounded = tries_bounds && thresholds != nullptr && bounds_->quantise();
             was_bounded = was_bounded || is_bounded;
+            token_pairs += tokens_of(wanted_) * candidate_tokens_;
             if (!(is_bounded ? decide(thresholds, *sink.query_tasks(), is_caller, stop)
                              : score(panel, sink, is_caller, stop))) {
                 return;
@@ -57,9 +59,8 @@ class TokenWorker {
             sink.end_cell();
             stop.requested(is_caller, 0, (cell.last_query - cell.first_query) * panel.width);
         }
-        const auto pairs = static_cast<std::int64_t>(queries_.tokens() * documents_.tokens());
         const auto time = Gauge::Clock::now() - start;
-        was_bounded ? gauge_.record_bounded(time, pairs) : gauge_.record_scored(time, pairs);
+        was_bounded ? gauge_.record_bounded(time, token_pairs) : gauge_.record_scored(time, token_pairs);
     }
 
     void score_pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out, bool is_caller,
@@ -117,6 +118,7 @@ class TokenWorker {
         first_task_.push_back(cell.last_task - cell.first_task);
         columns_.clear();
         members_.clear();
+        candidate_tokens_ = 0;
         DocumentMask mask = 0;
         const auto begin = plan.documents.begin() + static_cast<std::ptrdiff_t>(chunk.first_document),
                    end = plan.documents.begin() + static_cast<std::ptrdiff_t>(chunk.last_document);
@@ -126,9 +128,16 @@ class TokenWorker {
             at = std::lower_bound(at, end - 1, columns_.back());
             members_.push_back(static_cast<std::size_t>(at - begin));
             mask |= DocumentMask{1} << members_.back();
+            candidate_tokens_ += static_cast<std::int64_t>(documents_.length(members_.back()));
         }
         wanted_.first = static_cast<std::size_t>(cell.first_query - chunk.first_query);
         wanted_.documents.assign(queries, mask);
+    }
+
+    // The tokens of some queries.
+    std::int64_t tokens_of(const WantedPairs& pairs) const {
+        const std::size_t last = pairs.first + pairs.documents.size() - 1;
+        return static_cast<std::int64_t>(queries_.end(last) - queries_.begin(pairs.first));
     }
 
     // Scores all pairs of a cell, and hands the scores on.
@@ -142,11 +151,12 @@ class TokenWorker {
             sink.begin_panel({panel.begin + begin, width, panel.columns + begin});
             for (std::int64_t first = 0; first < queries; first += rows) {
                 const std::int64_t n = std::min(rows, queries - first);
-                for (std::int64_t i = 0; i < n * width; ++i) {
-                    const std::int64_t row = i / width, lane = i % width;
-                    scores_[static_cast<std::size_t>(row * lanes + lane)] =
-                        exact_.score(wanted_.first + static_cast<std::size_t>(first + row),
-                                     members_[static_cast<std::size_t>(begin + lane)]);
+                for (std::int64_t lane = 0; lane < width; ++lane) {
+                    const std::size_t document = members_[static_cast<std::size_t>(begin + lane)];
+                    for (std::int64_t i = 0; i < n; ++i) {
+                        scores_[static_cast<std::size_t>(i * lanes + lane)] =
+                            exact_.score(wanted_.first + static_cast<std::size_t>(first + i), document);
+                    }
                 }
                 sink.take_scores(scores_.data(), first, n);
             }
@@ -225,8 +235,7 @@ class TokenWorker {
         }
         const auto start = Gauge::Clock::now();
         exact_.take(some, is_caller, stop);
-        const std::size_t tokens = queries_.end(some.first + queries - 1) - queries_.begin(some.first);
-        gauge_.record_scored(Gauge::Clock::now() - start, static_cast<std::int64_t>(tokens * documents_.tokens()));
+        gauge_.record_scored(Gauge::Clock::now() - start, tokens_of(some) * candidate_tokens_);
     }
 
     const Scoring<C>& scoring_;
@@ -244,6 +253,7 @@ class TokenWorker {
     // The cell: the tasks of its queries, its candidates and where they are in the block, and its pairs.
     std::vector<std::int64_t> first_task_, columns_;
     std::vector<std::size_t> members_;
+    std::int64_t candidate_tokens_ = 0;
     WantedPairs wanted_;
     std::vector<C> scores_;
 
