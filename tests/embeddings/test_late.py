@@ -100,6 +100,7 @@ def normal_lists(seed: int, lists: int, longest: int, d: int = 8, dtype: Any = "
 
 QUERIES = normal_lists(1, 7, 5)
 DOCUMENTS = normal_lists(2, 40, 30)
+DOCUMENTS_OF_3 = normal_lists(2, 4, 3, 3)
 SCORES = tr.score_embeddings(QUERIES, DOCUMENTS, similarity="maxsim")
 TARGETS = [0, 39, 5, 11, 38, 2, 7]
 
@@ -170,21 +171,30 @@ def test_threads_change_nothing() -> None:
         assert ranks == expected
 
 
-@given(token_lists(nan=False, oracle=tr.score_embeddings), st.data())
-def test_queries_are_compared_by_all_their_tokens(drawn: TokenLists, data: st.DataObject) -> None:
+@pytest.mark.parametrize("most", [1, 20, 1 << 20])
+def test_queries_are_compared_by_all_their_tokens(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     """By their number and all bits, a few bytes at a time."""
-    if not drawn.height:
-        return
-    vectors, indptr = drawn.queries
-    row = st.lists(st.integers(0, drawn.height - 1), min_size=9, max_size=9)
-    rows, others = (np.array(data.draw(row)) for _ in range(2))
-    pairs = Embeddings(drawn.queries, drawn.entities, "maxsim", dtype=drawn.dtype)
-    lists = [vectors[start:stop].tobytes() for start, stop in pairwise(indptr)]
-    expected = [lists[i] != lists[j] for i, j in zip(rows, others, strict=True)]
-    with pytest.MonkeyPatch.context() as patch:
-        most = data.draw(st.sampled_from([1, 20, 1 << 20]))
-        patch.setattr("truerank.embeddings.vectors.COMPARED_BYTES", most)
-        assert pairs.mismatched_rows(rows, others).tolist() == expected
+    monkeypatch.setattr("truerank.embeddings.vectors.COMPARED_BYTES", most)
+    lists = [
+        [1, 2],
+        [1, 2],
+        [1, 3],
+        [3, 2],
+        [1],
+        [1, 2, 1],
+        [0.0],
+        [-0.0],
+        [np.nan, 0],
+        [np.nan, 0],
+    ]
+    vectors = np.repeat(np.concatenate(lists), 3).reshape(-1, 3).astype(np.float32)
+    pairs = Embeddings((vectors, np.cumsum([0, *map(len, lists)])), DOCUMENTS_OF_3, "maxsim")
+    bits = [np.array(x, np.float32).tobytes() for x in lists]
+    rows, others = np.indices((10, 10)).reshape(2, -1)
+    expected = [bits[i] != bits[j] for i, j in zip(rows, others, strict=True)]
+    assert pairs.mismatched_rows(rows, others).tolist() == expected
 
 
 # --- forms
@@ -240,6 +250,10 @@ def test_frames_of_tokens() -> None:
         (named, indptr),
         **LATE,
     )
+    task = retrieval.Task({0: ["d1"]}, entities=["d0", "d1"])  # which are no names of tokens
+    some = named[:3].set_axis(["d0", "d1", "d1"]), [0, 1, 3]
+    words = "^entities: expected rows numbered"
+    refusal(V, words, task.evaluate_embeddings, (VECTORS[:2], [0, 2]), some, **LATE)
     columns = list("abcdefgh")
     queries = pandas.DataFrame(QUERIES[0], columns=columns), QUERIES[1]
     others = pandas.DataFrame(vectors, columns=columns[::-1]), indptr
