@@ -32,18 +32,12 @@ from ..counting.counter import RankCounter
 from ..counting.driver import FIELDS, are_nan, native_scores, zero_counts
 from ..counting.job import prepare_job
 from ..counting.ranking import rank as rank_scores
-from ..embeddings.vectors import Embeddings
+from ..embeddings.vectors import VECTOR_SIMILARITIES, Embeddings
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_scores, widen_bfloat16
 from ..inputs.checks import choice
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import (
-    VECTOR_SIMILARITIES,
-    EmbeddingOptions,
-    RuleOptions,
-    read_rules,
-    with_options,
-)
+from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..naming import import_extra
 from ..ranks.joining import concatenate

@@ -9,16 +9,10 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error
-from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, positive_integer
-from ..inputs.rules import (
-    VECTOR_SIMILARITIES,
-    Rules,
-    SimilarityOptions,
-    read_rules,
-    with_options,
-)
+from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..records.vocabularies import Vocabulary, align_set
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from ..embeddings.scoring import topk_of_job
-from ..embeddings.vectors import CSLS, Embeddings, watching
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, watching
 from ..errors import InputValueError, argument_names
 from ..inputs.array_likes import as_floats, default_arithmetic
 from ..inputs.checks import (
@@ -21,13 +21,7 @@ from ..inputs.checks import (
     positive_integer,
 )
 from ..inputs.progress_listeners import size_text, watch_of_part
-from ..inputs.rules import (
-    VECTOR_SIMILARITIES,
-    Rules,
-    SimilarityOptions,
-    read_rules,
-    with_options,
-)
+from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..naming import public
 from ..stores import in_one_array, read_scores
 from .local_scaling import with_means

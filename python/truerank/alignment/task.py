@@ -13,13 +13,12 @@ import numpy as np
 from .. import _core
 from ..arrays.row_keys import digest_of_rows, distinct, without
 from ..counting.driver import Counts, TileCount, open_in_turn
-from ..embeddings.vectors import CSLS, Embeddings, listener_of, watching
+from ..embeddings.vectors import CSLS, VECTOR_SIMILARITIES, Embeddings, listener_of, watching
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import read_only
 from ..inputs.checks import Axis, choice, is_integer
 from ..inputs.progress_listeners import watch_of_part
 from ..inputs.rules import (
-    VECTOR_SIMILARITIES,
     BatchOptions,
     EmbeddingOptions,
     ListOptions,

@@ -43,7 +43,7 @@ from ..inputs.checks import (
     kind_of,
 )
 from ..inputs.progress_listeners import BoundedPairs, as_listener, reporter
-from ..inputs.rules import LAYOUTS, Similarity
+from ..inputs.rules import LAYOUTS, Similarity, VectorSimilarity
 from ..inputs.selection import indptr_of, indptr_of_pair, join_ranges
 from ..naming import public
 from ..stores import PATHS, Store, Tile, in_one_array, read_scores, shape_of
@@ -68,6 +68,8 @@ SECONDS_BETWEEN_REPORTS = 0.1  # of a watch
 TIMES_AS_LARGE = 4
 COMPARED_BYTES = 4 << 20  # Vectors of so many bytes are compared at a time: they stay in a cache.
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+# What compares two vectors, and not two lists of them.
+VECTOR_SIMILARITIES: tuple[VectorSimilarity, ...] = get_args(VectorSimilarity)
 QUANTISED = ("int8", "uint8", "bool")
 _DOUBLES = ("float64", "complex128", *QUANTISED)  # whose scores are float64
 _REAL_DTYPES = FLOATS + QUANTISED

@@ -45,7 +45,6 @@ ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-VECTOR_SIMILARITIES: tuple[VectorSimilarity, ...] = get_args(VectorSimilarity)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
