@@ -64,6 +64,7 @@ void check_count(Checks& checks);
 void check_similarity(Checks& checks);
 void check_rank(Checks& checks);
 void check_vectors(Checks& checks);
+void check_maxima(Checks& checks);
 void check_bounds(Checks& checks);
 void check_levels(Checks& checks);
 void check_integers(Checks& checks);

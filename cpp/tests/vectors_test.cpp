@@ -1,4 +1,5 @@
-// Scores and counts of vectors: scores to the bit, ranks in one direction and in both, top-k lists and their means.
+// Scores and counts of vectors, and of lists of them: scores to the bit, ranks in one direction and in both, top-k
+// lists and their means.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/bounds.hpp"
 #include "engine/grid.hpp"
 #include "tests/tests.hpp"
 
@@ -28,6 +30,7 @@ struct Problem {
     Sizes sizes;
     Similarity similarity;
     std::vector<T> queries, entities, scores;
+    std::vector<std::int64_t> query_tokens, entity_tokens;  // of late interaction: where the vectors of each begin
     Embeddings embeddings;
 
     // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN. With cosine,
@@ -50,6 +53,10 @@ struct Problem {
         fill(queries, sizes.queries);
         fill(entities, sizes.entities);
         embeddings = {matrix(queries, sizes.queries), matrix(entities, sizes.entities), similarity};
+        score();
+    }
+    void score() {
+        scores.clear();
         std::vector<T> q = queries, e = entities;
         for (std::int64_t i = 0; similarity == Similarity::cosine && i < sizes.queries; ++i) normalise(row(q, i));
         for (std::int64_t i = 0; similarity == Similarity::cosine && i < sizes.entities; ++i) normalise(row(e, i));
@@ -59,6 +66,48 @@ struct Problem {
     }
     T at(std::int64_t query, std::int64_t entity) const {
         return scores[static_cast<std::size_t>(query * sizes.entities + entity)];
+    }
+    // Makes lists of the vectors: a score is the sum of the greatest of each of a query's vectors.
+    void join(std::vector<std::int64_t> of_queries, std::vector<std::int64_t> of_entities) {
+        query_tokens = std::move(of_queries);
+        entity_tokens = std::move(of_entities);
+        const auto n = static_cast<std::int64_t>(query_tokens.size()) - 1;
+        const auto m = static_cast<std::int64_t>(entity_tokens.size()) - 1;
+        embeddings.query_tokens = query_tokens.data();
+        embeddings.entity_tokens = entity_tokens.data();
+        embeddings.token_queries = n;
+        embeddings.token_entities = m;
+        std::vector<T> sums;
+        for (std::size_t i = 0; i + 1 < query_tokens.size(); ++i) {
+            for (std::size_t j = 0; j + 1 < entity_tokens.size(); ++j) {
+                double sum = 0;
+                for (std::int64_t q = query_tokens[i]; q < query_tokens[i + 1]; ++q) {
+                    T most = -std::numeric_limits<T>::infinity();
+                    for (std::int64_t e = entity_tokens[j]; e < entity_tokens[j + 1] && !is_nan(most); ++e) {
+                        if (!(at(q, e) <= most)) most = at(q, e);
+                    }
+                    sum += static_cast<double>(most);
+                }
+                sums.push_back(static_cast<T>(sum));
+            }
+        }
+        scores = std::move(sums);
+        sizes = {n, m, sizes.depth};
+    }
+    // The embeddings of the entities from `first` up to but not including `last`; `starts` has where their lists begin.
+    Embeddings part(std::int64_t first, std::int64_t last, std::vector<std::int64_t>& starts) const {
+        Embeddings part = embeddings;
+        if (!entity_tokens.empty()) {
+            starts.assign(entity_tokens.begin() + first, entity_tokens.begin() + last + 1);
+            first = starts.front();
+            last = starts.back();
+            for (std::int64_t& start : starts) start -= first;
+            part.entity_tokens = starts.data();
+            part.token_entities = static_cast<std::int64_t>(starts.size()) - 1;
+        }
+        part.entities.data += first * part.entities.row_stride;
+        part.entities.rows = last - first;
+        return part;
     }
 
   private:
@@ -103,7 +152,7 @@ struct Problem {
 };
 
 Execution random_execution(Random& random) {
-    return {random.one_in(2) ? 0 : 1 + random.below(70), 3, [] { return false; }};
+    return {random.one_in(2) ? 0 : 1 + random.below(70), static_cast<int>(random.below(4)), [] { return false; }};
 }
 
 template <class T>
@@ -233,6 +282,7 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     const Fault fault = rank_embeddings(problem.embeddings, tasks, {}, {}, rule, random_execution(random), forwards);
     checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
     expect("rank_embeddings", false);
+    if (!problem.query_tokens.empty()) return;  // a grid has no lists
 
     const Grid grid = whole_grid(problem);
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
@@ -260,9 +310,8 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
     std::vector<std::int64_t> sums[5];
     for (auto& sum : sums) sum.assign(n, 0);
     for (const auto& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, cut}, {cut, entities}}) {
-        Embeddings part = problem.embeddings;
-        part.entities.data += first * part.entities.row_stride;
-        part.entities.rows = last - first;
+        std::vector<std::int64_t> starts;
+        const Embeddings part = problem.part(first, last, starts);
         Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
         tasks.true_scores = reinterpret_cast<const char*>(given.data());
         tasks.first_column = first;
@@ -348,6 +397,55 @@ void check_as(Checks& checks, Random& random) {
     }
 }
 
+// Starts of lists of 1 to `most` vectors; a few have `rare` of them.
+std::vector<std::int64_t> random_starts(std::int64_t n, std::int64_t most, std::int64_t rare, Random& random) {
+    std::vector<std::int64_t> starts{0};
+    for (; n > 0; --n) starts.push_back(starts.back() + (random.one_in(20) ? rare : 1 + random.below(most)));
+    return starts;
+}
+
+// Late interaction, with bounds of every kind and without. Vectors are small integers, or any; or each list is nearly
+// one before, so that scores nearly tie. Some vectors are not finite.
+template <class T>
+void check_lists_of_vectors(Checks& checks, Random& random) {
+    struct Lists {
+        std::int64_t queries, query_most, entities, entity_most, entity_rare, depth;
+    };
+    constexpr Lists kLists[] = {{7, 9, 60, 90, 1, 18},  {100, 3, 50, 20, 1, 30}, {1, 40, 3000, 1, 1, 6},
+                                {3, 2, 30, 3, 5000, 6}, {9, 9, 150, 1, 200, 64}, {2, 3, 5, 4, 1, 0}};
+    for (const Lists& lists : kLists) {
+        for (const char* kind : {"integers", "any", "near", "infinite", "void"}) {
+            const std::string name = kind;
+            std::vector<std::int64_t> q = random_starts(lists.queries, lists.query_most, 1, random);
+            std::vector<std::int64_t> e = random_starts(lists.entities, lists.entity_most, lists.entity_rare, random);
+            Problem<T> problem({q.back(), e.back(), lists.depth}, Similarity::dot, name == "integers",
+                               name == "void" ? 90 : 0, random);
+            const auto depth = static_cast<std::size_t>(lists.depth);
+            for (std::size_t i = 0; i < problem.entities.size(); ++i) {
+                T& x = problem.entities[i];
+                if (name == "near" && i >= 8 * depth) {
+                    x = problem.entities[i % (8 * depth)];
+                    if (random.one_in(40)) x = std::nextafter(x, T{1000});
+                }
+                if (name == "infinite" && random.one_in(3000)) x = std::numeric_limits<T>::infinity();
+            }
+            problem.score();
+            problem.join(std::move(q), std::move(e));
+            const NanRule rule = random.one_in(2) ? NanRule::omit : NanRule::worst;
+            std::vector<std::string> names{""};
+            for (const std::string& levels : usable_levels()) names.push_back(levels + "!");
+            for (const std::string& levels : names) {
+                choose_levels(levels.c_str());
+                check_ranks(checks, problem, rule, random);
+                check_parts(checks, problem, random);
+                check_topk(checks, problem, rule, random);
+            }
+            check_scores(checks, problem, random);
+            choose_levels("");
+        }
+    }
+}
+
 // Where both sides are long, some rows and columns are scored before all others. No vector is zero: the first row and
 // the first column have their best scores among the others, too.
 template <class T>
@@ -420,6 +518,12 @@ void check_vectors(Checks& checks) {
     Random random;
     check_as<float>(checks, random);
     check_as<double>(checks, random);
+    const BoundsTally before = bounds_tally();
+    check_lists_of_vectors<float>(checks, random);
+    check_lists_of_vectors<double>(checks, random);
+    const BoundsTally after = bounds_tally();
+    const std::int64_t bounded = after.bounded - before.bounded, open = after.open - before.open;
+    checks.expect(open > 0 && bounded > open, "no pairs of lists were decided by bounds, or none stayed open");
     check_means_of_long_sides<float>(checks, random);
     check_means_of_long_sides<double>(checks, random);
     check_bytes<std::int8_t>(checks, DType::int8, random);
