@@ -26,6 +26,7 @@ class Fault(NamedTuple):
 PANEL, QUERIES, SETTLING = (
     f"cpp/engine/{name}.hpp" for name in ("bounded_panel", "bounded_queries", "settling")
 )
+TOKEN_BOUNDS, MAXIMA = "cpp/engine/token_bounds.hpp", "cpp/kernels/maxima.cpp"
 # By area: the file, what stands there, the fault.
 ROWS: dict[str, list[tuple[str, ...]]] = {
     "alignment": [
@@ -42,7 +43,12 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         (QUERIES, "= query.offset - slack,", "= query.offset - 0 * slack,"),
         (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),
-        (QUERIES, "return largest / (static", "return largest / 2 / (static", "avx2"),
+        (
+            "cpp/engine/quantiser.hpp",
+            "return largest / (static",
+            "return largest / 2 / (static",
+            "avx2",
+        ),
         (SETTLING, "error = row.norm * lane.residue +", "error = 0 * lane.residue +"),
         (SETTLING, "= 2 * q_.scale.gamma() * size", "= 0 * size"),
         (PANEL, "2 * roughness", "0 * roughness"),
@@ -62,6 +68,18 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "inference": [
         ("inference/intervals.py", "return 2 * (1 - smaller", "return (1 - smaller"),
+    ],
+    "late_interaction": [
+        (TOKEN_BOUNDS, "value - error, value + error", "value - error / 4, value + error / 4"),
+        (TOKEN_BOUNDS, "max(facts.residue, made.residue +", "max(0.0, made.residue +"),
+        (TOKEN_BOUNDS, "facts.offset += offset;", ""),
+        (MAXIMA, "if (span.continues) most =", "if (false) most ="),
+        (MAXIMA, "if (trace != trace) find_nans", "if (false) find_nans"),
+        (
+            "cpp/engine/token_scores.hpp",
+            "sum += static_cast<double>(maxima[token]);",
+            "sum = static_cast<C>(sum + static_cast<double>(maxima[token]));",
+        ),
     ],
     "link_prediction": [
         ("tasks/side.py", "distinct_in_place(codes)", "distinct_in_place(codes[:-1])"),

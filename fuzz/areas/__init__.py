@@ -21,4 +21,5 @@ TESTS = {
     "reports": ("ranks", "reporting", "metrics/test_groups.py", "plot"),
     "stores": ("stores",),
 }
-CORE = ("alignment", "bounds", "counters", "embeddings", "link_prediction", "rank", "stores")
+CORE = ("alignment", "bounds", "counters", "embeddings", "late_interaction", "link_prediction")
+CORE += ("rank", "stores")
