@@ -269,17 +269,18 @@ template <class C>
 void sweep_tokens(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution,
                   std::int64_t task_bytes, const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
     const Embeddings& embeddings = scoring.embeddings;
-    const int threads = execution.threads > 0 ? execution.threads : default_threads();
+    const Workload work(sorted, embeddings.mean_depth());
+    const int threads = work.threads(execution);
     const std::int64_t tokens = divide_up(embeddings.queries.rows, std::max<std::int64_t>(1, embeddings.query_count()));
     const CellSizing sizing{scoring.depth() * tokens,
                             scoring.lanes(),
                             sizeof(C),
                             task_bytes,
                             std::max<std::int64_t>(1, embeddings.entity_count()),
-                            threads};
+                            threads > 0 ? threads : default_threads()};
     const TokenPlan plan(embeddings, sorted, sizing, execution.block);
     const auto chunks = static_cast<std::int64_t>(plan.chunks.size());
-    const Team team(execution.threads, chunks);
+    const Team team(threads, chunks, work.duration());
     std::vector<std::unique_ptr<Sink<C>>> sinks;
     for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
     std::optional<Quantisation<C>> quantisation;

@@ -14,6 +14,23 @@
 
 namespace truerank {
 
+Workload::Workload(const SortedTasks& sorted, std::int64_t depth) {
+    for (const Group& group : sorted.groups) {
+        multiply_adds += static_cast<double>(group.last_query - group.first_query) *
+                         static_cast<double>(group.candidates.size) * static_cast<double>(depth);
+    }
+}
+int Workload::threads(const Execution& execution) const {
+    // Fewer are done before another thread has woken up.
+    constexpr double serial = 1 << 23;
+    return execution.threads == 0 && multiply_adds < serial ? 1 : execution.threads;
+}
+Duration Workload::duration() const {
+    // Fewer take some ten milliseconds (see kBriefBytes).
+    constexpr double brief = 1 << 29;
+    return multiply_adds < brief ? Duration::brief : Duration::any;
+}
+
 std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing) {
     // Packed queries, and what a sink keeps for tasks, stay in the last-level cache, roughly.
     constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
@@ -355,22 +372,13 @@ template <class C>
 void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution, std::int64_t task_bytes,
            const std::function<std::unique_ptr<Sink<C>>()>& make_sink) {
     if (scoring.embeddings.has_tokens()) return sweep_tokens(scoring, sorted, execution, task_bytes, make_sink);
-    // Fewer multiply-adds than this are done before another thread has woken up.
-    constexpr double serial_work = 1 << 23;
-    // And fewer than these take some ten milliseconds (see kBriefBytes).
-    constexpr double brief_work = 1 << 29;
-    double work = 0;
-    for (const Group& group : sorted.groups) {
-        work += static_cast<double>(group.last_query - group.first_query) * static_cast<double>(group.candidates.size) *
-                static_cast<double>(1 + scoring.depth());
-    }
-    int threads = execution.threads;
-    if (threads == 0 && work < serial_work) threads = 1;
+    const Workload work(sorted, 1 + scoring.depth());
+    const int threads = work.threads(execution);
     const CellSizing sizing{scoring.depth(), scoring.lanes(), sizeof(C),
                             task_bytes,      execution.block, threads > 0 ? threads : default_threads()};
     const std::vector<Cell> cells = cut_cells(sorted, sizing);
     const auto chunks = static_cast<std::int64_t>(cells.size());
-    const Team team(threads, chunks, work < brief_work ? Duration::brief : Duration::any);
+    const Team team(threads, chunks, work.duration());
     std::vector<std::unique_ptr<Sink<C>>> sinks;
     for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
     std::optional<Quantisation<C>> quantisation;

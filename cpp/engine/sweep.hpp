@@ -17,6 +17,7 @@
 #include "engine/scoring.hpp"
 #include "engine/selection.hpp"
 #include "engine/sink.hpp"
+#include "engine/threads.hpp"
 
 namespace truerank {
 
@@ -63,6 +64,14 @@ struct SortedTasks {
     std::int64_t first_task_of(std::int64_t query) const { return queries[static_cast<std::size_t>(query)].first_task; }
 };
 SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
+
+// How much there is to do, where a pair takes `depth` multiply-adds, and the threads that this is worth.
+struct Workload {
+    double multiply_adds = 0;
+    Workload(const SortedTasks& sorted, std::int64_t depth);
+    int threads(const Execution& execution) const;  // 0: as many as are free
+    Duration duration() const;
+};
 
 // What the sizes of cells depend on.
 struct CellSizing {
