@@ -17,12 +17,13 @@ from ..reporting import Report
 from ..retrieval import Task
 
 if TYPE_CHECKING:
-    from ..arrays.types import FloatArray
+    from ..arrays.types import FloatArray, IntArray
     from ..inputs.rules import NanRule, Similarity
 
 USER = "truerank.adapters.sentence_transformers"
 EXTRA = "sentence-transformers"
 library: Any = import_extra("sentence_transformers", USER, EXTRA)
+torch: Any = import_extra("torch", USER, EXTRA)
 evaluation: Any = import_extra("sentence_transformers.sentence_transformer.evaluation", USER, EXTRA)
 
 __all__ = ["RankEvaluator"]
@@ -42,13 +43,16 @@ SIMILARITIES: dict[Any, Similarity] = {
     library.util.dot_score: "dot",
 }
 SIMILARITIES |= {library.util.euclidean_sim: "l2", library.util.manhattan_sim: "l1"}
+# The mean over the tokens of a query orders documents as their sum does.
+SIMILARITIES |= {library.util.maxsim: "maxsim", library.util.mean_maxsim: "maxsim"}
 
 
 class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     """An `InformationRetrievalEvaluator` that counts ranks, and has a report of each query.
 
     Relevant documents are ranked among all documents, of which no list is made; the cutoffs need
-    not be known before. It can be called, and given to a trainer.
+    not be known before. It can be called with a `SentenceTransformer` or a `MultiVectorEncoder`,
+    and given to a trainer.
 
     Parameters
     ----------
@@ -79,10 +83,11 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     (``first_rank_mean``, ``first_rank_median``), and the bounds of the 95 % confidence interval of
     nDCG at the largest cutoff (``ndcg@10_low``, ``ndcg@10_high``).
 
-    The similarities of sentence-transformers (cosine, dot, euclidean, manhattan) are counted
-    on the processor without storing scores; other score functions are called with some queries and
-    all documents, and their scores are counted on the device of the embeddings. The embeddings of
-    all documents are kept while they are ranked, so that `corpus_chunk_size` has no use.
+    The similarities of sentence-transformers (cosine, dot, euclidean, manhattan; of a
+    `MultiVectorEncoder` maxsim and meanmaxsim) are counted on the processor without storing scores;
+    other score functions are called with some queries and all documents, and their scores are
+    counted on the device of the embeddings. The embeddings of all documents are kept while they are
+    ranked, those of tokens end to end, so that `corpus_chunk_size` has no use.
 
     Examples
     --------
@@ -158,8 +163,18 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         Raises
         ------
         TypeError, ValueError
-            As `truerank.rank_embeddings` does, for a NaN among others.
+            As `truerank.rank_embeddings` does, for a NaN among others; for a `MultiVectorEncoder`
+            with another score function than maxsim and meanmaxsim, or with a `truncate_dim`.
         """
+        similarities = {
+            name: find_similarity(function) for name, function in self.score_functions.items()
+        }
+        has_tokens = isinstance(model, library.MultiVectorEncoder)
+        if has_tokens and set(similarities.values()) != {"maxsim"}:
+            expected = (
+                "maxsim or mean_maxsim of sentence_transformers.util for a MultiVectorEncoder"
+            )
+            raise InputValueError("score_functions", expected=expected, got=list(similarities))
         prompts = {"prompt_name": self.query_prompt_name, "prompt": self.query_prompt}
         queries = self.embed_inputs(model, self.queries, encode_fn_name="query", **prompts)
         documents = corpus_embeddings
@@ -170,26 +185,45 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             documents = self.embed_inputs(
                 corpus_model, self.corpus, encode_fn_name="document", **prompts
             )
+        elif has_tokens and isinstance(documents, list):
+            documents = join_tokens(documents)
         self.reports = {}
-        for name, function in self.score_functions.items():
-            self.reports[name] = self._rank(function, queries, documents)
+        for name, similarity in similarities.items():
+            self.reports[name] = self._rank(name, similarity, queries, documents)
         values = {name: self._values(report) for name, report in self.reports.items()}
         for name in self.score_function_names:
             evaluation.information_retrieval.logger.info(f"Score-Function: {name}")
             self.output_scores(values[name])
         return values
 
-    def _rank(self, function: Any, queries: Any, documents: Any) -> Report:
-        # A model's own score function stands for one of the library's, which it names.
-        similarity_of_models = library.SentenceTransformer.similarity
-        if getattr(function, "__func__", None) is similarity_of_models:
-            name = function.__self__.similarity_fn_name
-            function = library.SimilarityFunction.to_similarity_fn(name)
-        similarity = SIMILARITIES.get(function)
+    def embed_inputs(
+        self,
+        model: Any,
+        sentences: Any,
+        encode_fn_name: str | None = None,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return the vectors of texts, or what "maxsim" takes of a model with a vector a token."""
+        options |= {"prompt_name": prompt_name, "prompt": prompt}
+        if not isinstance(model, library.MultiVectorEncoder):
+            return super().embed_inputs(model, sentences, encode_fn_name, **options)
+        if self.truncate_dim is not None:
+            expected = "None for a MultiVectorEncoder, whose vectors are not truncated"
+            raise InputValueError("truncate_dim", expected=expected, got=self.truncate_dim)
+        encode = getattr(model, f"encode_{encode_fn_name}" if encode_fn_name else "encode")
+        options |= {"batch_size": self.batch_size, "show_progress_bar": self.show_progress_bar}
+        return join_tokens(encode(sentences, convert_to_numpy=True, **options))
+
+    def _rank(
+        self, name: str, similarity: Similarity | None, queries: Any, documents: Any
+    ) -> Report:
         if similarity is not None:
             return self.task.evaluate_embeddings(
                 queries, documents, similarity=similarity, **self.rules
             )
+        function = self.score_functions[name]
         return self.task.evaluate(
             lambda rows: function(queries[rows[:, 0]], documents),
             device=queries.device,
@@ -208,3 +242,19 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         values["first_rank_mean"] = {"": float(ranks.mean())}
         values["first_rank_median"] = {"": float(np.median(ranks))}
         return values
+
+
+def find_similarity(function: Any) -> Similarity | None:
+    """Return the similarity that a score function stands for, if it does for one."""
+    # A model's own score function stands for one of the library's, which it names.
+    functions_of_models = (library.SentenceTransformer, library.MultiVectorEncoder)
+    if getattr(function, "__func__", None) in [model.similarity for model in functions_of_models]:
+        name = function.__self__.similarity_fn_name
+        function = library.SimilarityFunction.to_similarity_fn(name)
+    return SIMILARITIES.get(function)
+
+
+def join_tokens(lists: Any) -> tuple[Any, IntArray]:
+    """Return the vectors of lists of tokens end to end, and where those of each list begin."""
+    vectors = torch.cat([torch.as_tensor(tokens) for tokens in lists])
+    return vectors, np.cumsum([0, *map(len, lists)])
