@@ -12,11 +12,16 @@ mteb = pytest.importorskip("mteb", reason="an index of MTEB")
 datasets = pytest.importorskip("datasets", reason="an index of MTEB")
 
 from mteb.abstasks import AbsTaskRetrieval  # noqa: E402
-from mteb.models import SearchEncoderWrapper, SentenceTransformerEncoderWrapper  # noqa: E402
+from mteb.models import (  # noqa: E402
+    MultiVectorWrapper,
+    SearchEncoderWrapper,
+    SentenceTransformerEncoderWrapper,
+)
 from sentence_transformers import SentenceTransformer, util  # noqa: E402
 from sentence_transformers.sentence_transformer.modules import BoW  # noqa: E402
 
 from support.refusals import refusal, refused  # noqa: E402
+from support.token_model import token_model  # noqa: E402
 from truerank.adapters.mteb import ExactSearchEncoder, ExactSearchIndex  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -86,6 +91,48 @@ def test_scores_are_those_of_mteb(similarity: str, kind: str) -> None:
     assert scores(wrapped, task) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.parametrize("kind", ["Retrieval", "Reranking"])
+def test_scores_of_token_vectors_are_those_of_mteb(kind: str) -> None:
+    vectors = np.random.default_rng(3).normal(size=(len(WORDS), 16)).astype(np.float32)
+    model = MultiVectorWrapper(token_model(WORDS, vectors, share=0.5))
+    task = made_task(kind)
+    ours = ExactSearchEncoder(model, threads=1)
+    assert ours.index_backend.options["similarity"] == "maxsim"
+    expected = scores(model, task)
+    values = scores(ours, task)
+    assert len(values) > 60
+    assert 0.2 < values["main_score"] < 0.9
+    assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    assert not ours.index_backend.tied.any()
+
+
+def test_lists_of_token_vectors_are_those_of_all_scores() -> None:
+    rng = np.random.default_rng(4)
+    queries = [rng.normal(size=(size, 8)).astype(np.float32) for size in (3, 1, 7)]
+    documents = [rng.normal(size=(size, 8)).astype(np.float32) for size in rng.integers(1, 40, 30)]
+    documents[20] = documents[4][::-1].copy()  # The order of tokens means nothing.
+    matrix = util.maxsim(queries, documents).numpy()
+    matrix[:, 20] = matrix[:, 4]  # torch sums them in its own order
+    index = index_of("MaxSim", documents)
+    found, ids = index.search(queries, 30)
+    assert ids == np.argsort(-matrix, axis=1, kind="stable").tolist()
+    assert found == pytest.approx(np.sort(-matrix) * -1, rel=1e-5)
+    assert index.tied.all()
+    index.clear()
+    index.add_documents(documents[:2], ["a", "b"])
+    assert index.search(queries, 1)[1] == matrix[:, :2].argmax(1, keepdims=True).tolist()
+
+
+def test_models_that_hide_their_vectors_are_refused() -> None:
+    meta = SimpleNamespace(similarity_fn_name="MaxSim")
+    refused(TypeError, "model", ExactSearchEncoder, SimpleNamespace(mteb_model_meta=meta))
+    padded = np.zeros((12, 3, 4))
+    message = refusal(TypeError, "MultiVectorWrapper", index_of, "MaxSim", padded)
+    assert "ndarray of shape (9, 3, 4)" in message
+    index = index_of("MaxSim", [np.ones((2, 4), np.float32)] * 12)
+    refused(TypeError, "embeddings", index.search, padded, 3)
+
+
 def index_of(similarity: str, documents: Any, **options: Any) -> ExactSearchIndex:
     meta = SimpleNamespace(similarity_fn_name=similarity)
     index = ExactSearchIndex(SimpleNamespace(mteb_model_meta=meta), **options)
@@ -133,4 +180,4 @@ def test_nan_is_an_error_or_the_worst() -> None:
     assert worst.search([[1.0]], 10)[1] == [[1, 2, 3, 4, 5, 6, 7, 8, 9, 0]]
     worst.clear()
     refusal(ValueError, "documents, added before", worst.search, [[1.0]], 2)
-    refused(ValueError, "model", index_of, "MaxSim", first_is_nan)
+    refused(ValueError, "model", index_of, "jaccard", first_is_nan)

@@ -5,12 +5,13 @@ It needs MTEB 2: ``pip install 'truerank[mteb]'``.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.rules import CountOptions, read_rules, with_options
 from ..naming import import_extra
 
@@ -28,7 +29,7 @@ __all__ = ["ExactSearchEncoder", "ExactSearchIndex"]
 
 # The values are our similarities, by the names of MTEB's `ScoringFunction`.
 SIMILARITIES: dict[str, Similarity] = {"cosine": "cosine", "dot": "dot"}
-SIMILARITIES |= {"euclidean": "l2", "manhattan": "l1"}
+SIMILARITIES |= {"euclidean": "l2", "manhattan": "l1", "MaxSim": "maxsim"}
 
 
 class ExactSearchIndex:
@@ -42,7 +43,7 @@ class ExactSearchIndex:
     ----------
     model : EncoderProtocol
         What the wrapper wraps; its ``mteb_model_meta.similarity_fn_name`` says how documents are
-        scored: cosine, dot, euclidean or manhattan.
+        scored: cosine, dot, euclidean, manhattan or MaxSim.
     nan, dtype, threads, progress : optional
         As in `truerank.topk_embeddings`.
 
@@ -86,6 +87,7 @@ class ExactSearchIndex:
         """Forget all documents, as the wrapper asks for after each search."""
         self.documents: Any = None
         self.names: list[str] = []
+        self.lengths: list[int] = []  # How many vectors each document has, with MaxSim.
 
     def add_documents(self, embeddings: Any, idxs: Sequence[str]) -> None:
         """Add documents.
@@ -93,9 +95,18 @@ class ExactSearchIndex:
         Parameters
         ----------
         embeddings : array or tensor, shape (n, d)
+            With MaxSim: a list of n arrays or tensors, (tokens, d).
         idxs : sequence of str, length n
             Their names.
+
+        Raises
+        ------
+        TypeError
+            With MaxSim, for one tensor: its zeros, where a document ends, would be tokens.
         """
+        if self.options["similarity"] == "maxsim":
+            embeddings, lengths = join_tokens(embeddings)
+            self.lengths += lengths
         if self.documents is not None:
             before = torch.as_tensor(self.documents)
             embeddings = torch.cat([before, torch.as_tensor(embeddings)])
@@ -115,7 +126,7 @@ class ExactSearchIndex:
         Parameters
         ----------
         embeddings : array or tensor, shape (q, d)
-            The embeddings of the queries.
+            The embeddings of the queries; with MaxSim as in `add_documents`.
         top_k : int
         similarity_fn : callable
             Not used: `model` has said which it is.
@@ -140,8 +151,13 @@ class ExactSearchIndex:
                 names = top_ranked.get(query_idx_to_id[i], ())
                 candidates.append([number_of[name] for name in names])
         options: dict[str, Any] = {"candidates": candidates, **self.options}
+        documents = self.documents
+        if self.options["similarity"] == "maxsim":
+            tokens, lengths = join_tokens(embeddings)
+            embeddings = (tokens, np.cumsum([0, *lengths]))
+            documents = (documents, np.cumsum([0, *self.lengths]))
         width = min(top_k, len(self.names))
-        top = topk_embeddings(embeddings, self.documents, width + 1, **options)
+        top = topk_embeddings(embeddings, documents, width + 1, **options)
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
         sizes = (top.ids[:, :width] >= 0).sum(axis=1)  # A query may have fewer candidates.
         scores: list[list[float]] = []
@@ -156,6 +172,16 @@ class ExactSearchIndex:
         return scores, indices
 
 
+def join_tokens(embeddings: Any) -> tuple[Any, list[int]]:
+    """Return the vectors of lists of tokens end to end, and how many each list has."""
+    if not isinstance(embeddings, list):
+        expected = "a list of arrays (tokens, d) with MaxSim, as of MTEB's MultiVectorWrapper"
+        got = f"{type(embeddings).__name__} of shape {tuple(embeddings.shape)}"
+        raise InputTypeError("embeddings", expected=expected, got=got)
+    vectors = torch.cat([torch.as_tensor(tokens) for tokens in embeddings])
+    return vectors, [len(tokens) for tokens in embeddings]
+
+
 class ExactSearchEncoder(wrappers.SearchEncoderWrapper):
     """A model whose retrieval tasks MTEB searches by an `ExactSearchIndex`.
 
@@ -167,7 +193,7 @@ class ExactSearchEncoder(wrappers.SearchEncoderWrapper):
     ----------
     model : EncoderProtocol
         As `mteb.get_model` returns it; a `SentenceTransformer` in MTEB's
-        `SentenceTransformerEncoderWrapper`.
+        `SentenceTransformerEncoderWrapper`, a `MultiVectorEncoder` in its `MultiVectorWrapper`.
     nan, dtype, threads, progress : optional
         As in `truerank.topk_embeddings`.
 
@@ -184,6 +210,13 @@ class ExactSearchEncoder(wrappers.SearchEncoderWrapper):
     @with_options(CountOptions)
     def __init__(self, model: Any, **options: Unpack[CountOptions]) -> None:
         super().__init__(model, index_backend=ExactSearchIndex(model, **options))
+        if not hasattr(model, "encode"):
+            # Models with a vector for each token search by themselves, and hide how they encode.
+            encode = getattr(model, "_encode", None)
+            if encode is None:
+                got = f"{type(model).__name__}, which does not give its embeddings"
+                raise InputTypeError("model", expected="a model with `encode`", got=got)
+            self.model = SimpleNamespace(encode=encode, similarity=None)
 
     def index(self, corpus: Any, **options: Any) -> None:
         """Encode the documents of a task, and keep their names."""
