@@ -54,7 +54,7 @@ void check_table(Checks& checks, const std::vector<std::int64_t>& values, const 
 
 void check_integers(Checks& checks) {
     Random random;
-    for (const std::size_t size : {0, 1, 2, 10, 11, 63, 64, 65, 1000, 100'000}) {
+    for (const std::size_t size : std::initializer_list<std::size_t>{0, 1, 2, 10, 11, 63, 64, 65, 1000, 100'000}) {
         for (const std::int64_t distinct : {1, 7, 1000, 1'000'000}) {
             for (const std::int64_t step : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 43}) {
                 const std::vector<std::int64_t> values = random_integers(size, distinct, step, random);

@@ -404,8 +404,19 @@ std::vector<std::int64_t> random_starts(std::int64_t n, std::int64_t most, std::
     return starts;
 }
 
-// Late interaction, with bounds of every kind and without. Vectors are small integers, or any; or each list is nearly
-// one before, so that scores nearly tie. Some vectors are not finite.
+// Makes one vector of each list 10 or 1,000 times as long as it is.
+template <class T>
+void lengthen_one_of_each(std::vector<T>& vectors, const std::vector<std::int64_t>& starts, std::int64_t depth,
+                          Random& random) {
+    for (std::size_t list = 0; list + 1 < starts.size(); ++list) {
+        const std::int64_t chosen = starts[list] + random.below(starts[list + 1] - starts[list]);
+        const T factor = random.one_in(2) ? 10 : 1000;
+        for (std::int64_t k = 0; k < depth; ++k) vectors[static_cast<std::size_t>(chosen * depth + k)] *= factor;
+    }
+}
+
+// Late interaction, with bounds of every kind and without. Vectors are small integers, or any; or each is nearly one
+// before, so that scores nearly tie, and in each list one may be much longer than the others. Some are not finite.
 template <class T>
 void check_lists_of_vectors(Checks& checks, Random& random) {
     struct Lists {
@@ -414,7 +425,7 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
     constexpr Lists kLists[] = {{7, 9, 60, 90, 1, 18},  {100, 3, 50, 20, 1, 30}, {1, 40, 3000, 1, 1, 6},
                                 {3, 2, 30, 3, 5000, 6}, {9, 9, 150, 1, 200, 64}, {2, 3, 5, 4, 1, 0}};
     for (const Lists& lists : kLists) {
-        for (const char* kind : {"integers", "any", "near", "infinite", "void"}) {
+        for (const char* kind : {"integers", "any", "near", "unequal", "infinite", "void"}) {
             const std::string name = kind;
             std::vector<std::int64_t> q = random_starts(lists.queries, lists.query_most, 1, random);
             std::vector<std::int64_t> e = random_starts(lists.entities, lists.entity_most, lists.entity_rare, random);
@@ -423,11 +434,15 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
             const auto depth = static_cast<std::size_t>(lists.depth);
             for (std::size_t i = 0; i < problem.entities.size(); ++i) {
                 T& x = problem.entities[i];
-                if (name == "near" && i >= 8 * depth) {
+                if ((name == "near" || name == "unequal") && i >= 8 * depth) {
                     x = problem.entities[i % (8 * depth)];
                     if (random.one_in(40)) x = std::nextafter(x, T{1000});
                 }
                 if (name == "infinite" && random.one_in(3000)) x = std::numeric_limits<T>::infinity();
+            }
+            if (name == "unequal") {
+                lengthen_one_of_each(problem.queries, q, lists.depth, random);
+                lengthen_one_of_each(problem.entities, e, lists.depth, random);
             }
             problem.score();
             problem.join(std::move(q), std::move(e));

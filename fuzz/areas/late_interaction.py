@@ -90,6 +90,14 @@ def twins(rng: np.random.Generator, vectors: Array, lengths: Array) -> tuple[Arr
     return np.concatenate([vectors, copies]), np.append(lengths, lengths[chosen])
 
 
+def unequal(rng: np.random.Generator, vectors: Array, lengths: Array) -> Array:
+    """Return vectors of which one of each list is 10 to 1,000 times as long as it was."""
+    factors = np.ones((len(vectors), 1))
+    factors[np.cumsum(lengths) - 1 - rng.integers(0, lengths)] = 10.0 ** rng.integers(1, 4)
+    with np.errstate(all="ignore"):
+        return (vectors * factors).astype(vectors.dtype)
+
+
 @st.composite
 def lists(draw: st.DrawFn) -> Lists:
     """Draw few or many tokens a list, of every magnitude; now and then thousands, or long ones."""
@@ -113,6 +121,9 @@ def lists(draw: st.DrawFn) -> Lists:
     queries, documents = vectors[: heights[0]], vectors[heights[0] :]
     if draw(st.booleans()):  # few of them are distinct
         documents = documents[rng.integers(0, draw(st.integers(1, 9)), heights[1]) % heights[1]]
+    if dtype != "int8" and draw(st.booleans()):
+        queries = unequal(rng, queries, lengths[0])
+        documents = unequal(rng, documents, lengths[1])
     if draw(st.booleans()):
         documents, lengths[1] = twins(rng, documents, lengths[1])
     return Lists((queries, starts_of(lengths[0])), (documents, starts_of(lengths[1])))
