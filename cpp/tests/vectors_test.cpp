@@ -423,7 +423,8 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
         std::int64_t queries, query_most, entities, entity_most, entity_rare, depth;
     };
     constexpr Lists kLists[] = {{7, 9, 60, 90, 1, 18},  {100, 3, 50, 20, 1, 30}, {1, 40, 3000, 1, 1, 6},
-                                {3, 2, 30, 3, 5000, 6}, {9, 9, 150, 1, 200, 64}, {2, 3, 5, 4, 1, 0}};
+                                {3, 2, 30, 3, 5000, 6}, {9, 9, 150, 1, 200, 64}, {2, 3, 5, 4, 1, 0},
+                                {9, 3, 150, 4, 1, 2}};
     for (const Lists& lists : kLists) {
         for (const char* kind : {"integers", "any", "near", "unequal", "infinite", "void"}) {
             const std::string name = kind;
@@ -441,6 +442,8 @@ void check_lists_of_vectors(Checks& checks, Random& random) {
                 if (name == "infinite" && random.one_in(3000)) x = std::numeric_limits<T>::infinity();
             }
             if (name == "unequal") {
+                // Levels represent these exactly, so that all errors come from the documents.
+                for (T& x : problem.queries) x = static_cast<T>(random.below(3) - 1);
                 lengthen_one_of_each(problem.queries, q, lists.depth, random);
                 lengthen_one_of_each(problem.entities, e, lists.depth, random);
             }
