@@ -495,6 +495,8 @@ def test_a_door_takes_lists_of_vectors_or_refuses_them(name: str) -> None:
             **late,
             **options,
         )
+    padded = {argument: np.zeros((2, 3, 2)) for argument in OF_VECTORS if argument in late}
+    refusal(T, "lists of vectors, which similarity='maxsim'", call.function, **late | padded)
     refusal((T, V), "maxsim", call.function, **call.arguments, **LATE)
     if not name.startswith(TAKEN):
         refusal(V, "^similarity: .* got 'maxsim'$", call.function, **late, **LATE)

@@ -410,22 +410,19 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
     ...
     truerank.errors.InputTypeError: queries: expected with maxsim (vectors, indptr), ...
     """
-    is_pair = isinstance(value, tuple) and len(value) == 2 and value[1] is not None
     if similarity != "maxsim":
-        if is_pair:
-            first, second = (len(array_shape(name, part)) for part in value)
-            if second == 1 != first:
-                way = OPTION_TEXT.get()("similarity", "maxsim")
-                got = f"vectors and an indptr, which {way} compares"
-                raise InputTypeError(name, expected=f"vectors alone with {similarity}", got=got)
+        refuse_lists(name, value, similarity)
         return value, None
+    is_pair = _is_pair(value)
     vectors = value[0] if is_pair else value
-    shape = getattr(vectors, "shape", ())
-    is_padded = len(shape) == 3
+    dimensions = getattr(vectors, "ndim", 0)
+    is_padded = dimensions == 3
     if is_pair and not is_padded:
         return vectors, value[1]
     expected = "with maxsim (vectors, indptr), an array (tokens, d) and where those of each begin"
-    got = f"shape {tuple(shape)}" if shape else type(value).__name__
+    got = type(value).__name__
+    if is_padded or dimensions == 2:
+        got = f"shape {tuple(vectors.shape)}"
     if has_option("similarity"):
         expected = "with maxsim an .npz file with vectors, (tokens, d), and indptr"
     elif is_padded:
@@ -436,6 +433,25 @@ def split_lists(name: str, value: Any, similarity: str) -> tuple[Any, Any]:
             "indptr = np.cumsum([0, *map(len, x)])"
         )
     raise InputTypeError(name, expected=expected, got=got)
+
+
+def refuse_lists(name: str, value: Any, similarity: str) -> None:
+    """Refuse lists of vectors, (vectors, indptr) or padded, where vectors are compared."""
+    got = ""
+    if getattr(value, "ndim", 0) == 3:
+        got = f"shape {tuple(value.shape)}: lists of vectors"
+    elif _is_pair(value):
+        first, second = (len(array_shape(name, part)) for part in value)
+        if second == 1 != first:
+            got = "vectors and an indptr"
+    if got:
+        way = OPTION_TEXT.get()("similarity", "maxsim")
+        expected = f"vectors alone with {similarity}"
+        raise InputTypeError(name, expected=expected, got=f"{got}, which {way} compares")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and value[1] is not None
 
 
 def read_lists(

@@ -182,7 +182,8 @@ def check_indptr(
     check_shape(name, indptr.shape, (lists + 1,), f"an indptr of length {lists + 1} (tasks + 1)")
     if indptr[0] != 0 or indptr[-1] != entries or (np.diff(indptr) < 0).any():
         expected = f"an indptr that never falls, from 0 to {entries}, the number of {what}"
-        raise InputValueError(name, expected=expected, got=indptr)
+        got = f"{len(indptr)} numbers, the first {indptr[0]}, the last {indptr[-1]}"
+        raise InputValueError(name, expected=expected, got=got)
 
 
 def indptr_of_pair(
