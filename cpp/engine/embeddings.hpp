@@ -2,6 +2,7 @@
 // and not stored unless they are what the caller asks for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -47,9 +48,8 @@ struct Embeddings {
     // The numbers of a query and those of a candidate that are multiplied for the score of a pair, on the average.
     std::int64_t mean_depth() const {
         if (!has_tokens()) return queries.columns;
-        const std::int64_t pairs = token_queries * token_entities;
-        return queries.columns *
-               (1 + (pairs > 0 ? queries.rows * (entities.rows / token_entities) / token_queries : 0));
+        const std::int64_t of_query = queries.rows / std::max<std::int64_t>(1, token_queries);
+        return queries.columns * (1 + of_query * (entities.rows / std::max<std::int64_t>(1, token_entities)));
     }
     bool wide() const { return queries.dtype >= DType::float64 || entities.dtype >= DType::float64; }
 };

@@ -110,12 +110,7 @@ class TokenWorker {
     }
     // Takes the tasks of a cell's queries, and which of the block's documents are its candidates.
     void load_cell(const Cell& cell, const TokenChunk& chunk, const TokenPlan& plan, const SortedQuery* sorted) {
-        const auto queries = static_cast<std::size_t>(cell.last_query - cell.first_query);
-        first_task_.clear();
-        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
-            first_task_.push_back(std::max(sorted[i].first_task, cell.first_task) - cell.first_task);
-        }
-        first_task_.push_back(cell.last_task - cell.first_task);
+        list_first_tasks(cell, sorted, first_task_);
         columns_.clear();
         members_.clear();
         candidate_tokens_ = 0;
@@ -131,7 +126,7 @@ class TokenWorker {
             candidate_tokens_ += static_cast<std::int64_t>(documents_.length(members_.back()));
         }
         wanted_.first = static_cast<std::size_t>(cell.first_query - chunk.first_query);
-        wanted_.documents.assign(queries, mask);
+        wanted_.documents.assign(first_task_.size() - 1, mask);
     }
 
     // The tokens of some queries.

@@ -14,6 +14,14 @@
 
 namespace truerank {
 
+void list_first_tasks(const Cell& cell, const SortedQuery* queries, std::vector<std::int64_t>& first_task) {
+    first_task.clear();
+    for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
+        first_task.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
+    }
+    first_task.push_back(cell.last_task - cell.first_task);
+}
+
 Workload::Workload(const SortedTasks& sorted, std::int64_t depth) {
     for (const Group& group : sorted.groups) {
         multiply_adds += static_cast<double>(group.last_query - group.first_query) *
@@ -267,13 +275,9 @@ class SweepWorker {
         loaded_last_query_ = cell.last_query;
         loaded_first_task_ = cell.first_task;
         packed_ = false;
-        first_task_.clear();
+        list_first_tasks(cell, queries, first_task_);
         query_rows_.clear();
-        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
-            query_rows_.push_back(queries[i].row);
-            first_task_.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
-        }
-        first_task_.push_back(cell.last_task - cell.first_task);
+        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) query_rows_.push_back(queries[i].row);
         if (bounded_ && !few()) bounded_->load_queries(query_rows_, first_task_);
     }
 

@@ -73,6 +73,9 @@ struct Workload {
     Duration duration() const;
 };
 
+// Lists the first task of each of a cell's queries, and where those of the last one end, counted from the cell's first.
+void list_first_tasks(const Cell& cell, const SortedQuery* queries, std::vector<std::int64_t>& first_task);
+
 // What the sizes of cells depend on.
 struct CellSizing {
     std::int64_t depth;
