@@ -118,7 +118,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("ranks/protocol.py", "COMPARABLE\n            if", "COMPARABLE[1:]\n            if"),
     ],
     "stores": [
-        ("cpp/engine/file.cpp", "= chunk_filter.within(", "= chunk_filter.within(1 + "),
+        ("cpp/engine/file.cpp", "= selection->within(", "= selection->within(1 + "),
         ("stores/store.py", ', side="right") - 1', ' - 1, side="right") - 1'),
         ("stores/store.py", "range(0, columns, width)", "range(0, columns - (columns > 5), width)"),
         ("stores/__init__.py", "start + header.start)", "start + header.start + (start > 0))"),

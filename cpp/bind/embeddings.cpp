@@ -59,10 +59,10 @@ std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t
     return rows->size();
 }
 
-Fault count_vectors(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                    const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts) {
+Fault count_vectors(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
+                    const Counts& counts) {
     Fault fault;
-    without_gil([&] { fault = rank_embeddings(embeddings, tasks, filter, candidates, nan, execution, counts); });
+    without_gil([&] { fault = rank_embeddings(embeddings, tasks, nan, execution, counts); });
     return fault;
 }
 
@@ -75,8 +75,8 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     require(size <= queries, "rows: not one for each task");
     require(block >= 0, "block: negative");
     require(!audited_rules.rules.ascending, "order: only descending for vectors");
-    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
-    require(!candidates.ranges, "candidates: ranges");
+    const Tasks tasks = task_arrays.view(size);
+    require(!tasks.candidates.ranges, "candidates: ranges");
     CountArrays results(size);
     Counts counts;
     results.add_counts(counts);
@@ -84,10 +84,8 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
         counts.nan = results.add(Count::nan);
         results.add_audit(counts);
     }
-    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
     const Execution execution{block, threads, interrupt_hook(), listener};
-    results.fault =
-        fault_or_none(count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts));
+    results.fault = fault_or_none(count_vectors(embeddings, tasks, audited_rules.rules.nan, execution, counts));
     return results;
 }
 
@@ -103,18 +101,17 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
     using Limits = std::numeric_limits<std::int64_t>;
     require(first_column >= 0 && first_column <= Limits::max() - entities, "first_column: out of range");
     require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
-    Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    Tasks tasks = task_arrays.view(size);
     tasks.true_scores = static_cast<const char*>(
         checked_numbers(true_scores, embeddings.wide(), size, "true_scores: not one for each task"));
     tasks.first_column = first_column;
-    const Selection filter = task_arrays.filter_view(size).within(first_column, first_column + entities);
-    const Selection candidates = task_arrays.candidates_view(size).within(first_column, first_column + entities);
-    require(!candidates.ranges, "candidates: ranges");
+    tasks.filter = tasks.filter.within(first_column, first_column + entities);
+    tasks.candidates = tasks.candidates.within(first_column, first_column + entities);
+    require(!tasks.candidates.ranges, "candidates: ranges");
     CountArrays results(size);
     const Counts counts = results.add_partial_counts(audited_rules);
     const Execution execution{block, threads, interrupt_hook(), listener};
-    results.fault =
-        fault_or_none(count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts));
+    results.fault = fault_or_none(count_vectors(embeddings, tasks, audited_rules.rules.nan, execution, counts));
     return results;
 }
 
@@ -166,14 +163,13 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(const Embed
     require(k >= 0 && block >= 0, "k, block: negative");
     require(!task_arrays.targets, "targets: not for top k");
     const NanRule rule = nan_rule(nan);
-    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
-    require(!candidates.ranges, "candidates: ranges");
+    const Tasks tasks = task_arrays.view(size);
+    require(!tasks.candidates.ranges, "candidates: ranges");
     Int64Array ids(std::vector<py::ssize_t>{size, k});
     py::array scores = new_scores(embeddings, {size, k});
     std::int64_t* const id_data = ids.mutable_data();
     void* const score_data = scores.mutable_data();
     const py::ssize_t places = ids.size();
-    const Tasks tasks{size, task_arrays.row_data(), nullptr};
     const Execution execution{block, threads, interrupt_hook(), listener};
     Fault fault;
     without_gil([&] {
@@ -183,7 +179,7 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(const Embed
         } else {
             std::fill_n(static_cast<float*>(score_data), places, std::numeric_limits<float>::quiet_NaN());
         }
-        fault = topk_embeddings(embeddings, tasks, k, filter, candidates, rule, execution, id_data, score_data);
+        fault = topk_embeddings(embeddings, tasks, k, rule, execution, id_data, score_data);
     });
     return {ids, scores, fault_or_none(fault)};
 }

@@ -65,9 +65,8 @@ std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, con
     require_among(*task_arrays.targets, grid.right, "targets: not among the entities that take part");
     require(block >= 0 && block <= std::int64_t{1} << 40, "block: out of range");
     const NanRule rule = nan_rule(nan);
-    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
-    const Selection right_filter = task_arrays.filter_view(size),
-                    left_filter = filter_left ? filter_left->view(size) : Selection{};
+    const Tasks tasks = task_arrays.view(size);
+    const Selection left_filter = filter_left ? filter_left->view(size) : Selection{};
     require(!left_filter.ranges, "selection: ranges");
     CountArrays to_right(size), to_left(size);
     Counts counts[2];
@@ -75,8 +74,7 @@ std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, con
     to_left.add_counts(counts[1]);
     std::array<Fault, 2> faults;
     const Execution execution{block, threads, interrupt_hook(), listener};
-    without_gil(
-        [&] { faults = rank_grid(grid, tasks, right_filter, left_filter, rule, execution, counts[0], counts[1]); });
+    without_gil([&] { faults = rank_grid(grid, tasks, left_filter, rule, execution, counts[0], counts[1]); });
     to_right.fault = fault_or_none(faults[0]);
     to_left.fault = fault_or_none(faults[1]);
     return {std::move(to_right), std::move(to_left)};

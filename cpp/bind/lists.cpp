@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "bind/selections.hpp"
+#include "bind/tasks.hpp"
 
 namespace truerank::bind {
 namespace {

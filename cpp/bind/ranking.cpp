@@ -12,24 +12,21 @@ namespace {
 template <class M>
 constexpr bool in_file = std::is_same_v<M, ScoreFile>;
 
-Fault rank_scores(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-                  const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
-    return rank(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
+Fault rank_scores(const Scores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+                  const Counts& counts) {
+    return rank(scores, tasks, rules, threads, interrupted, counts);
 }
-Fault rank_scores(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-                  const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
-    return rank_file(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
+Fault rank_scores(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+                  const Counts& counts) {
+    return rank_file(scores, tasks, rules, threads, interrupted, counts);
 }
 
 template <class M, class View>
-void count_tasks(const M& matrix, const View& scores, const Tasks& tasks, const Selection& filter,
-                 const Selection& candidates, const Rules& rules, int threads, const Counts& counts,
-                 CountArrays& results) {
+void count_tasks(const M& matrix, const View& scores, const Tasks& tasks, const Rules& rules, int threads,
+                 const Counts& counts, CountArrays& results) {
     bool (*const interrupted)() = interrupt_hook();
     Fault fault;
-    const auto work = [&] {
-        fault = rank_scores(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
-    };
+    const auto work = [&] { fault = rank_scores(scores, tasks, rules, threads, interrupted, counts); };
     if constexpr (in_file<M>) {
         try {
             without_gil(work);
@@ -56,8 +53,8 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
     require_within(*task_arrays.targets, scores.columns, "targets: outside of the columns");
     require_rows<M>(task_arrays.rows, scores.rows, size);
     if constexpr (in_file<M>) require(size == 0 || reads_whole_rows(scores), "scores: rows are not read whole");
-    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
-    require(!candidates.ranges, "candidates: ranges of a whole matrix");
+    const Tasks tasks = task_arrays.view(size);
+    require(!tasks.candidates.ranges, "candidates: ranges of a whole matrix");
     CountArrays results(size);
     Counts counts;
     results.add_counts(counts, std::nullopt);
@@ -65,8 +62,7 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
         counts.nan = results.add(Count::nan);
         results.add_audit(counts);
     }
-    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
-    count_tasks(matrix, scores, tasks, filter, candidates, audited_rules.rules, threads, counts, results);
+    count_tasks(matrix, scores, tasks, audited_rules.rules, threads, counts, results);
     return results;
 }
 
@@ -84,15 +80,15 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     using Limits = std::numeric_limits<std::int64_t>;
     require(first_column >= 0 && first_column <= Limits::max() - scores.columns, "first_column: out of range");
     require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
-    Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    Tasks tasks = task_arrays.view(size);
     tasks.true_scores = static_cast<const char*>(true_scores.data());
     tasks.first_column = first_column;
     const std::int64_t end = first_column + scores.columns;
-    const Selection filter = task_arrays.filter_view(size).within(first_column, end);
-    const Selection candidates = task_arrays.candidates_view(size).within(first_column, end);
+    tasks.filter = tasks.filter.within(first_column, end);
+    tasks.candidates = tasks.candidates.within(first_column, end);
     CountArrays results(size);
     const Counts counts = results.add_partial_counts(audited_rules);
-    count_tasks(matrix, scores, tasks, filter, candidates, audited_rules.rules, threads, counts, results);
+    count_tasks(matrix, scores, tasks, audited_rules.rules, threads, counts, results);
     return results;
 }
 

@@ -1,9 +1,10 @@
-#include "bind/selections.hpp"
-
+// Selections of candidates: lists of columns that are checked, sorted and handed to tasks.
 #include <pybind11/stl.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "bind/tasks.hpp"
 
 namespace truerank::bind {
 namespace {

@@ -63,6 +63,11 @@ std::int64_t TaskArrays::size() const {
     return targets->size();
 }
 
+Tasks TaskArrays::view(std::int64_t tasks) const {
+    return {tasks, rows ? rows->data() : nullptr, targets ? targets->data() : nullptr,
+            filter ? filter->view(tasks) : Selection{}, candidates ? candidates->view(tasks) : Selection{}};
+}
+
 void CountArrays::reserve(std::int64_t arrays) { reserved_ = Int64Array(arrays * tasks_); }
 
 std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {

@@ -1,4 +1,4 @@
-// Tasks, rules, faults and counts, as Python has them.
+// Tasks and their selections, rules, faults and counts, as Python has them.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,25 @@
 #include <string_view>
 
 #include "bind/calls.hpp"
-#include "bind/selections.hpp"
 #include "engine/rank.hpp"
 
 namespace truerank::bind {
 
 NanRule nan_rule(std::string_view name);
+
+struct SelectionArrays {
+    Int64Array indptr;
+    py::array indices;                // They are int32 or int64.
+    std::optional<Int64Array> lists;  // Each task has one of these; without them, task i has list i.
+    bool shared = false;              // All tasks share one list.
+    bool ranges = false;  // List i holds the columns indptr[i] to indptr[i + 1] - 1, and there are no indices.
+
+    // Checks types and shapes of the arrays; their contents are checked for every view.
+    void check() const;
+    // All lists, without regard to tasks.
+    Selection view() const;
+    Selection view(std::int64_t tasks) const;
+};
 
 struct TaskArrays {
     std::optional<Int64Array> rows;  // Without them, task i reads row i.
@@ -20,10 +33,8 @@ struct TaskArrays {
 
     // Checks targets and rows, one of each for a task, and returns the number of tasks.
     std::int64_t size() const;
-    // The filter and the candidates of so many tasks.
-    Selection filter_view(std::int64_t tasks) const { return filter ? filter->view(tasks) : Selection{}; }
-    Selection candidates_view(std::int64_t tasks) const { return candidates ? candidates->view(tasks) : Selection{}; }
-    const std::int64_t* row_data() const { return rows ? rows->data() : nullptr; }
+    // So many tasks, of a whole matrix.
+    Tasks view(std::int64_t tasks) const;
 };
 
 struct AuditedRules {
@@ -63,6 +74,7 @@ class CountArrays {
 
 }  // namespace truerank::bind
 
+TRUERANK_BOUND(truerank::bind::SelectionArrays);
 TRUERANK_BOUND(truerank::bind::TaskArrays);
 TRUERANK_BOUND(truerank::bind::AuditedRules);
 TRUERANK_BOUND(truerank::bind::CountArrays);

@@ -14,23 +14,20 @@ using CountArray = std::int64_t* Counts::*;
 constexpr CountArray kCountArrays[] = {&Counts::above, &Counts::tied,    &Counts::candidates, &Counts::nan,
                                        &Counts::inf,   &Counts::at_best, &Counts::best,       &Counts::differing};
 
-// The selection of some tasks, whose lists this writes to `lists`.
-Selection selection_of(const Selection& selection, const std::vector<std::int64_t>& tasks,
-                       std::vector<std::int64_t>& lists) {
-    Selection result = selection;
-    if (!selection || selection.shared) return result;
+// Makes a selection that of some of its tasks, whose lists this writes to `lists`.
+void take_lists(Selection& selection, const std::vector<std::int64_t>& tasks, std::vector<std::int64_t>& lists) {
+    if (!selection || selection.shared) return;
     for (const std::int64_t task : tasks) lists.push_back(selection.list(task));
-    result.list_of_task = lists.data();
-    return result;
+    selection.list_of_task = lists.data();
 }
 
 }  // namespace
 
 TaskSubset::TaskSubset(std::vector<std::int64_t> ids, const Tasks& tasks, std::size_t number_bytes,
-                       const Selection& filter, const Selection& candidates, const Counts& counts)
-    : ids_(std::move(ids)),
-      filter_(selection_of(filter, ids_, filter_lists_)),
-      candidates_(selection_of(candidates, ids_, candidate_lists_)) {
+                       const Counts& counts)
+    : ids_(std::move(ids)), tasks_(tasks) {
+    take_lists(tasks_.filter, ids_, filter_lists_);
+    take_lists(tasks_.candidates, ids_, candidate_lists_);
     for (const std::int64_t id : ids_) {
         rows_.push_back(tasks.rows == nullptr ? id : tasks.rows[id]);
         targets_.push_back(tasks.targets[id]);
@@ -38,7 +35,6 @@ TaskSubset::TaskSubset(std::vector<std::int64_t> ids, const Tasks& tasks, std::s
         const char* const score = tasks.true_scores + static_cast<std::size_t>(id) * number_bytes;
         true_scores_.insert(true_scores_.end(), score, score + number_bytes);
     }
-    tasks_ = tasks;
     tasks_.size = static_cast<std::int64_t>(ids_.size());
     tasks_.rows = rows_.data();
     tasks_.targets = targets_.data();
@@ -102,8 +98,7 @@ CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sor
 }
 
 Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
-                   const CrowdedQueries& crowded, const Selection& filter, const Selection& candidates, NanRule nan,
-                   const Execution& execution, const Counts& counts) {
+                   const CrowdedQueries& crowded, NanRule nan, const Execution& execution, const Counts& counts) {
     const std::size_t number_bytes = embeddings.wide() ? sizeof(double) : sizeof(float);
     const std::int64_t columns = embeddings.entity_count();
     const std::int64_t row_bytes = std::max<std::int64_t>(1, columns * static_cast<std::int64_t>(number_bytes));
@@ -129,7 +124,7 @@ Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const Sorte
         Execution part = execution;
         part.listener = listener.part(done);
         score_embeddings(embeddings, rows.data(), nullptr, n, part, scores.data());
-        TaskSubset subset(std::move(ids), tasks, number_bytes, filter, candidates, counts);
+        TaskSubset subset(std::move(ids), tasks, number_bytes, counts);
         subset.number_rows();
         const Scores matrix{reinterpret_cast<const char*>(scores.data()),
                             n,
@@ -138,10 +133,9 @@ Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const Sorte
                             static_cast<std::ptrdiff_t>(number_bytes),
                             embeddings.wide() ? DType::float64 : DType::float32,
                             false};
-        const Fault fault_of_part =
-            subset.give_back(rank(matrix, subset.tasks(), subset.filter(), subset.candidates(), Rules{false, nan},
-                                  execution.threads, execution.interrupted, subset.counts()),
-                             counts);
+        const Fault fault_of_part = subset.give_back(
+            rank(matrix, subset.tasks(), Rules{false, nan}, execution.threads, execution.interrupted, subset.counts()),
+            counts);
         if (precedes(fault_of_part, fault)) fault = fault_of_part;
         add_to_tally({subset.tasks().size * group->candidates.size - n * columns, 0, 0, 0});
         done += n * columns;

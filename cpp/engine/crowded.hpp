@@ -17,14 +17,11 @@ namespace truerank {
 // Some of the tasks of a call, side by side, with arrays for their counts.
 class TaskSubset {
   public:
-    TaskSubset(std::vector<std::int64_t> ids, const Tasks& tasks, std::size_t number_bytes, const Selection& filter,
-               const Selection& candidates, const Counts& counts);
+    TaskSubset(std::vector<std::int64_t> ids, const Tasks& tasks, std::size_t number_bytes, const Counts& counts);
     TaskSubset(const TaskSubset&) = delete;
     TaskSubset& operator=(const TaskSubset&) = delete;
 
     const Tasks& tasks() const { return tasks_; }
-    const Selection& filter() const { return filter_; }
-    const Selection& candidates() const { return candidates_; }
     const Counts& counts() const { return counts_; }
     // Numbers the rows of the tasks, which are ascending, from 0 on.
     void number_rows();
@@ -36,7 +33,6 @@ class TaskSubset {
     std::vector<char> true_scores_;
     std::vector<std::vector<std::int64_t>> arrays_;
     Tasks tasks_;
-    Selection filter_, candidates_;
     Counts counts_;
 };
 
@@ -50,8 +46,7 @@ CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sor
 
 // As rank_embeddings(), of the crowded queries alone.
 Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
-                   const CrowdedQueries& crowded, const Selection& filter, const Selection& candidates, NanRule nan,
-                   const Execution& execution, const Counts& counts);
+                   const CrowdedQueries& crowded, NanRule nan, const Execution& execution, const Counts& counts);
 
 // A listener that hears part of a call.
 class PartListener : public Listener {

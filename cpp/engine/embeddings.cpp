@@ -55,9 +55,8 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
 
 // Finds the best score of a task again, without its target, and how many others have it: rarely needed.
 template <class C>
-Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                           const SortedTasks& sorted, std::size_t position, const Execution& execution,
-                           const Counts& counts) {
+Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
+                           std::size_t position, const Execution& execution, const Counts& counts) {
     const std::int64_t task = sorted.order[position];
     const auto group = std::find_if(sorted.groups.begin(), sorted.groups.end(), [&](const Group& g) {
         return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
@@ -73,7 +72,7 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
         if (number == tasks.targets[task] || Order<C>::is_key_of_nan(key) || key < best) continue;
         if (key > best) at_best = 0;
         best = key;
-        at_best += !filter || !filter.has(filter.list(task), number);
+        at_best += !tasks.filter.task_has(task, number);
     }
     counts.at_best[task] = at_best;
     return best;
@@ -81,8 +80,8 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
 
 // Compares the scores of sorted tasks as they are made.
 template <class C>
-Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, const Selection& filter,
-                   NanRule nan, const Execution& execution, const Counts& counts) {
+Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, NanRule nan,
+                   const Execution& execution, const Counts& counts) {
     const bool partial = tasks.is_partial();
     const Scoring<C> scoring(embeddings);
     TargetScores<C> target_scores(scoring, tasks, sorted, execution);
@@ -92,7 +91,7 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     }
     const std::vector<C>& true_scores = partial ? given_scores : target_scores.scores;
 
-    typename CountSink<C>::Shared shared{tasks, filter, counts, sorted, true_scores, nan, {}, {}};
+    typename CountSink<C>::Shared shared{tasks, tasks.filter, counts, sorted, true_scores, nan, {}, {}};
     shared.nan.assign(static_cast<std::size_t>(tasks.size), 0);
     shared.best.assign(static_cast<std::size_t>(counts.audit() ? tasks.size : 0), Order<C>::bottom());
     for (const Group& group : sorted.groups) {
@@ -113,7 +112,7 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
             const Key<C> best = counts.audit() ? shared.best[static_cast<std::size_t>(task)] : Order<C>::bottom();
             if (leave_out_target(counts, task, target_scores.scores[i], true_scores[position], best)) {
                 shared.best[static_cast<std::size_t>(task)] =
-                    best_without_target<C>(embeddings, tasks, filter, sorted, position, execution, counts);
+                    best_without_target<C>(embeddings, tasks, sorted, position, execution, counts);
             }
         }
         std::copy(shared.nan.begin(), shared.nan.end(), counts.nan);
@@ -128,19 +127,19 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
 }
 
 template <class C>
-Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-              NanRule nan, const Execution& execution, const Counts& counts) {
-    for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
+Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
+              const Counts& counts) {
+    for (std::int64_t task = 0; tasks.candidates && task < tasks.size; ++task) {
         const std::int64_t target = tasks.targets[task] - tasks.first_column;
         if (tasks.is_partial() && (target < 0 || target >= embeddings.entity_count())) continue;
-        if (!candidates.has(candidates.list(task), tasks.targets[task])) {
+        if (!tasks.candidates.task_has(task, tasks.targets[task])) {
             return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
         }
     }
-    const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
-    const CrowdedQueries crowded = find_crowded(embeddings, sorted, filter);
-    if (crowded.queries.empty()) return rank_as_made<C>(embeddings, tasks, sorted, filter, nan, execution, counts);
-    const Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, filter, candidates, nan, execution, counts);
+    const SortedTasks sorted = sort_tasks(tasks, embeddings);
+    const CrowdedQueries crowded = find_crowded(embeddings, sorted, tasks.filter);
+    if (crowded.queries.empty()) return rank_as_made<C>(embeddings, tasks, sorted, nan, execution, counts);
+    const Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, nan, execution, counts);
     std::vector<std::int64_t> others;
     std::int64_t next = 0;  // the first task behind a crowded query
     for (const std::int64_t query : crowded.queries) {
@@ -149,13 +148,12 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
     }
     others.insert(others.end(), sorted.order.begin() + next, sorted.order.end());
     if (others.empty()) return fault;
-    const TaskSubset rest(std::move(others), tasks, sizeof(C), filter, candidates, counts);
+    const TaskSubset rest(std::move(others), tasks, sizeof(C), counts);
     PartListener listener(execution.listener, crowded.pairs + crowded.other_pairs);
     Execution part = execution;
     part.listener = listener.part(crowded.pairs);
     const Fault other = rest.give_back(
-        rank_as_made<C>(embeddings, rest.tasks(), sort_tasks(rest.tasks(), rest.candidates(), embeddings),
-                        rest.filter(), nan, part, rest.counts()),
+        rank_as_made<C>(embeddings, rest.tasks(), sort_tasks(rest.tasks(), embeddings), nan, part, rest.counts()),
         counts);
     return precedes(other, fault) ? other : fault;
 }
@@ -195,17 +193,17 @@ void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std:
               const Execution& execution, C* out) {
     const Scoring<C> scoring(embeddings);
     if (columns != nullptr) return score_pairs(scoring, rows, columns, tasks, execution, out);
-    const SortedTasks sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings);
+    const SortedTasks sorted = sort_tasks({tasks, rows, nullptr}, embeddings);
     sweep<C>(scoring, sorted, execution, 0,
              [&] { return std::make_unique<WriteSink<C>>(sorted, scoring.lanes(), embeddings.entity_count(), out); });
 }
 
 }  // namespace
 
-Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts) {
+Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
+                      const Counts& counts) {
     const auto run = embeddings.wide() ? rank_as<double> : rank_as<float>;
-    return run(embeddings, tasks, filter, candidates, nan, execution, counts);
+    return run(embeddings, tasks, nan, execution, counts);
 }
 
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,

@@ -67,8 +67,8 @@ struct Execution {
 // As rank(), with scores that are computed on the way: rows are queries, columns are entities. Tasks that bring their
 // true scores, of the type that scores have, are given partial counts, in arrays that hold no other counts; a fault
 // leaves them half filled.
-Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts);
+Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
+                      const Counts& counts);
 
 // out[i] = the score of query rows[i] and entity columns[i]. If `columns` is null, row i of `out` has the scores of
 // query rows[i] and all entities.
@@ -78,8 +78,7 @@ void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, co
 // The top k candidates of task i, which is a query: those with the highest scores, in descending order of scores and,
 // where these are equal, in ascending order of ids. They are written to ids[i * k] and the places after it, their
 // scores likewise; if there are fewer than k, the rest stays as the caller filled it.
-Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids,
-                      void* scores);
+Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, NanRule nan,
+                      const Execution& execution, std::int64_t* ids, void* scores);
 
 }  // namespace truerank

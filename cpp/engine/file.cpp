@@ -129,13 +129,13 @@ struct ThreadCounts {
 
 bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole_rows(); }
 
-Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-                const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
+Fault rank_file(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+                const Counts& counts) {
     if (tasks.size == 0) return {};
     // A matrix without columns has nothing to read, but its tasks still have to be settled.
     if (scores.columns == 0) {
         const Scores nothing{nullptr, scores.rows, 0, 0, 0, scores.dtype, scores.swapped};
-        return rank(nothing, tasks, filter, candidates, rules, 1, nullptr, counts);
+        return rank(nothing, tasks, rules, 1, nullptr, counts);
     }
     const FileChunks layout = chunks_of(scores);
     const bool disjoint = layout.whole_rows();  // every chunk has tasks of its own
@@ -192,15 +192,14 @@ Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& f
         if (tasks.is_partial()) chunk_tasks.true_scores += first * scores.size;
         chunk_tasks.first_row += top;
         chunk_tasks.first_column += left;
-        Selection chunk_filter = filter.from_task(first), chunk_candidates = candidates.from_task(first);
-        if (width != scores.columns) {
-            chunk_filter = chunk_filter.within(chunk_tasks.first_column, chunk_tasks.first_column + width);
-            chunk_candidates = chunk_candidates.within(chunk_tasks.first_column, chunk_tasks.first_column + width);
+        for (Selection* selection : {&chunk_tasks.filter, &chunk_tasks.candidates}) {
+            *selection = selection->from_task(first);
+            if (width == scores.columns) continue;
+            *selection = selection->within(chunk_tasks.first_column, chunk_tasks.first_column + width);
         }
         if (!disjoint && worker.thread_counts.data.empty()) worker.thread_counts.start(counts, tasks.size);
         const Counts& chunk_counts = disjoint ? counts : worker.thread_counts.counts;
-        Fault chunk_fault = rank(chunk_scores, chunk_tasks, chunk_filter, chunk_candidates, rules, 1, nullptr,
-                                 shifted(chunk_counts, first));
+        Fault chunk_fault = rank(chunk_scores, chunk_tasks, rules, 1, nullptr, shifted(chunk_counts, first));
         if (chunk_fault.kind == Fault::Kind::none) return;
         chunk_fault.task += first;
         chunk_fault.row += top;

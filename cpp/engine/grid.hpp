@@ -22,14 +22,13 @@ struct Grid {
 };
 
 // Task i pairs query rows[i] with entity targets[i], both of the grid, and is counted in both directions. The
-// candidates are the entities in `to_right`, and the queries in `to_left`; filter_right leaves out entities,
+// candidates are the entities in `to_right`, and the queries in `to_left`; the tasks' filter leaves out entities,
 // filter_left queries. There is no audit.
 //
 // Memory grows with the number of tasks times, at worst, the number of tasks that share an entity. Where many do, it is
 // better to rank each direction by itself.
-std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                               const Selection& filter_left, NanRule nan, const Execution& execution,
-                               const Counts& to_right, const Counts& to_left);
+std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_left, NanRule nan,
+                               const Execution& execution, const Counts& to_right, const Counts& to_left);
 
 // For each query of the grid the mean of its scores with its top k entities, and for each entity the mean of its scores
 // with its top k queries; with all of them where they are fewer than k. The means are floats or doubles, as the scores

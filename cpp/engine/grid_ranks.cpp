@@ -294,9 +294,8 @@ void leave_out_unasked(SortedTasks& sorted, const Selection& right, std::int64_t
 }
 
 template <class C>
-std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                             const Selection& filter_left, NanRule nan, Execution execution, const Counts& to_right,
-                             const Counts& to_left) {
+std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selection& filter_left, NanRule nan,
+                             Execution execution, const Counts& to_right, const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
     const std::int64_t entities = grid.embeddings.entities.rows;
     const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
@@ -321,7 +320,7 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     const TaskLayers<C> layers(sorted, targets, asked_columns, entities, true_scores, scoring.lanes());
 
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
-    typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, true_scores, nan, none, {}};
+    typename CountSink<C>::Shared rows{tasks, tasks.filter, to_right, sorted, true_scores, nan, none, {}};
     typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
     // So that panels are those of the layers.
     execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();
@@ -340,11 +339,10 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
 
 }  // namespace
 
-std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                               const Selection& filter_left, NanRule nan, const Execution& execution,
-                               const Counts& to_right, const Counts& to_left) {
+std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_left, NanRule nan,
+                               const Execution& execution, const Counts& to_right, const Counts& to_left) {
     const auto run = grid.embeddings.wide() ? rank_as<double> : rank_as<float>;
-    return run(grid, tasks, filter_right, filter_left, nan, execution, to_right, to_left);
+    return run(grid, tasks, filter_left, nan, execution, to_right, to_left);
 }
 
 }  // namespace truerank

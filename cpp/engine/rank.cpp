@@ -217,11 +217,10 @@ auto with_kernels(DType dtype, const Use& use) {
 
 }  // namespace
 
-Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-           const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
+Fault rank(const Scores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+           const Counts& counts) {
     return with_kernels(scores.dtype, [&]<class T>(const CountKernels<T>& kernels) {
-        return rank_as<T>({kernels, scores, tasks, filter, candidates, rules, counts.audit()}, counts, threads,
-                          interrupted);
+        return rank_as<T>({kernels, scores, tasks, rules, counts.audit()}, counts, threads, interrupted);
     });
 }
 

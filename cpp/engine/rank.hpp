@@ -35,7 +35,8 @@ struct Scores {
     bool swapped;
 };
 
-// Task i reads row rows[i] (row i if `rows` is null); its true candidate is column targets[i].
+// Task i reads row rows[i] (row i if `rows` is null); its true candidate is column targets[i]. Its candidates are all
+// columns, or those in `candidates`, but for those in `filter`; the target is one of them even where the filter has it.
 //
 // If the scores are part of a larger matrix, the tasks bring their true scores, of the same type and in native byte
 // order, since the targets may be in other parts. Columns are then numbered as in the larger matrix: first_column is
@@ -45,6 +46,8 @@ struct Tasks {
     std::int64_t size;
     const std::int64_t* rows;
     const std::int64_t* targets;
+    Selection filter = {};
+    Selection candidates = {};
     const char* true_scores = nullptr;
     std::int64_t first_row = 0;
     std::int64_t first_column = 0;
@@ -108,7 +111,7 @@ KeyRange keys_of(const Scores& column, std::int64_t* keys);
 // Fills the counts. `threads` is their number, or 0 for as many as are free. `interrupted` is called now and then on
 // the calling thread; when it returns true, this throws Interrupted. The caller has checked rows, targets, lists and
 // indptr; the indices of selections are checked here again, since another thread could have written to them.
-Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-           const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts);
+Fault rank(const Scores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+           const Counts& counts);
 
 }  // namespace truerank

@@ -119,16 +119,9 @@ struct RankWorker {
 template <class T>
 class RowProblem {
   public:
-    RowProblem(const CountKernels<T>& kernels_, const Scores& scores_, const Tasks& tasks_, const Selection& filter_,
-               const Selection& candidates_, const Rules& rules_, bool audit_)
-        : kernels(kernels_),
-          scores(scores_),
-          tasks(tasks_),
-          filter(filter_),
-          candidates(candidates_),
-          rules(rules_),
-          audit(audit_),
-          reader(scores_) {
+    RowProblem(const CountKernels<T>& kernels_, const Scores& scores_, const Tasks& tasks_, const Rules& rules_,
+               bool audit_)
+        : kernels(kernels_), scores(scores_), tasks(tasks_), rules(rules_), audit(audit_), reader(scores_) {
         if (tasks.rows != nullptr && tasks.size > 0) group_tasks();
     }
 
@@ -136,8 +129,8 @@ class RowProblem {
     const BitOrder<T> order = kernels.order;
     const Scores& scores;
     const Tasks& tasks;
-    const Selection& filter;
-    const Selection& candidates;
+    const Selection& filter = tasks.filter;
+    const Selection& candidates = tasks.candidates;
     const Rules& rules;
     const bool audit;
     const Reader<T> reader;

@@ -97,6 +97,9 @@ struct Selection {
         // A list that another thread writes to meanwhile may be out of order.
         return {start, std::max<std::int64_t>(0, find(list, window->end) - start)};
     }
+    // The same of the list that a task has. Without a selection it has no column.
+    Span task_span(std::int64_t task) const { return span(list(task)); }
+    bool task_has(std::int64_t task, std::int64_t column) const { return *this && has(list(task), column); }
     // The selection for the tasks from first_task on.
     Selection from_task(std::int64_t first_task) const {
         Selection result = *this;

@@ -333,7 +333,8 @@ class SweepWorker {
 
 }  // namespace
 
-SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings) {
+SortedTasks sort_tasks(const Tasks& tasks, const Embeddings& embeddings) {
+    const Selection& candidates = tasks.candidates;
     // The keys are copies: the arrays are the caller's, whose other threads could write to them during the sort. They
     // are clamped, so that whatever is written stays in bounds.
     struct Key {

@@ -63,7 +63,7 @@ struct SortedTasks {
     std::vector<Group> groups;
     std::int64_t first_task_of(std::int64_t query) const { return queries[static_cast<std::size_t>(query)].first_task; }
 };
-SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
+SortedTasks sort_tasks(const Tasks& tasks, const Embeddings& embeddings);
 
 // How much there is to do, where a pair takes `depth` multiply-adds, and the threads that this is worth.
 struct Workload {

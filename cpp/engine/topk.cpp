@@ -243,7 +243,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         const E entry(score, column);
         if (!topk.accepts(entry)) return;
         const std::int64_t task = this->task(t);
-        if (shared_.filter && shared_.filter.has(shared_.filter.list(task), column)) return;
+        if (shared_.filter.task_has(task, column)) return;
         topk.offer(entry, shared_.k, buffer_);
         thresholds_[t] = topk.threshold();
     }
@@ -271,7 +271,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
             const bool nan = score != score;
             const E entry(score, column);
             if (!nan && !topk.accepts(entry)) continue;
-            if (shared_.filter && shared_.filter.has(shared_.filter.list(task), column)) continue;
+            if (shared_.filter.task_has(task, column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
                 const Fault fault{Fault::Kind::nan_score, task, row, column};
                 if (precedes(fault, fault_)) fault_ = fault;
@@ -298,12 +298,12 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
 };
 
 template <class C, class E>
-Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-              const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids, C* scores) {
+Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, NanRule nan, const Execution& execution,
+              std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
-    const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
+    const SortedTasks sorted = sort_tasks(tasks, embeddings);
     using List = TopK<E, C>;
-    typename TopKSink<C, E>::Shared shared{filter, sorted, static_cast<std::size_t>(k), nan, {}};
+    typename TopKSink<C, E>::Shared shared{tasks.filter, sorted, static_cast<std::size_t>(k), nan, {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t max_entries =
         2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
@@ -331,11 +331,10 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
 
 }  // namespace
 
-Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Execution& execution, std::int64_t* ids,
-                      void* scores) {
+Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, NanRule nan,
+                      const Execution& execution, std::int64_t* ids, void* scores) {
     const auto run = [&]<class C, class E>() {
-        return topk_as<C, E>(embeddings, tasks, k, filter, candidates, nan, execution, ids, static_cast<C*>(scores));
+        return topk_as<C, E>(embeddings, tasks, k, nan, execution, ids, static_cast<C*>(scores));
     };
     if (embeddings.wide()) return run.template operator()<double, Entry<double>>();
     return embeddings.entity_count() <= ShortEntry::kLast ? run.template operator()<float, ShortEntry>()

@@ -305,8 +305,8 @@ void check_counts_with_bounds(Checks& checks, Random& random) {
                         out[j].candidates = counts[3 * j + 2].data();
                     }
                     const Tasks all{static_cast<std::int64_t>(tasks), rows.data(), targets.data()};
-                    rank_embeddings(embeddings, all, {}, {}, NanRule::worst, {0, 1, nullptr}, out[0]);
-                    rank_grid(grid, all, {}, {}, NanRule::worst, {0, 1, nullptr}, out[1], out[2]);
+                    rank_embeddings(embeddings, all, NanRule::worst, {0, 1, nullptr}, out[0]);
+                    rank_grid(grid, all, {}, NanRule::worst, {0, 1, nullptr}, out[1], out[2]);
                     if (i == 0) std::copy_n(counts, arrays, plain);
                     checks.expect(
                         std::equal(counts, counts + 3, counts + 3) && std::equal(counts, counts + arrays, plain),

@@ -123,10 +123,10 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
     std::vector<std::int64_t> counts[6];
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
     const Fault fault =
-        rank(matrix.view, {c.tasks, rows.data(), targets.data()},
-             c.has_filter ? filter.selection_over(c.columns) : Selection{},
-             c.has_candidates ? candidate_lists.selection_over(c.columns) : Selection{}, {c.ascending, c.rule}, 3,
-             [] { return false; },
+        rank(matrix.view,
+             {c.tasks, rows.data(), targets.data(), c.has_filter ? filter.selection_over(c.columns) : Selection{},
+              c.has_candidates ? candidate_lists.selection_over(c.columns) : Selection{}},
+             {c.ascending, c.rule}, 3, [] { return false; },
              {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
               c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
 
@@ -162,7 +162,7 @@ void check_fault(Checks& checks) {
     const std::vector<std::int64_t> targets(7, 0);
     std::vector<std::int64_t> above(7), tied(7), candidates(7);
     const Fault fault = rank({reinterpret_cast<const char*>(scores.data()), 7, 300, 1200, 4, DType::float32, false},
-                             {7, nullptr, targets.data()}, {}, {}, {false, NanRule::raise}, 2, [] { return false; },
+                             {7, nullptr, targets.data()}, {false, NanRule::raise}, 2, [] { return false; },
                              {above.data(), tied.data(), candidates.data()});
     checks.expect(fault.kind == Fault::Kind::nan_score && fault.row == 2 && fault.column == 7, "the first NaN");
 }
@@ -186,7 +186,7 @@ void check_last_groups(Checks& checks) {
             filter.end_list();
         }
         rank({reinterpret_cast<const char*>(row.data()), tasks, columns, 0, 1, DType::int8, false},
-             {tasks, nullptr, targets.data()}, filter.selection_over(2), {}, {false, NanRule::raise}, 2,
+             {tasks, nullptr, targets.data(), filter.selection_over(2)}, {false, NanRule::raise}, 2,
              [] { return false; }, {above.data(), tied.data(), candidates.data()});
         for (std::int64_t task = 0; task < tasks; ++task) {
             const auto t = static_cast<std::size_t>(task);
@@ -222,8 +222,8 @@ void check_nan_in_last_columns(Checks& checks) {
             std::vector<std::int64_t> of_tasks, targets(n, 0), above(n), tied(n), candidates(n);
             for (std::int64_t task = 0; task < tasks; ++task) of_tasks.push_back(task % rows);
             const auto count = [&](NanRule rule) {
-                return rank(view, {tasks, of_tasks.data(), targets.data()}, {}, {}, {false, rule}, 1,
-                            [] { return false; }, {above.data(), tied.data(), candidates.data()});
+                return rank(view, {tasks, of_tasks.data(), targets.data()}, {false, rule}, 1, [] { return false; },
+                            {above.data(), tied.data(), candidates.data()});
             };
             const Fault fault = count(NanRule::raise);
             bool right = fault.kind == Fault::Kind::nan_score && fault.row == 1 && fault.column == columns - 1;
@@ -255,7 +255,7 @@ void check_filtered_nan_target(Checks& checks) {
         std::vector<std::int64_t> above(2), tied(2), candidates(2);
         const auto count = [&](NanRule rule) {
             return rank({reinterpret_cast<const char*>(scores.data()), 1, 5, 20, 4, DType::float32, false},
-                        {tasks, one_row.data(), targets.data()}, left_out, {}, {false, rule}, 1, [] { return false; },
+                        {tasks, one_row.data(), targets.data(), left_out}, {false, rule}, 1, [] { return false; },
                         {above.data(), tied.data(), candidates.data()});
         };
         const Fault raised = count(NanRule::raise), omitted = count(NanRule::omit), kept = count(NanRule::worst);

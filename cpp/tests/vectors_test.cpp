@@ -279,14 +279,14 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
                       static_cast<long long>(problem.sizes.queries), static_cast<long long>(problem.sizes.entities),
                       static_cast<long long>(problem.sizes.depth), static_cast<int>(rule));
     };
-    const Fault fault = rank_embeddings(problem.embeddings, tasks, {}, {}, rule, random_execution(random), forwards);
+    const Fault fault = rank_embeddings(problem.embeddings, tasks, rule, random_execution(random), forwards);
     checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
     expect("rank_embeddings", false);
     if (!problem.query_tokens.empty()) return;  // a grid has no lists
 
     const Grid grid = whole_grid(problem);
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
-    const auto faults = rank_grid(grid, tasks, {}, {}, rule, random_execution(random), forwards, backwards);
+    const auto faults = rank_grid(grid, tasks, {}, rule, random_execution(random), forwards, backwards);
     checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
     expect("rank_grid", true);
     check_means(checks, problem, rule, random);
@@ -319,7 +319,7 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
         for (auto& counts : found) counts.assign(n, 0);
         Counts counts{found[0].data(), found[1].data(), found[2].data(), found[3].data()};
         counts.differing = found[4].data();
-        const Fault fault = rank_embeddings(part, tasks, {}, {}, NanRule::worst, random_execution(random), counts);
+        const Fault fault = rank_embeddings(part, tasks, NanRule::worst, random_execution(random), counts);
         checks.expect(fault.kind == Fault::Kind::none, "partial counts: a fault");
         for (std::size_t c = 0; c < 5; ++c) {
             std::transform(sums[c].begin(), sums[c].end(), found[c].begin(), sums[c].begin(), std::plus<>());
@@ -353,7 +353,7 @@ void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random&
         const auto size = static_cast<std::size_t>(queries * k);
         std::vector<std::int64_t> ids(size, -1);
         std::vector<T> scores(size, T{-1});
-        const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, {}, {}, rule,
+        const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, rule,
                                             random_execution(random), ids.data(), scores.data());
         bool right = fault.kind == Fault::Kind::none;
         for (std::int64_t i = 0; i < queries; ++i) {
@@ -518,8 +518,8 @@ void check_fault_of_crowded_queries(Checks& checks) {
         for (const std::int64_t row : {7, 3, 5}) rows.insert(rows.end(), each, row);
         const std::vector<std::int64_t> targets(rows.size(), target);
         std::vector<std::int64_t> above(rows.size()), tied(rows.size()), candidates(rows.size());
-        return rank_embeddings(embeddings, {static_cast<std::int64_t>(rows.size()), rows.data(), targets.data()}, {},
-                               {}, rule, {0, 1, [] { return false; }}, {above.data(), tied.data(), candidates.data()});
+        return rank_embeddings(embeddings, {static_cast<std::int64_t>(rows.size()), rows.data(), targets.data()}, rule,
+                               {0, 1, [] { return false; }}, {above.data(), tied.data(), candidates.data()});
     };
     const auto expect = [&](const Fault& fault, Fault::Kind kind, std::int64_t row, const char* what) {
         checks.expect(fault.kind == kind && fault.row == row && fault.column == 7, "the fault of %s", what);
