@@ -60,6 +60,7 @@ struct Case {
     Layout layout;
     bool ascending, has_filter, has_candidates, audit;
     NanRule rule;
+    int threads;
 };
 
 // A matrix in memory in a layout; `unaligned` is one byte off, with gaps.
@@ -126,7 +127,7 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
         rank(matrix.view,
              {c.tasks, rows.data(), targets.data(), c.has_filter ? filter.selection_over(c.columns) : Selection{},
               c.has_candidates ? candidate_lists.selection_over(c.columns) : Selection{}},
-             {c.ascending, c.rule}, 3, [] { return false; },
+             {c.ascending, c.rule}, c.threads, [] { return false; },
              {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
               c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
 
@@ -287,12 +288,18 @@ void check_rank(Checks& checks) {
                                  distribution % 2 == 1,
                                  distribution >= 2,
                                  random.one_in(3),
-                                 rule};
+                                 rule,
+                                 random.one_in(2) ? 0 : 3};
                     check_case<T>(checks, name, c, random);
                 }
             }
         }
     });
+    // Enough work for several threads, as many as are free.
+    for (const Layout& layout : kLayouts) {
+        check_case<double>(checks, "float64", {40, 30'000, 40, layout, false, true, false, false, NanRule::omit, 0},
+                           random);
+    }
     check_fault(checks);
     check_last_groups(checks);
     check_nan_in_last_columns(checks);

@@ -32,6 +32,7 @@ struct Problem {
     std::vector<T> queries, entities, scores;
     std::vector<std::int64_t> query_tokens, entity_tokens;  // of late interaction: where the vectors of each begin
     Embeddings embeddings;
+    bool by_default = false;  // calls have as many threads as are free, and choose their blocks; else any numbers
 
     // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN. With cosine,
     // vectors of doubles have lengths of all magnitudes.
@@ -151,8 +152,11 @@ struct Problem {
     }
 };
 
-Execution random_execution(Random& random) {
-    return {random.one_in(2) ? 0 : 1 + random.below(70), static_cast<int>(random.below(4)), [] { return false; }};
+template <class T>
+Execution execution_of(const Problem<T>& problem, Random& random) {
+    constexpr auto interrupted = [] { return false; };
+    if (problem.by_default) return {0, 0, interrupted};
+    return {random.one_in(2) ? 0 : 1 + random.below(70), static_cast<int>(random.below(4)), interrupted};
 }
 
 template <class T>
@@ -164,7 +168,7 @@ template <class T>
 void check_scores(Checks& checks, const Problem<T>& problem, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
     std::vector<T> all(static_cast<std::size_t>(queries * entities));
-    const Execution execution = random_execution(random);
+    const Execution execution = execution_of(problem, random);
     score_embeddings(problem.embeddings, nullptr, nullptr, queries, execution, all.data());
     const bool right = std::equal(all.begin(), all.end(), problem.scores.begin(), same<T>);
     checks.expect(right, "score_embeddings, similarity %d, depth %lld", static_cast<int>(problem.similarity),
@@ -226,7 +230,7 @@ void check_means(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     const Grid grid = whole_grid(problem);
     for (const std::int64_t k : {1, 3, 1000}) {
         std::vector<T> left(grid.left.size()), right(grid.right.size());
-        const Fault of_means = mean_topk(grid, k, rule, random_execution(random), left.data(), right.data());
+        const Fault of_means = mean_topk(grid, k, rule, execution_of(problem, random), left.data(), right.data());
         const auto mean = [&](std::int64_t size, const auto& score_at) {
             std::vector<T> scores;
             for (std::int64_t i = 0; i < size; ++i) {
@@ -279,14 +283,14 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
                       static_cast<long long>(problem.sizes.queries), static_cast<long long>(problem.sizes.entities),
                       static_cast<long long>(problem.sizes.depth), static_cast<int>(rule));
     };
-    const Fault fault = rank_embeddings(problem.embeddings, tasks, rule, random_execution(random), forwards);
+    const Fault fault = rank_embeddings(problem.embeddings, tasks, rule, execution_of(problem, random), forwards);
     checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
     expect("rank_embeddings", false);
     if (!problem.query_tokens.empty()) return;  // a grid has no lists
 
     const Grid grid = whole_grid(problem);
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
-    const auto faults = rank_grid(grid, tasks, {}, rule, random_execution(random), forwards, backwards);
+    const auto faults = rank_grid(grid, tasks, {}, rule, execution_of(problem, random), forwards, backwards);
     checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
     expect("rank_grid", true);
     check_means(checks, problem, rule, random);
@@ -319,7 +323,7 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
         for (auto& counts : found) counts.assign(n, 0);
         Counts counts{found[0].data(), found[1].data(), found[2].data(), found[3].data()};
         counts.differing = found[4].data();
-        const Fault fault = rank_embeddings(part, tasks, NanRule::worst, random_execution(random), counts);
+        const Fault fault = rank_embeddings(part, tasks, NanRule::worst, execution_of(problem, random), counts);
         checks.expect(fault.kind == Fault::Kind::none, "partial counts: a fault");
         for (std::size_t c = 0; c < 5; ++c) {
             std::transform(sums[c].begin(), sums[c].end(), found[c].begin(), sums[c].begin(), std::plus<>());
@@ -354,7 +358,7 @@ void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random&
         std::vector<std::int64_t> ids(size, -1);
         std::vector<T> scores(size, T{-1});
         const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, rule,
-                                            random_execution(random), ids.data(), scores.data());
+                                            execution_of(problem, random), ids.data(), scores.data());
         bool right = fault.kind == Fault::Kind::none;
         for (std::int64_t i = 0; i < queries; ++i) {
             const auto score = [&, i](std::int64_t j) { return problem.at(i, j); };
@@ -394,6 +398,25 @@ void check_as(Checks& checks, Random& random) {
                 }
             }
         }
+    }
+}
+
+// Enough work for several threads, as many as are free.
+template <class T>
+void check_free_threads(Checks& checks, Random& random) {
+    for (const bool has_lists : {false, true}) {
+        Problem<T> problem({150, 1200, 50}, Similarity::dot, true, 0, random);
+        if (has_lists) {
+            std::vector<std::int64_t> of_queries, of_entities;
+            for (std::int64_t i = 0; i <= 150; i += 3) of_queries.push_back(i);
+            for (std::int64_t i = 0; i <= 1200; i += 2) of_entities.push_back(i);
+            problem.join(std::move(of_queries), std::move(of_entities));
+        }
+        problem.by_default = true;
+        check_scores(checks, problem, random);
+        check_ranks(checks, problem, NanRule::worst, random);
+        check_parts(checks, problem, random);
+        check_topk(checks, problem, NanRule::worst, random);
     }
 }
 
@@ -494,7 +517,7 @@ void check_bytes(Checks& checks, DType dtype, Random& random) {
             };
             std::vector<double> scores(queries * entities);
             score_embeddings({matrix(0, queries), matrix(queries, entities), similarity}, nullptr, nullptr, queries,
-                             random_execution(random), scores.data());
+                             {0, 0, [] { return false; }}, scores.data());
             return scores;
         };
         checks.expect(scores_of(bytes, dtype) == scores_of(doubles, DType::float64), "bytes, similarity %d",
@@ -536,6 +559,8 @@ void check_vectors(Checks& checks) {
     Random random;
     check_as<float>(checks, random);
     check_as<double>(checks, random);
+    check_free_threads<float>(checks, random);
+    check_free_threads<double>(checks, random);
     const BoundsTally before = bounds_tally();
     check_lists_of_vectors<float>(checks, random);
     check_lists_of_vectors<double>(checks, random);
