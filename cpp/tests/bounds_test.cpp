@@ -2,10 +2,12 @@
 #include "engine/bounds.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
 #include <utility>
 
 #include "engine/embeddings.hpp"
+#include "engine/gauge.hpp"
 #include "engine/grid.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
@@ -259,6 +261,93 @@ Scores matrix(const std::vector<T>& numbers, std::size_t rows) {
             false};
 }
 
+// When bounds are tried. A scored pair has taken 1,000 ns; times are in ns, for numbers of pairs by which they are
+// divided exactly.
+struct GaugedPanels {
+    Gauge gauge;
+    std::int64_t asked = 0;
+    bool right = true;  // whether every kPanelsPerCheck-th panel was scored
+
+    GaugedPanels() {
+        right = !gauge.tries_bounds();
+        gauge.record_scored(Gauge::Clock::duration{4000}, 4);
+    }
+    // The panels that are scored before the next that goes by bounds, but for those that tell how long scores take.
+    std::int64_t pause() {
+        for (std::int64_t panels = 0;; ++panels) {
+            bool tries = gauge.tries_bounds();
+            if (++asked % measured::kPanelsPerCheck == 0) {
+                right = right && !tries;
+                tries = gauge.tries_bounds();
+                ++asked;
+            }
+            if (tries || panels > 100'000) return panels;
+        }
+    }
+    // Whether bounds are still used after panels that took so long.
+    bool keeps(std::initializer_list<std::int64_t> times) {
+        for (const std::int64_t time : times) gauge.record_bounded(Gauge::Clock::duration{8 * time}, 8);
+        return !gauge.is_trial();
+    }
+    // The pause after a trial that took so long.
+    std::int64_t pause_after(std::int64_t time) {
+        gauge.record_lost(Gauge::Clock::duration{2 * time}, 2);
+        right = right && gauge.is_trial();
+        return pause();
+    }
+};
+
+void check_gauge(Checks& checks) {
+    using measured::kLongestDoubledPause, measured::kShortestPause;
+    GaugedPanels untried;
+    for (std::int64_t i = 0; i < 2 * measured::kPanelsPerCheck; ++i) untried.right &= untried.pause() == 0;
+    checks.expect(untried.right && untried.gauge.is_trial(), "gauge: one panel of many is scored");
+
+    GaugedPanels lost;
+    for (std::int64_t pause = kShortestPause, i = 0; i < 6; ++i, pause = std::min(2 * pause, kLongestDoubledPause)) {
+        lost.right &= lost.pause_after(10) == pause;
+    }
+    checks.expect(lost.right, "gauge: pauses double");
+    // The doubling goes on where one panel gained, and begins anew where several did.
+    lost.right &= lost.keeps({900}) && lost.pause_after(10) == kLongestDoubledPause;
+    lost.right &= lost.keeps({900, 900, 900, 900}) && lost.pause_after(10) == kLongestDoubledPause;
+    lost.right &= lost.keeps({900, 900, 900, 900, 900}) && lost.pause_after(10) == kShortestPause;
+    lost.right &= lost.pause_after(10) == 2 * kShortestPause;
+    checks.expect(lost.right, "gauge: pauses are short again where bounds have gained");
+
+    GaugedPanels longer;
+    longer.right &= longer.pause_after(20'010) == static_cast<std::int64_t>(20.01 * measured::kPauseOfLost);
+    longer.right &= longer.pause_after(10) == 2 * kShortestPause;
+    longer.right &= longer.pause_after(1'000'000'000) == static_cast<std::int64_t>(measured::kLongestPause);
+    checks.expect(longer.right, "gauge: a pause is as long as what was lost");
+
+    // The shortest time of a score counts, and is forgotten slowly.
+    GaugedPanels scored;
+    const auto pause_of_scored = [&](std::int64_t time, std::int64_t pairs) {
+        scored.gauge.record_scored(Gauge::Clock::duration{time}, pairs);
+        return static_cast<double>(scored.pause_after(90'000)) / measured::kPauseOfLost;
+    };
+    for (const auto& [time, pairs, shortest] :
+         {std::array{50'000, 5, 1050}, {50'000, 5, 1102}, {500, 0, 500}, {510, 1, 510}}) {
+        scored.right &= std::abs(pause_of_scored(time, pairs) * shortest / 9e4 - 1) < 0.002;
+    }
+    checks.expect(scored.right, "gauge: the shortest time of a score");
+
+    static_assert(measured::kPanelsOfMean == 4 && measured::kMostOfFirstPanels == 2);
+    // The first panels may take up to twice as long; then the mean of the last ones may take as long as scores. The
+    // very first is not part of it, and one that was disturbed counts as if it had taken twice as long.
+    const auto keeps = [](std::initializer_list<std::int64_t> times) { return GaugedPanels().keeps(times); };
+    checks.expect(keeps({2000}) && !keeps({2001}) && keeps({2000, 2000, 2000, 2000}) && !keeps({1, 1, 4001}) &&
+                      keeps({1, 1, 3998}),
+                  "gauge: the first panels");
+    checks.expect(!keeps({1500, 1500, 1500, 1500, 1500}) && keeps({1000, 1000, 1000, 1000, 1000, 1000, 1000}) &&
+                      keeps({1900, 1000, 1000, 1000, 998}) && !keeps({1900, 1000, 1000, 1000, 1004}),
+                  "gauge: the mean of panels");
+    checks.expect(keeps({500, 500, 500, 500, 500, 99'000}) && !keeps({500, 500, 500, 500, 500, 99'000, 1380}) &&
+                      keeps({500, 500, 500, 500, 500, 99'000, 1370}),
+                  "gauge: a panel that was disturbed");
+}
+
 // All candidates of all queries are targets, so that each score is a threshold for all others.
 template <class T>
 void check_counts_with_bounds(Checks& checks, Random& random) {
@@ -329,6 +418,7 @@ void check_bounds(Checks& checks) {
     check_sum_thresholds<double>(checks, random);
     check_collect<float>(checks, random);
     check_collect<double>(checks, random);
+    check_gauge(checks);
     const BoundsTally before = bounds_tally();
     check_counts_with_bounds<float>(checks, random);
     check_counts_with_bounds<double>(checks, random);
