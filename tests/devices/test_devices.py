@@ -16,8 +16,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="tensors of torch")
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="kernels of Triton")
 
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
-
 
 @pytest.mark.parametrize(
     ("cases", "environment"),
@@ -25,7 +23,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
         ("device", {}),
         pytest.param("counting", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
         pytest.param("compiled_kernel", {}, marks=needs_triton),
-        pytest.param("accelerator", {}, marks=needs_cuda),
+        pytest.param("accelerator", {}, marks=needs_triton),
     ],
 )
 def test_cases_in_a_process_of_their_own(cases: str, environment: dict[str, str]) -> None:
@@ -36,3 +34,5 @@ def test_cases_in_a_process_of_their_own(cases: str, environment: dict[str, str]
     options = {"capture_output": True, "text": True, "timeout": 900, "cwd": Path(__file__).parent}
     done = subprocess.run(command, **options, env=variables | environment)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    if " passed" not in done.stdout:  # they were collected, and each was skipped
+        pytest.skip("a device of CUDA")
