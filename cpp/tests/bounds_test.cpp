@@ -408,6 +408,48 @@ void check_counts_with_bounds(Checks& checks, Random& random) {
     choose_levels("off");
 }
 
+// What became of the pairs of queries, each of which is near the entity that is its target, with levels of a name.
+BoundsTally tally_of(const std::string& levels, Similarity similarity, std::size_t depth, float mean) {
+    constexpr std::size_t queries = 500, entities = 600;
+    Random random;
+    std::vector<float> q, e(entities * depth);
+    for (float& x : e) x = mean + static_cast<float>(random.normal());
+    for (std::size_t i = 0; i < queries * depth; ++i) q.push_back(e[i] + static_cast<float>(random.normal()) / 4);
+    e[depth * (entities - 1)] = std::numeric_limits<float>::infinity();  // which the shift is not made of
+    std::vector<std::int64_t> targets(queries), counts[3];
+    std::iota(targets.begin(), targets.end(), 0);
+    for (auto& of_tasks : counts) of_tasks.assign(queries, 0);
+    const BoundsTally before = bounds_tally();
+    choose_levels(levels.c_str());
+    rank_embeddings({matrix(q, queries), matrix(e, entities), similarity}, {queries, nullptr, targets.data()},
+                    NanRule::worst, {0, 1, nullptr}, {counts[0].data(), counts[1].data(), counts[2].data()});
+    choose_levels("off");
+    const BoundsTally after = bounds_tally();
+    return {after.pairs - before.pairs, after.bounded - before.bounded, after.open - before.open,
+            after.scored - before.scored};
+}
+
+// Counts are the same whether bounds decide pairs or not: what they spare is seen in the tally alone.
+void check_tally(Checks& checks) {
+    for (const auto& [name, similarity] : kSimilarities) {
+        if (similarity == Similarity::poincare || similarity == Similarity::complex_l1) continue;
+        const BoundsTally shallow = tally_of("int16", similarity, measured::kLeastDepth - 1, 0),
+                          deep = tally_of("int16", similarity, 64, 0), off = tally_of("off", similarity, 64, 0);
+        checks.expect(off.bounded == 0 && shallow.bounded == 0 && deep.bounded > 0, "bounds are tried, %s", name);
+        // The shift takes away what the vectors have in common. The last panel has a vector that bounds do not cover.
+        const BoundsTally finest = tally_of("int16!", similarity, 16, 30);
+        checks.expect(finest.bounded > finest.pairs / 10 * 9 && finest.bounded < finest.pairs &&
+                          finest.open < finest.bounded / 200 && finest.scored <= finest.open,
+                      "bounds of vectors with a common part, %s", name);
+        if (usable_levels().back() != "int8") continue;
+        const BoundsTally words = tally_of("int16!", similarity, 8, 0), bytes = tally_of("int8!", similarity, 8, 0);
+        const bool is_distance = similarity == Similarity::l1 || similarity == Similarity::inverse_l1;
+        checks.expect(
+            bytes.bounded == words.bounded && (is_distance ? bytes.open == words.open : bytes.open > words.open),
+            "bytes leave more open than words, %s", name);
+    }
+}
+
 }  // namespace
 
 void check_bounds(Checks& checks) {
@@ -419,6 +461,7 @@ void check_bounds(Checks& checks) {
     check_collect<float>(checks, random);
     check_collect<double>(checks, random);
     check_gauge(checks);
+    check_tally(checks);
     const BoundsTally before = bounds_tally();
     check_counts_with_bounds<float>(checks, random);
     check_counts_with_bounds<double>(checks, random);
