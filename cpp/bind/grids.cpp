@@ -9,7 +9,6 @@
 
 #include "bind/embeddings.hpp"
 #include "bind/tasks.hpp"
-#include "engine/grid.hpp"
 
 namespace truerank::bind {
 

@@ -114,7 +114,7 @@ Counts CountArrays::add_partial_counts(const AuditedRules& audited_rules) {
 }
 
 std::optional<Fault> fault_or_none(const Fault& fault) {
-    if (fault.kind == Fault::Kind::none) return {};
+    if (!fault) return {};
     return fault;
 }
 

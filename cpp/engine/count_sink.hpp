@@ -30,14 +30,13 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
 
     struct Shared {
         const Tasks& tasks;
-        const Selection& filter;
         const Counts& counts;
         const SortedTasks& sorted;
         const std::vector<C>& true_scores;
         NanRule nan_rule;
         // For each task: the number of NaN among its candidates and, in an audit, the key of the best score.
-        std::vector<std::int64_t> nan;
-        std::vector<Key<C>> best;
+        std::vector<std::int64_t> nan = std::vector<std::int64_t>(static_cast<std::size_t>(tasks.size));
+        std::vector<Key<C>> best = std::vector<Key<C>>(counts.audit() ? nan.size() : 0, Order<C>::bottom());
         Fault fault{};
         std::mutex mutex{};
     };
@@ -52,10 +51,10 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         tied_.assign(n * kernels_.counters_per_task, 0);
         bounded_above_.clear();
         states_.assign(n, TaskState{});
-        if (!shared_.filter) return;
+        if (!shared_.tasks.filter) return;
         next_filtered_.resize(n);
         const std::int64_t low = cell.candidates(cell.begin), high = cell.candidates(cell.end - 1);
-        const Selection window = shared_.filter.within(low + first_column(), high + first_column() + 1);
+        const Selection window = shared_.tasks.filter.within(low + first_column(), high + first_column() + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const Span span = window.span(window.list(task(i)));
             states_[i].position = span.start;
@@ -78,12 +77,13 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         saw_nan_ = kernels_.count(scores, static_cast<std::size_t>(queries), first,
                                   {shared_.true_scores.data() + cell_->first_task, above_.data(), tied_.data()});
         std::int64_t work = lanes * (first[queries] - first[0]);
+        const bool audits = shared_.counts.audit(), filters{shared_.tasks.filter};
+        if (!saw_nan_ && !audits && !filters) return work;
         for (std::int64_t i = 0; i < queries; ++i) {
             const C* row = scores + i * lanes;
             if (saw_nan_) find_nans(row, first[i], first[i + 1]);
-            if (shared_.counts.audit()) audit(row, first[i], first[i + 1]);
-            if (!shared_.filter) continue;
-            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
+            if (audits) audit(row, first[i], first[i + 1]);
+            for (std::int64_t t = first[i]; filters && t < first[i + 1]; ++t) {
                 const auto task = static_cast<std::size_t>(t);
                 if (has_filtered(task)) work += measured::kScoresPerStep * remove_filtered(row, task);
             }
@@ -101,7 +101,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
     }
     // Takes filtered columns out of the masks of the tasks of some queries.
     void take_masks(PairMasks* masks, std::int64_t first_query, std::int64_t queries) override {
-        if (!shared_.filter) return;
+        if (!shared_.tasks.filter) return;
         const std::int64_t begin = first_task_[first_query], end = first_task_[first_query + queries];
         for (std::int64_t t = begin; t < end; ++t) {
             const auto task = static_cast<std::size_t>(t);
@@ -146,7 +146,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             if (state.best == shared_.best[t]) counts.at_best[task] += state.at_best;
             if (state.best_removed == shared_.best[t]) counts.at_best[task] -= state.at_best_removed;
         }
-        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
+        shared_.fault.take(fault_);
     }
 
   private:
@@ -173,11 +173,11 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
     std::int64_t first_column() const { return shared_.tasks.first_column; }
     std::int64_t target(std::int64_t task) const { return shared_.tasks.targets[task] - first_column(); }
     bool is_filtered(std::int64_t task, std::int64_t column) const {
-        return column != target(task) && shared_.filter &&
-               shared_.filter.has(shared_.filter.list(task), column + first_column());
+        return column != target(task) && shared_.tasks.filter.task_has(task, column + first_column());
     }
 
-    void find_nans(const C* scores, std::int64_t first, std::int64_t last) {
+    // What take_scores() rarely needs is not inlined: it would take the registers of its loop.
+    __attribute__((noinline)) void find_nans(const C* scores, std::int64_t first, std::int64_t last) {
         for (std::int64_t j = 0; j < panel_.width; ++j) {
             if (scores[j] == scores[j]) continue;
             for (std::int64_t t = first; t < last; ++t) {
@@ -188,18 +188,13 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
                 if (is_filtered(task, panel_.columns[j]) || (is_target && shared_.tasks.is_partial())) continue;
                 ++states_[i].nan;
                 const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
-                using Kind = Fault::Kind;
-                const Fault fault{shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score, task,
-                                  row, panel_.columns[j]};
-                if (shared_.nan_rule == NanRule::raise || (shared_.nan_rule == NanRule::omit && is_target)) {
-                    if (precedes(fault, fault_)) fault_ = fault;
-                }
+                fault_.take({kind_of_nan(shared_.nan_rule, is_target), task, row, panel_.columns[j]});
             }
         }
     }
 
     // Counts the infinities among the scores, and how many scores equal the best one, before the filter.
-    void audit(const C* scores, std::int64_t first, std::int64_t last) {
+    __attribute__((noinline)) void audit(const C* scores, std::int64_t first, std::int64_t last) {
         Key<C> best = Order<C>::bottom();
         std::int64_t at_best = 0, inf = 0;
         for (std::int64_t j = 0; j < panel_.width; ++j) {
@@ -220,7 +215,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
     // Whether a column of the panel, or one before it, comes next in the filter's list of a task.
     bool has_filtered(std::size_t i) const { return next_filtered_[i] <= panel_.columns[panel_.width - 1]; }
     // Takes the filtered columns of the panel out of the counts of a task. Returns how many steps that took.
-    std::int64_t remove_filtered(const C* scores, std::size_t i) {
+    __attribute__((noinline)) std::int64_t remove_filtered(const C* scores, std::size_t i) {
         return for_filtered(i, [&](std::int64_t lane) { remove_score(scores[lane], i); });
     }
 
@@ -244,9 +239,10 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
                 if (next != target) use(at - columns);
                 ++state.position;
             } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
-                state.position = shared_.filter.seek(state.position + 1, state.end, *at + first_column());
+                state.position = shared_.tasks.filter.seek(state.position + 1, state.end, *at + first_column());
             }
-            next = state.position < state.end ? shared_.filter.column(state.position) - first_column() : kNoColumn;
+            next =
+                state.position < state.end ? shared_.tasks.filter.column(state.position) - first_column() : kNoColumn;
         }
         return steps;
     }

@@ -91,9 +91,7 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     }
     const std::vector<C>& true_scores = partial ? given_scores : target_scores.scores;
 
-    typename CountSink<C>::Shared shared{tasks, tasks.filter, counts, sorted, true_scores, nan, {}, {}};
-    shared.nan.assign(static_cast<std::size_t>(tasks.size), 0);
-    shared.best.assign(static_cast<std::size_t>(counts.audit() ? tasks.size : 0), Order<C>::bottom());
+    typename CountSink<C>::Shared shared{tasks, counts, sorted, true_scores, nan};
     for (const Group& group : sorted.groups) {
         for (std::int64_t i = sorted.first_task_of(group.first_query); i < sorted.first_task_of(group.last_query);
              ++i) {
@@ -104,7 +102,7 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
     sweeping.bounded = !counts.audit();  // an audit needs the scores
     sweep<C>(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
              [&] { return std::make_unique<CountSink<C>>(scoring.kernels, shared); });
-    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    if (shared.fault) return shared.fault;
     if (partial) {
         for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
             const std::size_t position = target_scores.positions[i];
@@ -115,13 +113,16 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
                     best_without_target<C>(embeddings, tasks, sorted, position, execution, counts);
             }
         }
-        std::copy(shared.nan.begin(), shared.nan.end(), counts.nan);
-        if (counts.audit()) std::copy(shared.best.begin(), shared.best.end(), counts.best);
-        return {};
     }
     for (std::size_t i = 0; i < sorted.order.size(); ++i) {
         const std::int64_t task = sorted.order[i];
-        settle(counts, task, true_scores[i], shared.nan[static_cast<std::size_t>(task)], nan);
+        const auto t = static_cast<std::size_t>(task);
+        if (partial) {
+            counts.nan[task] = shared.nan[t];
+            if (counts.audit()) counts.best[task] = shared.best[t];
+        } else {
+            settle(counts, task, true_scores[i], shared.nan[t], nan);
+        }
     }
     return {};
 }
@@ -139,23 +140,14 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, con
     const SortedTasks sorted = sort_tasks(tasks, embeddings);
     const CrowdedQueries crowded = find_crowded(embeddings, sorted, tasks.filter);
     if (crowded.queries.empty()) return rank_as_made<C>(embeddings, tasks, sorted, nan, execution, counts);
-    const Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, nan, execution, counts);
-    std::vector<std::int64_t> others;
-    std::int64_t next = 0;  // the first task behind a crowded query
-    for (const std::int64_t query : crowded.queries) {
-        others.insert(others.end(), sorted.order.begin() + next, sorted.order.begin() + sorted.first_task_of(query));
-        next = sorted.first_task_of(query + 1);
-    }
-    others.insert(others.end(), sorted.order.begin() + next, sorted.order.end());
-    if (others.empty()) return fault;
-    const TaskSubset rest(std::move(others), tasks, sizeof(C), counts);
+    Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, nan, execution, counts);
+    const SortedTasks others = leave_out_crowded(sorted, crowded);
+    if (others.order.empty()) return fault;
     PartListener listener(execution.listener, crowded.pairs + crowded.other_pairs);
     Execution part = execution;
     part.listener = listener.part(crowded.pairs);
-    const Fault other = rest.give_back(
-        rank_as_made<C>(embeddings, rest.tasks(), sort_tasks(rest.tasks(), embeddings), nan, part, rest.counts()),
-        counts);
-    return precedes(other, fault) ? other : fault;
+    fault.take(rank_as_made<C>(embeddings, tasks, others, nan, part, counts));
+    return fault;
 }
 
 // A sink that copies the scores out.

@@ -200,12 +200,12 @@ Fault rank_file(const FileScores& scores, const Tasks& tasks, const Rules& rules
         if (!disjoint && worker.thread_counts.data.empty()) worker.thread_counts.start(counts, tasks.size);
         const Counts& chunk_counts = disjoint ? counts : worker.thread_counts.counts;
         Fault chunk_fault = rank(chunk_scores, chunk_tasks, rules, 1, nullptr, shifted(chunk_counts, first));
-        if (chunk_fault.kind == Fault::Kind::none) return;
+        if (!chunk_fault) return;
         chunk_fault.task += first;
         chunk_fault.row += top;
         if (chunk_fault.column >= 0) chunk_fault.column += left;
         const std::lock_guard<std::mutex> lock(mutex);
-        if (precedes(chunk_fault, fault)) fault = chunk_fault;
+        fault.take(chunk_fault);
     });
     for (const Worker& worker : workers) worker.thread_counts.add_to(counts, tasks.size, rules.ascending);
     return fault;

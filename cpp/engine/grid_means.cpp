@@ -1,6 +1,5 @@
 // The mean of the top k scores of each row and of each column, which CSLS subtracts.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -8,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/grid.hpp"
-#include "engine/grid_sweep.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/sweep.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
@@ -148,9 +147,7 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
                     columns_.offer(begin + j, row[j]);
                 } else if (shared_.nan_rule == NanRule::raise) {
                     const auto position = static_cast<std::size_t>(cell_->first_query + query);
-                    const Fault fault{Fault::Kind::nan_score, -1, shared_.sorted.queries[position].row,
-                                      panel_.columns[j]};
-                    if (precedes(fault, fault_)) fault_ = fault;
+                    fault_.take({Fault::Kind::nan_score, -1, shared_.sorted.queries[position].row, panel_.columns[j]});
                 }
             }
         }
@@ -181,7 +178,7 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
         }
         const std::int64_t first_column = cell_->candidates.start + cell_->begin;
         for (std::int64_t j = 0; j < cell_->end - cell_->begin; ++j) shared_.right.take(first_column + j, columns_, j);
-        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
+        shared_.fault.take(fault_);
     }
 
   private:
@@ -224,27 +221,27 @@ class TopScoresSink : public Sink<C>, public BoundedTasks<C> {
     Fault fault_{};
 };
 
-// For bounds, lists must have so many scores that few of what is to come are higher. So the first rows and columns come
-// before all others: with them all lists get scores of some columns, or of some rows.
-void score_first(SortedTasks& sorted, const Grid& grid, std::int64_t k, std::int64_t lanes) {
+// All queries and entities. For bounds, lists must have so many scores that few of what is to come are higher. So the
+// first rows and columns come before all others: with them all lists get scores of some columns, or of some rows.
+std::vector<Group> make_groups(const Grid& grid, std::int64_t k, std::int64_t lanes) {
     const std::int64_t first = divide_up(measured::kCandidatesPerEntry * k, lanes) * lanes;
-    const std::int64_t rows = grid.left_size(), columns = grid.right_size();
-    if (2 * first > std::min(rows, columns)) return;
-    ListedColumns first_columns = sorted.groups.front().candidates, others = first_columns;
-    first_columns.size = first;
-    others.start += first;
-    others.size -= first;
-    sorted.groups = {{0, rows, first_columns}, {0, first, others}, {first, rows, others}};
+    const std::int64_t rows = grid.left_size(), columns = grid.right_size(), bound = grid.embeddings.entities.rows;
+    if (2 * first > std::min(rows, columns)) return {{0, rows, {grid.right, {0, columns}, bound}}};
+    const ListedColumns first_columns(grid.right, {0, first}, bound);
+    const ListedColumns others(grid.right, {first, columns - first}, bound);
+    return {{0, rows, first_columns}, {0, first, others}, {first, rows, others}};
 }
 
 template <class C>
 Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
-    const Selection right_side = single_list(indptr, grid.right);
-    SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, right_side);
-    // Gives each query one task, so that the memory for tasks limits the number of queries in a cell.
-    for (std::int64_t i = 0; i <= grid.left_size(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
+    SortedTasks sorted;
+    sorted.groups = make_groups(grid, k, scoring.lanes());
+    // Each query has one task, so that the memory for tasks limits the number of queries in a cell.
+    for (const std::int64_t id : grid.left) {
+        sorted.queries.push_back({id, static_cast<std::int64_t>(sorted.queries.size())});
+    }
+    sorted.queries.push_back({-1, grid.left_size()});
     // No list is longer than the other side.
     typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.right_size())),
                                              TopScores<C>(std::min(k, grid.left_size())), sorted, nan};
@@ -255,10 +252,9 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, largest_block = 1 << 16;
     const std::int64_t block = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
     if (execution.block == 0 && block < std::min(largest_block, grid.right_size())) execution.block = block;
-    score_first(sorted, grid, k, scoring.lanes());
     sweep<C>(scoring, sorted, execution, shared.left.bytes(),
              [&] { return std::make_unique<TopScoresSink<C>>(scoring.kernels, shared); });
-    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    if (shared.fault) return shared.fault;
     const auto write_means = [&](TopScores<C>& lists, std::int64_t n, C* means) {
         constexpr std::int64_t work_per_entry = 16;
         const std::int64_t size = std::max<std::int64_t>(1, kWorkBetweenPolls / (work_per_entry * lists.k()));

@@ -3,13 +3,11 @@
 #include <array>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "engine/count_sink.hpp"
-#include "engine/grid.hpp"
-#include "engine/grid_sweep.hpp"
+#include "engine/embeddings.hpp"
 
 namespace truerank {
 namespace {
@@ -67,40 +65,31 @@ class ColumnSink : public LayeredTasks<C> {
   public:
     using Counter = typename TaskCounters<C>::Counter;
 
-    struct Shared {
-        const Selection& filter;
-        const Counts& counts;
-        const SortedTasks& sorted;
-        const Tasks& tasks;
+    struct Shared : CountSink<C>::Shared {
         const TaskLayers<C>& layers;
-        NanRule nan_rule;
-        std::vector<std::int64_t> nan;  // for each task
-        Fault fault{};
-        std::mutex mutex{};
     };
 
     ColumnSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
 
     void begin_cell(const Cell& cell) {
         cell_ = &cell;
-        asked_ = cell.candidates.start == 0 && !shared_.layers.tasks.empty();
-        first_layer_ = asked_ ? shared_.layers.panel(cell.begin) : 0;
-        const std::int64_t last = asked_ ? shared_.layers.panel(cell.end + shared_.layers.lanes - 1) : 0;
+        // Only where the cell's candidates are those that have tasks. A query may have more tasks than a cell holds:
+        // the first of its cells alone counts for the columns.
+        counts_columns_ = cell.candidates.start == 0 && !shared_.layers.tasks.empty() &&
+                          cell.first_task == shared_.sorted.first_task_of(cell.first_query);
+        first_layer_ = counts_columns_ ? shared_.layers.panel(cell.begin) : 0;
+        const std::int64_t last = counts_columns_ ? shared_.layers.panel(cell.end + shared_.layers.lanes - 1) : 0;
         for (auto* counters : {&above_, &tied_}) {
             counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
         }
         bounded_above_.clear();
         nans_.clear();
-        // A query may have more tasks than a cell holds: only the first of its cells counts for the columns.
-        counts_columns_ = cell.first_task == shared_.sorted.first_task_of(cell.first_query);
     }
 
     void begin_panel(const Panel& panel) {
         panel_ = panel;
-        layer_ = layers_ = 0;
-        if (!asked_ || !counts_columns_) return;
-        layer_ = shared_.layers.panel(panel.begin);
-        layers_ = shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_;
+        layer_ = counts_columns_ ? shared_.layers.panel(panel.begin) : 0;
+        layers_ = counts_columns_ ? shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_ : 0;
     }
 
     std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries, bool saw_nan) {
@@ -145,7 +134,7 @@ class ColumnSink : public LayeredTasks<C> {
             shared_.counts.tied[task] += static_cast<std::int64_t>(tied_[i]);
             if (!nans_.empty()) shared_.nan[static_cast<std::size_t>(task)] += static_cast<std::int64_t>(nans_[i]);
         }
-        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
+        shared_.fault.take(fault_);
     }
 
   private:
@@ -160,26 +149,21 @@ class ColumnSink : public LayeredTasks<C> {
             for (std::int64_t j = 0; j < panel_.width; ++j) {
                 if (scores[i * lanes + j] == scores[i * lanes + j]) continue;
                 for (std::int64_t layer = layer_; layer < layer_ + layers_; ++layer) {
-                    const std::int64_t slot = layer * lanes + j;
-                    if (shared_.layers.tasks[static_cast<std::size_t>(slot)] >= 0) {
-                        add_nan(slot, row, panel_.columns[j]);
-                    }
+                    add_nan(layer * lanes + j, row, panel_.columns[j]);
                 }
             }
         }
     }
-
-    void add_nan(std::int64_t slot, std::int64_t row, std::int64_t column) {
+    // Adds the NaN of a query and an entity for the task in a slot of the layers, if it has one. The entity is the
+    // task's query here.
+    void add_nan(std::int64_t slot, std::int64_t query, std::int64_t entity) {
         const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(slot)];
-        const bool is_target = row == shared_.tasks.rows[task];
-        if (!is_target && shared_.filter && shared_.filter.has(shared_.filter.list(task), row)) return;
+        if (task < 0) return;
+        const bool is_target = query == shared_.tasks.rows[task];
+        if (!is_target && shared_.tasks.filter.task_has(task, query)) return;
         if (nans_.empty()) nans_.assign(above_.size(), 0);
         ++nans_[static_cast<std::size_t>(slot - first_layer_ * shared_.layers.lanes)];
-        using Kind = Fault::Kind;
-        if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !is_target)) return;
-        const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score;
-        const Fault fault{kind, task, column, row};  // here the entity is the query
-        if (precedes(fault, fault_)) fault_ = fault;
+        fault_.take({kind_of_nan(shared_.nan_rule, is_target), task, entity, query});
     }
 
     const SimilarityKernels<C>& kernels_;
@@ -187,8 +171,7 @@ class ColumnSink : public LayeredTasks<C> {
     const Cell* cell_ = nullptr;
     Panel panel_{};
     std::int64_t first_layer_ = 0, layer_ = 0, layers_ = 0;
-    bool counts_columns_ = true;
-    bool asked_ = true;  // whether the cell's candidates are those that have tasks
+    bool counts_columns_ = false;  // in this cell
     std::vector<Counter> above_, tied_;
     std::vector<std::uint32_t> bounded_above_;  // those that bounds found, empty until there are any
     std::vector<Counter> nans_;                 // empty until there is one
@@ -228,10 +211,11 @@ class GridSink : public CountSink<C> {
 // Takes the filtered queries out of the counts of the columns' tasks. As a rule they are few: their scores are computed
 // once more, to the same bits, which spares the sweep a merge along columns.
 template <class C>
-void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& tasks, const Selection& filter,
-                     const SortedTasks& sorted, const std::vector<C>& true_scores, const Execution& execution,
-                     const Counts& counts) {
+void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const typename ColumnSink<C>::Shared& shared,
+                     const Execution& execution) {
     constexpr std::size_t pairs_per_flush = 1 << 16;
+    const Tasks& tasks = shared.tasks;
+    const Counts& counts = shared.counts;
     std::vector<bool> in_grid(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
     for (const std::int64_t id : grid.left) in_grid[static_cast<std::size_t>(id)] = true;
     std::vector<std::int64_t> rows, columns, positions;
@@ -242,19 +226,19 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
                     scores.data());
         for (std::size_t i = 0; i < scores.size(); ++i) {
             const auto position = static_cast<std::size_t>(positions[i]);
-            const std::int64_t task = sorted.order[position];
-            counts.above[task] -= scores[i] > true_scores[position];
-            counts.tied[task] -= scores[i] == true_scores[position];
+            const std::int64_t task = shared.sorted.order[position];
+            counts.above[task] -= scores[i] > shared.true_scores[position];
+            counts.tied[task] -= scores[i] == shared.true_scores[position];
             --counts.candidates[task];
         }
         for (auto* list : {&rows, &columns, &positions}) list->clear();
         if (execution.interrupted != nullptr && execution.interrupted()) throw Interrupted{};
     };
     for (std::int64_t i = 0; i < tasks.size; ++i) {
-        const std::int64_t task = sorted.order[static_cast<std::size_t>(i)];
-        const Span span = filter.span(filter.list(task));
+        const std::int64_t task = shared.sorted.order[static_cast<std::size_t>(i)];
+        const Span span = tasks.filter.task_span(task);
         for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
-            const std::int64_t row = filter.column(at);
+            const std::int64_t row = tasks.filter.column(at);
             if (row == tasks.rows[task] || static_cast<std::uint64_t>(row) >= in_grid.size() ||
                 !in_grid[static_cast<std::size_t>(row)]) {
                 continue;
@@ -268,27 +252,27 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
     flush();
 }
 
-// Sorts the queries, those with tasks first, and leaves out the pairs in which neither side asks. Group by group:
-// queries with tasks and entities with tasks; queries with tasks and the other entities; the other queries and entities
-// with tasks. `right` lists the entities, and the first `asked_right` have tasks.
-void leave_out_unasked(SortedTasks& sorted, const Selection& right, std::int64_t asked_right, std::int64_t columns) {
-    auto& queries = sorted.queries;  // and one more at the end
-    const std::int64_t n = static_cast<std::int64_t>(queries.size()) - 1;
-    std::vector<SortedQuery> others;
-    std::int64_t asked = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const SortedQuery query = queries[static_cast<std::size_t>(i)];
-        if (sorted.first_task_of(i + 1) > query.first_task) {
-            queries[static_cast<std::size_t>(asked++)] = query;
-        } else {
-            others.push_back({query.row, static_cast<std::int64_t>(sorted.order.size())});
-        }
+// Adds the queries without tasks, and leaves out the pairs in which neither side asks. Group by group: queries with
+// tasks and entities with tasks; queries with tasks and the other entities; the other queries and entities with tasks.
+// The first `asked_right` of the entities `right` have tasks.
+void leave_out_unasked(SortedTasks& sorted, const Grid& grid, const std::vector<std::int64_t>& right,
+                       std::int64_t asked_right) {
+    auto& queries = sorted.queries;
+    queries.pop_back();  // where the tasks end
+    const auto asked = static_cast<std::int64_t>(queries.size());
+    std::vector<bool> has_tasks(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
+    for (const std::int64_t row : sorted.rows) has_tasks[static_cast<std::size_t>(row)] = true;
+    const auto tasks = static_cast<std::int64_t>(sorted.order.size());
+    for (const std::int64_t id : grid.left) {
+        if (!has_tasks[static_cast<std::size_t>(id)]) queries.push_back({id, tasks});
     }
-    std::copy(others.begin(), others.end(), queries.begin() + asked);
-    const ListedColumns with_tasks(right, {0, asked_right}, columns);
-    const ListedColumns without(right, {asked_right, right.entries - asked_right}, columns);
+    const auto all = static_cast<std::int64_t>(queries.size());
+    queries.push_back({-1, tasks});
+    const std::int64_t entities = grid.embeddings.entities.rows;
+    const ListedColumns with_tasks(right, {0, asked_right}, entities);
+    const ListedColumns without(right, {asked_right, grid.right_size() - asked_right}, entities);
     sorted.groups.clear();
-    for (const Group& group : {Group{0, asked, with_tasks}, {0, asked, without}, {asked, n, with_tasks}}) {
+    for (const Group& group : {Group{0, asked, with_tasks}, {0, asked, without}, {asked, all, with_tasks}}) {
         if (group.first_query < group.last_query && group.candidates.size > 0) sorted.groups.push_back(group);
     }
 }
@@ -298,43 +282,39 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
                              Execution execution, const Counts& to_right, const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
     const std::int64_t entities = grid.embeddings.entities.rows;
-    const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
-    std::vector<std::int64_t> columns_asked_first = grid.right;
-    const Selection right = single_list(indptr, columns_asked_first);
-    SortedTasks sorted = sort_grid_tasks(grid, tasks, right);
+    SortedTasks sorted = sort_tasks(tasks, grid.embeddings);
     std::vector<std::int64_t> targets;
     std::vector<bool> asked(static_cast<std::size_t>(entities), false);
     for (const std::int64_t task : sorted.order) {
         targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, entities - 1));
         asked[static_cast<std::size_t>(targets.back())] = true;
     }
-    const auto others = std::stable_partition(columns_asked_first.begin(), columns_asked_first.end(),
+    std::vector<std::int64_t> right = grid.right;  // those that are asked come first
+    const auto others = std::stable_partition(right.begin(), right.end(),
                                               [&](std::int64_t id) { return asked[static_cast<std::size_t>(id)]; });
-    const std::int64_t asked_right = others - columns_asked_first.begin();
-    leave_out_unasked(sorted, right, asked_right, entities);
+    leave_out_unasked(sorted, grid, right, others - right.begin());
     std::vector<C> true_scores(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
     std::fill_n(to_right.candidates, tasks.size, grid.right_size());
     std::fill_n(to_left.candidates, tasks.size, grid.left_size());
-    const std::span asked_columns(columns_asked_first.data(), static_cast<std::size_t>(asked_right));
-    const TaskLayers<C> layers(sorted, targets, asked_columns, entities, true_scores, scoring.lanes());
+    const TaskLayers<C> layers(sorted, targets, {right.begin(), others}, entities, true_scores, scoring.lanes());
 
-    const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
-    typename CountSink<C>::Shared rows{tasks, tasks.filter, to_right, sorted, true_scores, nan, none, {}};
-    typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
+    Tasks tasks_of_columns = tasks;
+    tasks_of_columns.filter = filter_left;
+    typename CountSink<C>::Shared rows{tasks, to_right, sorted, true_scores, nan};
+    typename ColumnSink<C>::Shared columns{{tasks_of_columns, to_left, sorted, true_scores, nan}, layers};
     // So that panels are those of the layers.
     execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();
     sweep<C>(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
              [&] { return std::make_unique<GridSink<C>>(scoring.kernels, rows, columns); });
-    const std::array<Fault, 2> faults{rows.fault, columns.fault};
-    if (faults[0].kind != Fault::Kind::none || faults[1].kind != Fault::Kind::none) return faults;
-    if (filter_left) remove_filtered(scoring, grid, tasks, filter_left, sorted, true_scores, execution, to_left);
+    if (rows.fault || columns.fault) return {rows.fault, columns.fault};
+    if (filter_left) remove_filtered(scoring, grid, columns, execution);
     for (std::size_t i = 0; i < true_scores.size(); ++i) {
         const auto task = static_cast<std::size_t>(sorted.order[i]);
         settle(to_right, sorted.order[i], true_scores[i], rows.nan[task], nan);
         settle(to_left, sorted.order[i], true_scores[i], columns.nan[task], nan);
     }
-    return faults;
+    return {};
 }
 
 }  // namespace

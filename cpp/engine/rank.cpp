@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "engine/row_counting.hpp"
@@ -142,7 +143,6 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
     RowTotals<T> totals(problem, counts);
     RowFinish<T> finish(problem, totals);
     RowCounting<T> counting(problem, totals, finish);
-    const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
 
     const Plan plan = make_plan(problem, threads);
     const Team team(plan.serial ? 1 : threads, plan.chunks, plan.duration);
@@ -179,7 +179,7 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
                      });
     }
     Fault fault;
-    for (const RankWorker<T>& worker : workers) fault = later(fault, worker.fault);
+    for (const RankWorker<T>& worker : workers) fault.take(worker.fault);
     return locate_fault(problem, fault);
 }
 
@@ -216,6 +216,14 @@ auto with_kernels(DType dtype, const Use& use) {
 }
 
 }  // namespace
+
+void Fault::take(const Fault& other) {
+    const auto place = [](const Fault& fault) {
+        const bool is_target = fault.kind == Kind::not_a_candidate;
+        return std::tuple(fault.kind, is_target ? fault.task : fault.row, fault.column);
+    };
+    if (other && (!*this || place(other) < place(*this))) *this = other;
+}
 
 Fault rank(const Scores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
            const Counts& counts) {

@@ -88,15 +88,16 @@ struct Fault {
     std::int64_t task = -1;
     std::int64_t row = -1;
     std::int64_t column = -1;
+    explicit operator bool() const { return kind != Kind::none; }
+    // Becomes another fault if that is the one to report: first a target that is no candidate, then a NaN; of these the
+    // first task, or the first row and column.
+    void take(const Fault& other);
 };
 
-// Whether a, rather than b, is the fault to report: first a target that is no candidate, then a NaN; of these the first
-// task, or the first row and column.
-inline bool precedes(const Fault& a, const Fault& b) {
-    if (a.kind == Fault::Kind::none || b.kind == Fault::Kind::none) return b.kind == Fault::Kind::none;
-    if (a.kind != b.kind) return a.kind < b.kind;
-    if (a.kind == Fault::Kind::not_a_candidate) return a.task < b.task;
-    return a.row != b.row ? a.row < b.row : a.column < b.column;
+// What a NaN among the candidates of a task is by a rule, where it makes the counts void.
+inline Fault::Kind kind_of_nan(NanRule rule, bool is_true_score) {
+    if (rule == NanRule::raise) return Fault::Kind::nan_score;
+    return rule == NanRule::omit && is_true_score ? Fault::Kind::nan_true_score : Fault::Kind::none;
 }
 
 // The keys of scores: integers in the order of the scores. `bottom` and `top` are the keys of -inf and +inf, or of the

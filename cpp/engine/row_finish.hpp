@@ -158,8 +158,7 @@ class RowFinish {
         }
     }
     void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
-        const Fault fault{kind, task, p_.row(task), -1};
-        if (precedes(fault, worker.fault)) worker.fault = fault;
+        worker.fault.take({kind, task, p_.row(task), -1});
     }
     // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once,
     // when all parts are together.

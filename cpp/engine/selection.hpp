@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace truerank {
 
@@ -137,6 +138,10 @@ class ListedColumns {
         start = std::clamp<std::int64_t>(start - first_column, 0, columns);
         size = std::clamp<std::int64_t>(size, 0, columns - start);
     }
+
+    // Those of an array of ids.
+    ListedColumns(const std::vector<std::int64_t>& ids, Span span, std::int64_t columns)
+        : start(span.start), size(span.length), indices_(ids.data()), columns_(columns) {}
 
     bool are_consecutive() const { return indices_ == nullptr; }
     std::int64_t operator()(std::int64_t i) const {

@@ -233,7 +233,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
             shared_.topk[static_cast<std::size_t>(task(t))].merge(topk_[static_cast<std::size_t>(t)], shared_.k,
                                                                   buffer_);
         }
-        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
+        shared_.fault.take(fault_);
     }
 
   private:
@@ -273,8 +273,7 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
             if (!nan && !topk.accepts(entry)) continue;
             if (shared_.filter.task_has(task, column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
-                const Fault fault{Fault::Kind::nan_score, task, row, column};
-                if (precedes(fault, fault_)) fault_ = fault;
+                fault_.take({Fault::Kind::nan_score, task, row, column});
             } else if (!nan || shared_.nan_rule == NanRule::worst) {
                 topk.offer(entry, shared_.k, buffer_);
             }
@@ -309,7 +308,7 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
         2 * std::min(k, embeddings.entity_count()) + static_cast<std::int64_t>(List::kSlack);
     sweep<C>(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
              [&] { return std::make_unique<TopKSink<C, E>>(scoring.kernels, shared); });
-    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    if (shared.fault) return shared.fault;
     constexpr std::int64_t tasks_per_chunk = 64;
     const std::int64_t chunks = divide_up(tasks.size, tasks_per_chunk);
     const Team team(execution.threads, tasks.size * max_entries < kWorkBetweenPolls ? 1 : chunks);

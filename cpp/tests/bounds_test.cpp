@@ -8,7 +8,6 @@
 
 #include "engine/embeddings.hpp"
 #include "engine/gauge.hpp"
-#include "engine/grid.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"

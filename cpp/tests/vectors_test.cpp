@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "engine/bounds.hpp"
-#include "engine/grid.hpp"
+#include "engine/embeddings.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
