@@ -1,9 +1,9 @@
 #include "engine/rank.hpp"
 
 #include <algorithm>
-#include <compare>
-#include <set>
 #include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/row_counting.hpp"
@@ -68,151 +68,99 @@ Plan make_plan(const RowProblem<T>& p, int threads) {
     return plan;
 }
 
-template <class T>
-bool is_nan(const RowProblem<T>& p, std::int64_t row, std::int64_t column) {
-    return p.is_nan(p.reader.load(row, column));
-}
-
-// The first target of a row's tasks whose score is NaN; else the number of columns.
-template <class T>
-std::int64_t first_nan_target(const RowProblem<T>& p, std::int64_t row) {
-    std::int64_t first = p.scores.columns;
-    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
-        if (p.row(task) == row && is_nan(p, row, p.target_column(task))) first = std::min(first, p.target_column(task));
-    }
-    return first;
-}
-
-// What says which columns of its row are the candidates of a task. Tasks of a row often share it.
-struct CandidateLists {
-    std::int64_t candidates, filter;  // the numbers of its lists
-    std::int64_t target;              // in partial counts, which leave it out; else -1
-    auto operator<=>(const CandidateLists&) const = default;
-};
-
-// The first NaN among the candidates of a row's tasks that stands before a column; else that column. Takes time in
+// The first NaN among the candidates of a row's tasks, true scores included, or the number of columns. Takes time in
 // proportion to the row and the lists of its tasks.
 template <class T>
-std::int64_t first_nan_candidate(const RowProblem<T>& p, std::int64_t row, std::int64_t end) {
+std::int64_t find_nan(const RowProblem<T>& p, std::int64_t row, bool only_true_scores) {
+    const auto is_nan = [&](std::int64_t column) { return p.is_nan(p.reader.load(row, column)); };
+    const std::int64_t first = p.first_group_from(row), last = p.first_group_from(row + 1);
+    std::int64_t end = p.scores.columns;
+    for (std::int64_t g = first; g < last && !p.tasks.is_partial(); ++g) {
+        const TaskIds ids = p.group(g);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const std::int64_t target = p.target_column(ids[i]);
+            if (target < end && is_nan(target)) end = target;
+        }
+    }
+    if (only_true_scores) return end;
     std::vector<std::int64_t> nans;
     for (std::int64_t column = 0; column < end; ++column) {
-        if (is_nan(p, row, column)) nans.push_back(column);
+        if (is_nan(column)) nans.push_back(column);
     }
-    std::set<CandidateLists> lists_of_tasks;
-    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
-        if (p.row(task) != row) continue;
-        const bool is_left_out = p.tasks.is_partial() && p.has_target(task);
-        lists_of_tasks.insert({p.candidates ? p.candidates.list(task) : 0, p.filter ? p.filter.list(task) : 0,
-                               is_left_out ? p.target_column(task) : -1});
-    }
-    const std::int64_t first_column = p.tasks.first_column;
-    for (const CandidateLists& lists : lists_of_tasks) {
-        // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
-        std::int64_t begin = 0, last = end - 1;
-        if (p.candidates) {
-            if (p.candidates.length(lists.candidates) == 0) continue;
-            const std::int64_t* const indptr = p.candidates.indptr + lists.candidates;
-            begin = p.candidates.column(indptr[0]) - first_column;
-            last = std::min(last, p.candidates.column(indptr[1] - 1) - first_column);
+    // Tasks of a row with the same lists come one after the other. Partial counts leave each one's target out.
+    std::int64_t looked_at = -1;
+    for (std::int64_t g = first; g < last; ++g) {
+        const TaskIds ids = p.group(g);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const std::int64_t task = ids[i], before = std::exchange(looked_at, task);
+            const bool has_same_lists = before >= 0 && p.candidates.list(task) == p.candidates.list(before) &&
+                                        p.filter.list(task) == p.filter.list(before);
+            if (has_same_lists && !p.tasks.is_partial()) continue;
+            // Where a row has many lists, each looks only at the NaN from its first candidate to its last one.
+            const ListedColumns columns = p.candidate_columns(task);
+            if (columns.size == 0) continue;
+            const auto from = std::lower_bound(nans.begin(), nans.end(), columns(0));
+            const auto to = std::lower_bound(from, nans.end(), std::min(end, columns(columns.size - 1) + 1));
+            const auto nan = std::find_if(from, to, [&](std::int64_t column) { return p.is_candidate(task, column); });
+            if (nan != to) end = *nan;
         }
-        const auto is_candidate = [&](std::int64_t column) {
-            if (column == lists.target) return false;
-            if (p.filter && p.filter.has(lists.filter, column + first_column)) return false;
-            return !p.candidates || p.candidates.has(lists.candidates, column + first_column);
-        };
-        auto nan = std::lower_bound(nans.begin(), nans.end(), begin);
-        while (nan != nans.end() && *nan <= last && !is_candidate(*nan)) ++nan;
-        if (nan != nans.end() && *nan <= last) end = *nan;
     }
     return end;
-}
-
-// Finds the first column of a fault whose row is known.
-template <class T>
-Fault locate_fault(const RowProblem<T>& p, Fault fault) {
-    if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
-    fault.column = p.tasks.is_partial() ? p.scores.columns : first_nan_target(p, fault.row);
-    if (fault.kind == Fault::Kind::nan_score) fault.column = first_nan_candidate(p, fault.row, fault.column);
-    return fault;
 }
 
 template <class T>
 Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, bool (*interrupted)()) {
     const Tasks& tasks = problem.tasks;
     if (tasks.size == 0) return {};
+    const Plan plan = make_plan(problem, threads);
     RowTotals<T> totals(problem, counts);
     RowFinish<T> finish(problem, totals);
-    RowCounting<T> counting(problem, totals, finish);
+    RowCounting<T> counting(problem, plan, totals, finish);
 
-    const Plan plan = make_plan(problem, threads);
     const Team team(plan.serial ? 1 : threads, plan.chunks, plan.duration);
     std::vector<RankWorker<T>> workers(static_cast<std::size_t>(team.size()));
-    const bool whole_rows = plan.chunks_per_row == 1;
     // The first number that is written for a task sets its pages up, which is left to all threads where that is easy.
-    if (!tasks.is_partial() && !(plan.single_tasks && whole_rows)) {
+    if (!tasks.is_partial() && !(plan.single_tasks && plan.whole_rows())) {
         std::fill_n(counts.above, tasks.size, 0);
         std::fill_n(counts.tied, tasks.size, 0);
     }
-    parallel_for(team, plan.chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
-        RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];
-        worker.stop = &stop;
-        worker.is_caller = id == 0;
-        const std::int64_t begin = chunk % plan.chunks_per_row * plan.chunk_columns;
-        const std::int64_t end = std::min(plan.row_length, begin + plan.chunk_columns);
-        const std::int64_t first = chunk / plan.chunks_per_row * plan.chunk_groups;
-        if (plan.column_major) {
-            counting.scan_column_major(worker, plan, first, begin, end, whole_rows);
-        } else {
-            counting.scan_rows(worker, plan, first, std::min(problem.groups(), first + plan.chunk_groups), begin, end,
-                               whole_rows);
-        }
-    });
-    if (!whole_rows) {
-        const std::int64_t groups_per_chunk = 64;
-        parallel_for(team, divide_up(problem.groups(), groups_per_chunk), interrupted,
-                     [&](std::int64_t chunk, int id, Stop& stop) {
-                         RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];
-                         worker.stop = &stop;
-                         worker.is_caller = id == 0;
-                         finish.finish_groups(worker, chunk * groups_per_chunk,
-                                              std::min(problem.groups(), (chunk + 1) * groups_per_chunk));
-                     });
+    const auto for_chunks = [&](std::int64_t chunks, const auto& work) {
+        parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
+            RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];
+            worker.stop = &stop;
+            worker.is_caller = id == 0;
+            work(worker, chunk);
+        });
+    };
+    for_chunks(plan.chunks, [&](RankWorker<T>& worker, std::int64_t chunk) { counting.scan(worker, chunk); });
+    if (!plan.whole_rows()) {
+        constexpr std::int64_t at_once = 64;
+        for_chunks(divide_up(problem.groups(), at_once), [&](RankWorker<T>& worker, std::int64_t chunk) {
+            finish.finish_groups(worker, chunk * at_once, std::min(problem.groups(), (chunk + 1) * at_once));
+        });
     }
     Fault fault;
     for (const RankWorker<T>& worker : workers) fault.take(worker.fault);
-    return locate_fault(problem, fault);
+    const bool is_nan = fault.kind == Fault::Kind::nan_score || fault.kind == Fault::Kind::nan_true_score;
+    if (is_nan) fault.column = find_nan(problem, fault.row, fault.kind == Fault::Kind::nan_true_score);
+    return fault;
 }
 
-// Calls `use` with the kernels for a type: with the same ones for all types of one size, as far as the compiler knows.
+// The kernels for a type: types of one size have kernels of one type.
+using AnyKernels = std::variant<const CountKernels<std::uint8_t>*, const CountKernels<std::uint16_t>*,
+                                const CountKernels<std::uint32_t>*, const CountKernels<std::uint64_t>*>;
+template <class T>
+AnyKernels find_kernels() {
+    return &count_kernels<T>();
+}
+constexpr AnyKernels (*kKernels[])() = {
+    // in the order of DType
+    find_kernels<Half>,         find_kernels<BFloat16>,      find_kernels<float>,         find_kernels<double>,
+    find_kernels<std::int8_t>,  find_kernels<std::int16_t>,  find_kernels<std::int32_t>,  find_kernels<std::int64_t>,
+    find_kernels<std::uint8_t>, find_kernels<std::uint16_t>, find_kernels<std::uint32_t>, find_kernels<std::uint64_t>};
 template <class Use>
 auto with_kernels(DType dtype, const Use& use) {
-    switch (dtype) {
-        case DType::float16:
-            return use(count_kernels<Half>());
-        case DType::bfloat16:
-            return use(count_kernels<BFloat16>());
-        case DType::float32:
-            return use(count_kernels<float>());
-        case DType::float64:
-            return use(count_kernels<double>());
-        case DType::int8:
-            return use(count_kernels<std::int8_t>());
-        case DType::int16:
-            return use(count_kernels<std::int16_t>());
-        case DType::int32:
-            return use(count_kernels<std::int32_t>());
-        case DType::int64:
-            return use(count_kernels<std::int64_t>());
-        case DType::uint8:
-            return use(count_kernels<std::uint8_t>());
-        case DType::uint16:
-            return use(count_kernels<std::uint16_t>());
-        case DType::uint32:
-            return use(count_kernels<std::uint32_t>());
-        case DType::uint64:
-            break;
-    }
-    return use(count_kernels<std::uint64_t>());
+    return std::visit([&](const auto* kernels) { return use(*kernels); }, kKernels[static_cast<int>(dtype)]());
 }
 
 }  // namespace

@@ -61,6 +61,17 @@ struct Rules {
     NanRule nan;
 };
 
+// The key of the best of some scores, and how many have it.
+struct Best {
+    std::int64_t key;
+    std::int64_t count = 0;
+    // Adds the best of other scores.
+    void add(const Best& other, bool ascending) {
+        if (ascending ? other.key < key : other.key > key) *this = {other.key, 0};
+        if (other.key == key) count += other.count;
+    }
+};
+
 // Arrays of one integer for each task. Those of an audit are null if there is none. Above, tied and candidates are set
 // by a count of a whole matrix; all others start at 0.
 //
@@ -78,6 +89,13 @@ struct Counts {
     std::int64_t* best = nullptr;       // partial counts, in an audit
     std::int64_t* differing = nullptr;  // partial counts
     bool audit() const { return inf != nullptr; }
+    // Adds the best score of a part for a task.
+    void add_best(std::int64_t task, const Best& part, bool ascending) const {
+        Best sum{best[task], at_best[task]};
+        sum.add(part, ascending);
+        best[task] = sum.key;
+        at_best[task] = sum.count;
+    }
 };
 
 // What made the counts void: the first task whose target is not among its candidates, or the first row and column of a

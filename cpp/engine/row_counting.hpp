@@ -36,59 +36,61 @@ struct Plan {
     std::int64_t row_length = 0;      // columns, or the most candidates, that a row has
     std::int64_t chunk_columns = 0;
     std::int64_t chunks_per_row = 1;
+    // Whether chunks have whole rows, so that no other thread adds to the counts of their tasks.
+    bool whole_rows() const { return chunks_per_row == 1; }
 };
 
 template <class T>
 class RowCounting {
   public:
-    RowCounting(const RowProblem<T>& problem, RowTotals<T>& totals, RowFinish<T>& finish)
-        : p_(problem), totals_(totals), finish_(finish) {}
+    RowCounting(const RowProblem<T>& problem, const Plan& plan, RowTotals<T>& totals, RowFinish<T>& finish)
+        : p_(problem), plan_(plan), totals_(totals), finish_(finish) {}
 
-    // Counts for the tasks of some groups in columns (or candidates) begin to end. `whole_rows`: these are all columns,
-    // so that no other thread adds to the counts meanwhile.
-    void scan_rows(RankWorker<T>& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
-                   std::int64_t end, bool whole_rows) {
-        const bool own_lists = p_.candidates && !p_.candidates.shared;
-        const bool finishes_rows =
-            whole_rows && p_.filter;  // filtered scores are read again, while they are in the cache
-        if (plan.single_tasks) {
-            scan_single_tasks(worker, first, last, begin, end, whole_rows);
-        } else {
-            for (std::int64_t g = first; g < last && !worker.stopped(plan.groups_at_once * (end - begin));
-                 g += plan.groups_at_once) {
-                const std::int64_t next = std::min(last, g + plan.groups_at_once);
-                if (next < last) prefetch_true_scores(next);
-                scan_groups(worker, g, next, begin, own_lists ? p_.candidates_of(p_.group(g)[0]) : end, whole_rows);
-                if (finishes_rows) finish_.finish_groups(worker, g, next);
-            }
+    // Counts for the tasks of a chunk.
+    void scan(RankWorker<T>& worker, std::int64_t chunk) {
+        const std::int64_t begin = chunk % plan_.chunks_per_row * plan_.chunk_columns;
+        const std::int64_t end = std::min(plan_.row_length, begin + plan_.chunk_columns);
+        const std::int64_t first = chunk / plan_.chunks_per_row * plan_.chunk_groups;
+        if (!plan_.column_major) {
+            return scan_rows(worker, first, std::min(p_.groups(), first + plan_.chunk_groups), begin, end);
         }
-        if (whole_rows && !finishes_rows && !plan.single_tasks) finish_.finish_groups(worker, first, last);
-    }
-    // The same for the rows of a chunk from `top` on, in a matrix whose columns are contiguous.
-    void scan_column_major(RankWorker<T>& worker, const Plan& plan, std::int64_t top, std::int64_t begin,
-                           std::int64_t end, bool whole_rows) {
-        const std::int64_t height = std::min(plan.chunk_groups, p_.scores.rows - top);
+        // Of the chunk's rows, as many as fill whole vectors may be lanes; the others are read one by one.
+        const std::int64_t height = std::min(plan_.chunk_groups, p_.scores.rows - first);
         const std::int64_t lanes = height - height % static_cast<std::int64_t>(p_.kernels.lane_multiple);
-        const std::int64_t first = p_.first_group_from(top), last = p_.first_group_from(top + height);
-        std::int64_t middle = p_.first_group_from(top + lanes);
-        std::int64_t layers = 0;
-        for (std::int64_t g = first; g < middle; ++g)
+        const std::int64_t top = p_.first_group_from(first), bottom = p_.first_group_from(first + height);
+        std::int64_t middle = p_.first_group_from(first + lanes), layers = 0;
+        for (std::int64_t g = top; g < middle; ++g) {
             layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
-        if (middle == first || layers > measured::kMaxLayers || (middle - first) * measured::kMaxRowsPerGroup < lanes) {
-            middle = first;
-        } else {
-            scan_columns(worker, first, middle, top, lanes, begin, end, whole_rows);
-            if (whole_rows) finish_.finish_groups(worker, first, middle);
         }
-        scan_rows(worker, plan, middle, last, begin, end, whole_rows);
+        if (middle == top || layers > measured::kMaxLayers || (middle - top) * measured::kMaxRowsPerGroup < lanes) {
+            middle = top;
+        } else {
+            scan_columns(worker, top, middle, layers, first, lanes, begin, end);
+            if (plan_.whole_rows()) finish_.finish_groups(worker, top, middle);
+        }
+        scan_rows(worker, middle, bottom, begin, end);
     }
 
   private:
+    // Counts for the tasks of some groups in columns (or candidates) begin to end.
+    void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
+        if (plan_.single_tasks) return scan_single_tasks(worker, first, last, begin, end);
+        const bool own_lists = p_.candidates && !p_.candidates.shared;
+        // Filtered scores are read again, while they are in the cache.
+        const bool finishes_rows = plan_.whole_rows() && p_.filter;
+        for (std::int64_t g = first; g < last && !worker.stopped(plan_.groups_at_once * (end - begin));
+             g += plan_.groups_at_once) {
+            const std::int64_t next = std::min(last, g + plan_.groups_at_once);
+            if (next < last) prefetch_true_scores(next);
+            scan_groups(worker, g, next, begin, own_lists ? p_.candidates_of(p_.group(g)[0]) : end);
+            if (finishes_rows) finish_.finish_groups(worker, g, next);
+        }
+        if (plan_.whole_rows() && !finishes_rows) finish_.finish_groups(worker, first, last);
+    }
     // Counts for groups of any size and in any layout: side by side, where their scores are copied.
-    void scan_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
-                     bool whole_rows) {
+    void scan_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
+                     std::int64_t end) {
         const auto n = static_cast<std::size_t>(last - first);
-        const bool in_place = (!p_.candidates || p_.candidates.ranges) && p_.reader.contiguous_rows();
         if (worker.row_true_scores.size() < n) worker.row_true_scores.resize(n);
         worker.rows.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -96,29 +98,21 @@ class RowCounting {
             worker.rows[i] = p_.row(ids[0]);
             p_.gather_true_scores(ids, worker.row_true_scores[i]);
         }
-        const auto use = [&](std::int64_t i, const T* scores, std::int64_t width) {
-            p_.count(scores, width, worker.row_true_scores[static_cast<std::size_t>(i)]);
-        };
-        if (in_place && p_.candidates) {
-            const Span span = p_.candidates.span(p_.candidates.list(p_.group(first)[0]));
-            p_.count(p_.reader.in_place(worker.rows[0], span.start + begin), std::min(end, span.length) - begin,
-                     worker.row_true_scores[0]);
-        } else if (in_place) {
+        const ListedColumns columns = p_.candidate_columns(p_.group(first)[0], begin, end);
+        if (columns.are_consecutive() && p_.reader.contiguous_rows()) {
             for (std::size_t i = 0; i < n; ++i) {
-                p_.count(p_.reader.in_place(worker.rows[i], begin), end - begin, worker.row_true_scores[i]);
+                p_.count(p_.reader.in_place(worker.rows[i], columns.start), columns.size, worker.row_true_scores[i]);
             }
-        } else if (p_.candidates) {
-            const Span span = p_.candidates.span(p_.candidates.list(p_.group(first)[0]));
-            const std::int64_t length = std::min(end, span.length) - begin;
-            p_.pack(worker, worker.rows, p_.columns_of(p_.candidates, span.start + begin, length), use);
         } else {
-            p_.pack(worker, worker.rows, {begin, end - begin}, use);
+            p_.pack(worker, worker.rows, columns, [&](std::int64_t i, const T* scores, std::int64_t width) {
+                p_.count(scores, width, worker.row_true_scores[static_cast<std::size_t>(i)]);
+            });
         }
         for (std::size_t i = 0; i < n; ++i) {
             const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));
             const TrueScores<T>& true_scores = worker.row_true_scores[i];
             for (std::size_t t = 0; t < ids.size(); ++t) {
-                totals_.add(ids[t], true_scores.counts_of(t), true_scores.nan, whole_rows);
+                totals_.add(ids[t], true_scores.counts_of(t), true_scores.nan, plan_.whole_rows());
                 if (p_.audit) totals_.add_audit(ids[t], true_scores);
             }
         }
@@ -127,9 +121,9 @@ class RowCounting {
     // would break the stream that the hardware prefetches is done before it, or after several rows at a time: true
     // scores are read, filtered scores are read again, counts are written.
     void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
-                           std::int64_t end, bool whole_rows) {
+                           std::int64_t end) {
         const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
-        const bool is_final = whole_rows && !p_.tasks.is_partial();
+        const bool is_final = plan_.whole_rows() && !p_.tasks.is_partial();
         // The rows of which filtered scores are read again are in the cache as yet.
         const std::int64_t cached_rows =
             p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
@@ -146,18 +140,19 @@ class RowCounting {
                 const auto counts_from = counts.subspan(static_cast<std::size_t>(g - start));
                 if (!count_single_tasks(worker, rows, g, stop, counts_from)) return;
                 for (std::int64_t i = 0; is_final && p_.filter && i < stop - g; ++i) {
-                    finish_.leave_out(worker, p_.group(g + i)[0], counts_from[static_cast<std::size_t>(i)]);
+                    RowCounts& row_counts = counts_from[static_cast<std::size_t>(i)];
+                    row_counts = row_counts - finish_.count_filtered(worker, p_.group(g + i)[0]);
                 }
             }
             for (std::int64_t g = start; g < next; ++g) {
                 const RowCounts& row_counts = counts[static_cast<std::size_t>(g - start)];
                 if (is_final) {
-                    write_final_counts(worker, p_.group(g)[0], row_counts);
+                    finish_.write(worker, p_.group(g)[0], row_counts);
                 } else {
-                    totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, whole_rows);
+                    totals_.add(p_.group(g)[0], row_counts.counts, row_counts.nan, plan_.whole_rows());
                 }
             }
-            if (whole_rows && !is_final) finish_.finish_groups(worker, start, next);
+            if (plan_.whole_rows() && !is_final) finish_.finish_groups(worker, start, next);
         }
     }
     // Groups of one task each, their columns, and whether rows lie apart.
@@ -175,7 +170,7 @@ class RowCounting {
                                      ? p_.true_score_of(p_.group(g)[0])
                                      : worker.single_true_scores[static_cast<std::size_t>(g - rows.first)];
             if (rows.apart) {
-                count_apart_row(true_score, g, rows.last, rows.begin, rows.end, counts[i]);
+                count_apart_row(true_score, g, rows, counts[i]);
             } else {
                 p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), rows.begin), rows.end - rows.begin, true_score,
                          true, counts[i]);
@@ -193,25 +188,17 @@ class RowCounting {
             worker.single_true_scores.push_back(p_.true_score_of(p_.group(g)[0]));
         }
     }
-    // Makes what was counted in the row of a task final, and writes it.
-    void write_final_counts(RankWorker<T>& worker, std::int64_t task, const RowCounts& row_counts) const {
-        const TaskCounts counts = finish_.final_counts(worker, task, row_counts);
-        totals_.counts.above[task] = counts.above;
-        totals_.counts.tied[task] = counts.tied;
-        totals_.counts.candidates[task] = counts.candidates;
-    }
     // Counts the single task of a group in columns of its row, some columns at a time, where rows are far apart, as
     // those of a slice are. Meanwhile the same columns of a later row are prefetched: the hardware does that along a
     // row only.
-    void count_apart_row(T true_score, std::int64_t g, std::int64_t last, std::int64_t begin, std::int64_t end,
-                         RowCounts& row_counts) const {
+    void count_apart_row(T true_score, std::int64_t g, const SingleRows& rows, RowCounts& row_counts) const {
         constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (rows.end - rows.begin) * size);
         const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
-        const std::int64_t later = g + rows_ahead < last ? p_.row(p_.group(g + rows_ahead)[0]) : -1;
+        const std::int64_t later = g + rows_ahead < rows.last ? p_.row(p_.group(g + rows_ahead)[0]) : -1;
         constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
-        for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
-            const std::int64_t to = std::min(end, from + columns_at_once);
+        for (std::int64_t from = rows.begin; from < rows.end || from == rows.begin; from += columns_at_once) {
+            const std::int64_t to = std::min(rows.end, from + columns_at_once);
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
             p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
         }
@@ -236,12 +223,9 @@ class RowCounting {
         }
     }
     // Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
-    // lane, and a pass over the columns serves one task of each row.
-    void scan_columns(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t top,
-                      std::int64_t lanes, std::int64_t begin, std::int64_t end, bool whole_rows) {
-        std::int64_t layers = 0;
-        for (std::int64_t g = first; g < last; ++g)
-            layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
+    // lane, and a pass over the columns serves one task of each row: `layers` passes serve all.
+    void scan_columns(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t layers,
+                      std::int64_t top, std::int64_t lanes, std::int64_t begin, std::int64_t end) {
         const auto width = static_cast<std::size_t>(lanes);
         worker.layer_true_scores.resize(width);
         worker.lane_counts.resize(3 * width);
@@ -275,13 +259,14 @@ class RowCounting {
                     const auto t = static_cast<std::size_t>(layer);
                     if (t >= ids.size()) continue;
                     const std::int64_t lane = p_.row(ids[t]) - top;
-                    totals_.add(ids[t], {above[lane], tied[lane]}, nan[lane], whole_rows);
+                    totals_.add(ids[t], {above[lane], tied[lane]}, nan[lane], plan_.whole_rows());
                 }
             }
         }
     }
 
     const RowProblem<T>& p_;
+    const Plan& plan_;
     RowTotals<T>& totals_;
     RowFinish<T>& finish_;
 };

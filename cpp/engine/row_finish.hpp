@@ -2,9 +2,9 @@
 //
 // Most of a row is not filtered, so that the first step counts all of it, and this one reads the filtered scores once
 // more, while the row is in the cache, and subtracts what they count. A target that is filtered stays a candidate. Then
-// the counts become final (final_counts): a NaN is refused, counted as worst or left out, and ascending order turns
-// above into below. In partial counts, those of part of a matrix, nothing is final: the target's own column is left
-// out, and the sums are added to those of other parts (finish_partial).
+// the counts become final (write): a NaN is refused, counted as worst or left out, and ascending order turns above into
+// below. In partial counts, those of part of a matrix, nothing is final: the target's own column is left out, and the
+// sums are added to those of other parts (finish_partial).
 #pragma once
 
 #include <algorithm>
@@ -25,202 +25,174 @@ class RowFinish {
         for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
             const TaskIds ids = p_.group(g);
             if (!p_.filter) {
-                for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], p_.candidates_of(ids[i]));
+                for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], {});
                 continue;
             }
-            for (std::size_t i = 0; i < ids.size() && !worker.stopped(1);) {
+            for (std::size_t i = 0, j; i < ids.size() && !worker.stopped(1); i = j) {
                 const std::int64_t list = p_.filter.list(ids[i]);
-                std::size_t j = i + 1;
-                while (j < ids.size() && p_.filter.list(ids[j]) == list) ++j;
-                subtract_filtered(worker, ids.subspan(i, j - i));
-                i = j;
+                for (j = i + 1; j < ids.size() && p_.filter.list(ids[j]) == list;) ++j;
+                finish_tasks(worker, ids.subspan(i, j - i));
             }
         }
     }
-    // Makes the counts of a task final: those of `size` candidates.
-    void finish(RankWorker<T>& worker, std::int64_t task, std::int64_t size) {
-        if (p_.candidates && p_.has_target(task) &&
-            !p_.candidates.has(p_.candidates.list(task), p_.tasks.targets[task])) {
-            return fail(worker, Fault::Kind::not_a_candidate, task);
-        }
-        if (p_.tasks.is_partial()) return finish_partial(worker, task, size);
-        const std::int64_t nan = totals_.nan_of(task);
-        if (p_.audit) {
-            totals_.counts.nan[task] = nan;
-            totals_.counts.at_best[task] = totals_.at_best[static_cast<std::size_t>(task)];
-        }
-        const TaskCounts counts =
-            final_counts(worker, task, {{totals_.counts.above[task], totals_.counts.tied[task]}, nan, size});
-        totals_.counts.above[task] = counts.above;
-        totals_.counts.tied[task] = counts.tied;
-        totals_.counts.candidates[task] = counts.candidates;
-    }
-    // Subtracts the filtered columns of a single task from its counts. A target that is filtered is a candidate
-    // nevertheless and stays counted. In partial counts it is left out in any case.
-    void leave_out(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
+    // What the filtered columns of a single task count. Its target is not among them: it stays a candidate.
+    RowCounts count_filtered(RankWorker<T>& worker, std::int64_t task) const {
         const ListedColumns columns = filtered_columns(worker, task);
-        const std::int64_t n = columns.size;
-        row_counts.candidates = p_.candidates_of(task) - n;
-        if (n == 0) return;
+        RowCounts filtered;
+        filtered.candidates = columns.size;
+        if (columns.size == 0) return filtered;
         const std::int64_t one_row[] = {p_.row(task)};
         const T true_score = p_.true_score_of(task);
-        RowCounts filtered;
         p_.pack(worker, one_row, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
             p_.count(scores, width, true_score, false, filtered);
         });
-        // Whether the target is filtered is asked where a score that is filtered equals its own, and only now, since
-        // the list is in the cache: every step of a search in it would wait for memory.
-        const bool is_nan = p_.is_nan(true_score);
-        const bool may_keep = !p_.tasks.is_partial() && (is_nan ? filtered.nan : filtered.counts.tied) > 0;
-        const bool keeps_target = may_keep && p_.filters_target(task);
-        row_counts.counts.above -= filtered.counts.above;
-        row_counts.counts.tied -= filtered.counts.tied - (keeps_target && !is_nan);
-        row_counts.nan -= filtered.nan - (keeps_target && is_nan);
-        row_counts.candidates += keeps_target;
+        keep_target(task, true_score, filtered);
+        return filtered;
     }
-    // Applies the rules to what was counted in a whole row, in descending order.
-    TaskCounts final_counts(RankWorker<T>& worker, std::int64_t task, const RowCounts& row_counts) const {
-        const auto [above, tied] = row_counts.counts;
-        const std::int64_t nan = row_counts.nan, size = row_counts.candidates;
-        const bool nan_true_score = nan > 0 && p_.is_nan(p_.true_score_of(task));
-        if (nan > 0 && p_.rules.nan == NanRule::raise) fail(worker, Fault::Kind::nan_score, task);
-        if (nan_true_score && p_.rules.nan == NanRule::omit) fail(worker, Fault::Kind::nan_true_score, task);
-        const std::int64_t candidates = p_.rules.nan == NanRule::omit ? size - nan : size;
-        if (nan_true_score) return {size - 1, 1, candidates};
-        return {p_.rules.ascending ? size - nan - above - tied : above, tied, candidates};
+    // Applies the rules to what was counted in a whole row, in descending order, and writes the counts of its task.
+    void write(RankWorker<T>& worker, std::int64_t task, const RowCounts& row) const {
+        auto [above, tied] = row.counts;
+        std::int64_t candidates = row.candidates;
+        if (p_.rules.ascending) above = candidates - row.nan - above - tied;
+        if (row.nan > 0) {
+            const bool nan_true_score = p_.is_nan(p_.true_score_of(task));
+            fail(worker, kind_of_nan(p_.rules.nan, nan_true_score), task);
+            if (nan_true_score) {
+                above = candidates - 1;
+                tied = 1;
+            }
+            if (p_.rules.nan == NanRule::omit) candidates -= row.nan;
+        }
+        totals_.counts.above[task] = above;
+        totals_.counts.tied[task] = tied;
+        totals_.counts.candidates[task] = candidates;
     }
 
   private:
-    // Subtracts the filtered columns from the counts of tasks that share row, candidates and filter, but keeps the
-    // tasks' targets.
-    void subtract_filtered(RankWorker<T>& worker, TaskIds ids) {
-        if (p_.is_single_task(ids)) {
-            RowCounts less;
-            leave_out(worker, ids[0], less);
-            totals_.add(ids[0], less.counts, less.nan, true);
-            return finish(worker, ids[0], less.candidates);
-        }
-        const std::int64_t size = p_.candidates_of(ids[0]);
+    // Finishes tasks that share row, candidates and filter.
+    void finish_tasks(RankWorker<T>& worker, TaskIds ids) {
+        if (ids.size() == 1 && !p_.audit) return finish(worker, ids[0], count_filtered(worker, ids[0]));
         const ListedColumns columns = filtered_columns(worker, ids[0]);
-        const std::int64_t n = columns.size;
-        if (n == 0) {
-            for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], size);
-            return;
-        }
-        const std::int64_t one_row[] = {p_.row(ids[0])};
         TrueScores<T>& filtered = worker.filtered_counts;
-        p_.gather_true_scores(ids, filtered);
-        p_.pack(worker, one_row, columns,
-                [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
+        if (columns.size > 0) {
+            const std::int64_t one_row[] = {p_.row(ids[0])};
+            p_.gather_true_scores(ids, filtered);
+            p_.pack(worker, one_row, columns,
+                    [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
+        }
         for (std::size_t t = 0; t < ids.size(); ++t) {
             const std::int64_t task = ids[t];
-            const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
-            const bool nan = filtered.slots[t] == filtered.none;
-            const PartialCounts counts = filtered.counts_of(t);
-            totals_.add(task, {-counts.above, (keeps_target && !nan) - counts.tied},
-                        (keeps_target && nan) - filtered.nan, true);
-            if (p_.audit) {
-                const Key<T> key = p_.order.key(p_.true_score_of(task));
-                const bool inf = is_infinite(key);
-                const Key<T> best = totals_.best[static_cast<std::size_t>(task)];
-                totals_.counts.inf[task] -= p_.infinities(filtered) - (keeps_target && inf);
-                totals_.at_best[static_cast<std::size_t>(task)] -=
-                    (filtered.best == best ? filtered.at_best : 0) - (keeps_target && !nan && key == best);
+            RowCounts of_task;
+            if (columns.size > 0) {
+                of_task = {filtered.counts_of(t), filtered.nan, columns.size};
+                const T true_score = p_.true_score_of(task);
+                const bool keeps_target = keep_target(task, true_score, of_task);
+                if (p_.audit) subtract_audit(task, filtered, keeps_target, p_.order.key(true_score));
             }
-            finish(worker, task, size - n + keeps_target);
+            finish(worker, task, of_task);
         }
     }
-    bool is_infinite(Key<T> key) const { return p_.order.floating && (key == p_.order.top || key == p_.order.bottom); }
+    // Takes the target of a task out of what its filtered columns count, if it is among them; returns whether it was.
+    // In partial counts it is left out in any case. Whether it is filtered is asked where a score that is filtered
+    // equals its own, and only now, since the list is in the cache: every step of a search in it would wait for memory.
+    bool keep_target(std::int64_t task, T true_score, RowCounts& filtered) const {
+        std::int64_t& equal = p_.is_nan(true_score) ? filtered.nan : filtered.counts.tied;
+        const bool is_kept = !p_.tasks.is_partial() && equal > 0 && p_.filters_target(task);
+        equal -= is_kept;
+        filtered.candidates -= is_kept;
+        return is_kept;
+    }
+    void subtract_audit(std::int64_t task, const TrueScores<T>& filtered, bool keeps_target, Key<T> true_score_key) {
+        totals_.counts.inf[task] -= p_.infinities(filtered) - (keeps_target && p_.is_infinite(true_score_key));
+        Best& best = totals_.best[static_cast<std::size_t>(task)];
+        if (filtered.best == best.key) best.count -= filtered.at_best;
+        best.count += keeps_target && true_score_key == best.key;
+    }
+    // Makes the counts of a task final, less what its filtered columns count.
+    void finish(RankWorker<T>& worker, std::int64_t task, const RowCounts& filtered) {
+        if (p_.candidates && p_.has_target(task) && !p_.candidates.task_has(task, p_.tasks.targets[task])) {
+            return fail(worker, Fault::Kind::not_a_candidate, task);
+        }
+        if (p_.tasks.is_partial()) return finish_partial(worker, task, filtered);
+        const Counts& counts = totals_.counts;
+        const RowCounts all{{counts.above[task], counts.tied[task]}, totals_.nan_of(task), p_.candidates_of(task)};
+        const RowCounts row = all - filtered;
+        if (p_.audit) {
+            counts.nan[task] = row.nan;
+            counts.at_best[task] = totals_.best[static_cast<std::size_t>(task)].count;
+        }
+        write(worker, task, row);
+    }
     // The columns of a task that are both in its filter and among its candidates.
     ListedColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
-        if (!p_.candidates) {
-            const Span span = p_.filter.span(p_.filter.list(task));
-            return p_.columns_of(p_.filter, span.start, span.length);
+        if (!p_.candidates) return p_.columns_of(p_.filter, p_.filter.task_span(task));
+        // Those of the shorter list are looked up in the longer.
+        const Span filter = p_.filter.task_span(task), candidates = p_.candidates.task_span(task);
+        const bool is_shorter = filter.length <= candidates.length;
+        const Selection& walked = is_shorter ? p_.filter : p_.candidates;
+        const Selection& searched = is_shorter ? p_.candidates : p_.filter;
+        const auto [start, length] = is_shorter ? filter : candidates;
+        const auto [searched_start, searched_length] = is_shorter ? candidates : filter;
+        std::int64_t place = searched_start;
+        const std::int64_t end = place + searched_length;
+        worker.common_columns.clear();
+        for (std::int64_t at = start; at < start + length; ++at) {
+            const std::int64_t column = walked.column(at);
+            place = searched.seek(place, end, column);
+            if (place < end && searched.column(place) == column) worker.common_columns.push_back(column);
         }
-        intersect_lists(worker, task);
         Selection common;
         common.indices = worker.common_columns.data();
-        return p_.columns_of(common, 0, static_cast<std::int64_t>(worker.common_columns.size()));
-    }
-    // Finds the columns of a task that are in both its filter and its candidates: looks up those of the shorter list in
-    // the longer.
-    void intersect_lists(RankWorker<T>& worker, std::int64_t task) const {
-        const std::int64_t filter = p_.filter.list(task), candidates = p_.candidates.list(task);
-        const Span filter_span = p_.filter.span(filter), candidates_span = p_.candidates.span(candidates);
-        const bool shorter = filter_span.length <= candidates_span.length;
-        const Selection& walked = shorter ? p_.filter : p_.candidates;
-        const Selection& searched = shorter ? p_.candidates : p_.filter;
-        const Span span = shorter ? filter_span : candidates_span;
-        worker.common_columns.clear();
-        for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
-            const std::int64_t column = walked.column(at);
-            if (searched.has(shorter ? candidates : filter, column)) worker.common_columns.push_back(column);
-        }
+        return p_.columns_of(common, {0, static_cast<std::int64_t>(worker.common_columns.size())});
     }
     void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
         worker.fault.take({kind, task, p_.row(task), -1});
     }
     // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once,
     // when all parts are together.
-    void finish_partial(RankWorker<T>& worker, std::int64_t task, std::int64_t size) {
-        const auto t = static_cast<std::size_t>(task);
-        std::int64_t nan = totals_.nan_of(task);
+    void finish_partial(RankWorker<T>& worker, std::int64_t task, RowCounts less) {
+        const Counts& counts = totals_.counts;
         if (p_.has_target(task)) {
             const Key<T> true_score_key = p_.order.key(p_.true_score_of(task));
             const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), p_.target_column(task)));
             const bool is_nan = p_.order.is_key_of_nan(key), nan_true_score = p_.order.is_key_of_nan(true_score_key);
             const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
             const bool counted = !p_.filters_target(task);
-            size -= counted;
-            nan -= counted && is_nan;
+            less.candidates += counted;
+            less.nan += counted && is_nan;
             if (counted && !is_nan && !nan_true_score) {
-                totals_.counts.above[task] -= key > true_score_key;
-                totals_.counts.tied[task] -= key == true_score_key;
+                less.counts.above += key > true_score_key;
+                less.counts.tied += key == true_score_key;
             }
-            if (differs) ++totals_.counts.differing[task];
+            if (differs) ++counts.differing[task];
             if (p_.audit && !is_nan) {
-                totals_.counts.inf[task] -= counted && is_infinite(key);
-                if (key == totals_.best[t]) {
-                    totals_.at_best[t] -= counted;
-                    if (differs) best_without_target(worker, task);
-                }
+                Best& best = totals_.best[static_cast<std::size_t>(task)];
+                const bool is_best = key == best.key;
+                counts.inf[task] -= counted && p_.is_infinite(key);
+                best.count -= counted && is_best;
+                if (is_best && differs) find_best_without_target(worker, task, best);
             }
         }
+        const std::int64_t nan = totals_.nan_of(task) - less.nan;
         if (nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
-        totals_.counts.candidates[task] += size;
-        totals_.counts.nan[task] += nan;
-        if (!p_.audit) return;
-        std::int64_t& best = totals_.counts.best[task];
-        if (p_.rules.ascending ? totals_.best[t] < best : totals_.best[t] > best) {
-            best = totals_.best[t];
-            totals_.counts.at_best[task] = 0;
-        }
-        if (totals_.best[t] == best) totals_.counts.at_best[task] += totals_.at_best[t];
+        counts.above[task] -= less.counts.above;
+        counts.tied[task] -= less.counts.tied;
+        counts.candidates[task] += p_.candidates_of(task) - less.candidates;
+        counts.nan[task] += nan;
+        if (p_.audit) counts.add_best(task, totals_.best[static_cast<std::size_t>(task)], p_.rules.ascending);
     }
     // Finds the best score again without the target's column, whose score is not the true score. That is slow, and
     // rarely needed.
-    void best_without_target(RankWorker<T>& worker, std::int64_t task) {
+    void find_best_without_target(RankWorker<T>& worker, std::int64_t task, Best& best) const {
         if (worker.stopped(p_.scores.columns)) return;
-        Key<T> best = p_.rules.ascending ? p_.order.top : p_.order.bottom;
-        std::int64_t at_best = 0;
-        const auto look = [&](std::int64_t column) {
+        best = {p_.worst_key()};
+        const ListedColumns columns = p_.candidate_columns(task);
+        for (std::int64_t j = 0; j < columns.size; ++j) {
+            const std::int64_t column = columns(j);
             const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), column));
-            if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) return;
-            if (p_.rules.ascending ? key < best : key > best) {
-                best = key;
-                at_best = 0;
-            }
-            if (key != best) return;
-            at_best += !p_.filter || !p_.filter.has(p_.filter.list(task), column + p_.tasks.first_column);
-        };
-        ListedColumns columns(0, p_.scores.columns);
-        if (p_.candidates) {
-            const Span span = p_.candidates.span(p_.candidates.list(task));
-            columns = p_.columns_of(p_.candidates, span.start, span.length);
+            if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) continue;
+            best.add({key, !p_.filter.task_has(task, column + p_.tasks.first_column)}, p_.rules.ascending);
         }
-        for (std::int64_t j = 0; j < columns.size; ++j) look(columns(j));
-        totals_.best[static_cast<std::size_t>(task)] = best;
-        totals_.at_best[static_cast<std::size_t>(task)] = at_best;
     }
 
     const RowProblem<T>& p_;

@@ -69,8 +69,9 @@ struct TrueScores {
     std::vector<PartialCounts> counts;  // for every key
     std::vector<std::int64_t> scratch;
     std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;
-    std::int64_t nan, at_best;
-    Key<T> best;
+    std::int64_t nan;
+    Key<T> best;  // in an audit, of all scores, and how many have it
+    std::int64_t at_best;
 
     // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == none ? PartialCounts{} : counts[slots[t]]; }
@@ -81,13 +82,11 @@ struct RowCounts {
     PartialCounts counts;
     std::int64_t nan = 0;
     std::int64_t candidates = 0;
-};
-
-// What a task's counts come to by the rules.
-struct TaskCounts {
-    std::int64_t above;
-    std::int64_t tied;
-    std::int64_t candidates;
+    friend RowCounts operator-(const RowCounts& all, const RowCounts& less) {
+        return {{all.counts.above - less.counts.above, all.counts.tied - less.counts.tied},
+                all.nan - less.nan,
+                all.candidates - less.candidates};
+    }
 };
 
 // What one thread needs: whether to stop, the first fault that it found, and memory that is used again and again.
@@ -148,16 +147,23 @@ class RowProblem {
         return reinterpret_cast<const T*>(tasks.true_scores)[task];
     }
     bool is_nan(T score) const { return order.is_nan(score); }
+    bool is_infinite(Key<T> key) const { return order.floating && (key == order.top || key == order.bottom); }
+    // What the best of all scores is above, in any case.
+    Key<T> worst_key() const { return rules.ascending ? order.top : order.bottom; }
     // The infinities among the scores that were counted in an audit.
     std::int64_t infinities(const TrueScores<T>& true_scores) const {
         return order.floating ? true_scores.counts.front().tied + true_scores.counts.back().tied : 0;
     }
     std::int64_t candidates_of(std::int64_t task) const {
-        return candidates ? candidates.span(candidates.list(task)).length : scores.columns;
+        return candidates ? candidates.task_span(task).length : scores.columns;
     }
     // Whether a task's filter lists its own target, which is a candidate nevertheless.
-    bool filters_target(std::int64_t task) const {
-        return filter && filter.has(filter.list(task), tasks.targets[task]);
+    bool filters_target(std::int64_t task) const { return filter.task_has(task, tasks.targets[task]); }
+
+    bool is_candidate(std::int64_t task, std::int64_t column) const {
+        const std::int64_t number = column + tasks.first_column;
+        if (tasks.is_partial() && number == tasks.targets[task]) return false;
+        return !filter.task_has(task, number) && (!candidates || candidates.task_has(task, number));
     }
 
     std::int64_t groups() const { return starts_.empty() ? tasks.size : static_cast<std::int64_t>(starts_.size()) - 1; }
@@ -166,9 +172,7 @@ class RowProblem {
         const std::int64_t first = starts_[static_cast<std::size_t>(g)];
         return {order_.data(), first, starts_[static_cast<std::size_t>(g) + 1] - first};
     }
-    // Whether group g is task g.
-    bool groups_are_tasks() const { return starts_.empty(); }
-    bool is_single_task(TaskIds ids) const { return ids.size() == 1 && !audit; }
+    // The first group whose row is not before a row.
     std::int64_t first_group_from(std::int64_t wanted_row) const {
         std::int64_t low = 0, high = groups();
         while (low < high) {
@@ -188,7 +192,7 @@ class RowProblem {
         true_scores.slots.resize(ids.size());
         true_scores.keys.clear();
         true_scores.nan = true_scores.at_best = 0;
-        true_scores.best = rules.ascending ? order.top : order.bottom;
+        true_scores.best = worst_key();
         auto& keyed_tasks = true_scores.keyed_tasks;
         keyed_tasks.clear();
         for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -229,9 +233,15 @@ class RowProblem {
                               : kernels.count_one(from, size, true_score, more_follow, &row_counts.counts);
     }
 
-    // The columns of a selection from a position on.
-    ListedColumns columns_of(const Selection& selection, std::int64_t start, std::int64_t n) const {
-        return {selection, {start, n}, scores.columns, tasks.first_column};
+    // The columns of a selection, or those of a task's candidates from a place on, up to an end or to the last.
+    ListedColumns columns_of(const Selection& selection, Span span) const {
+        return {selection, span, scores.columns, tasks.first_column};
+    }
+    ListedColumns candidate_columns(std::int64_t task, std::int64_t begin = 0,
+                                    std::int64_t end = std::numeric_limits<std::int64_t>::max()) const {
+        if (!candidates) return {begin, std::min(end, scores.columns) - begin};
+        const Span span = candidates.task_span(task);
+        return columns_of(candidates, {span.start + begin, std::min(end, span.length) - begin});
     }
     // Copies the rows' scores in the columns, some columns at a time, and calls use(i, scores, width) with those of row
     // i.
@@ -256,19 +266,16 @@ class RowProblem {
         order_.resize(static_cast<std::size_t>(tasks.size));
         std::iota(order_.begin(), order_.end(), std::int64_t{0});
         const auto raw_row = [&](std::int64_t task) { return tasks.rows[task]; };
-        const auto list = [](const Selection& selection, std::int64_t task) {
-            return selection ? selection.list(task) : 0;
-        };
         const auto before = [&](std::int64_t a, std::int64_t b) {
             if (raw_row(a) != raw_row(b)) return raw_row(a) < raw_row(b);
-            if (list(candidates, a) != list(candidates, b)) return list(candidates, a) < list(candidates, b);
-            if (list(filter, a) != list(filter, b)) return list(filter, a) < list(filter, b);
+            if (candidates.list(a) != candidates.list(b)) return candidates.list(a) < candidates.list(b);
+            if (filter.list(a) != filter.list(b)) return filter.list(a) < filter.list(b);
             return a < b;
         };
         if (!std::is_sorted(order_.begin(), order_.end(), before)) std::sort(order_.begin(), order_.end(), before);
         for (std::size_t i = 0; i < order_.size(); ++i) {
             const bool same = i > 0 && raw_row(order_[i]) == raw_row(order_[i - 1]) &&
-                              list(candidates, order_[i]) == list(candidates, order_[i - 1]);
+                              candidates.list(order_[i]) == candidates.list(order_[i - 1]);
             if (!same) starts_.push_back(static_cast<std::int64_t>(i));
         }
         starts_.push_back(tasks.size);
@@ -306,22 +313,18 @@ class NanCounts {
     std::mutex mutex_;
 };
 
-// What was counted for the tasks so far: in the caller's arrays, the NaN among their scores and, in an audit, the key
-// of the best score and how many have it.
+// What was counted for the tasks so far: in the caller's arrays, the NaN among their scores and, in an audit, the best
+// score.
 template <class T>
 class RowTotals {
   public:
     RowTotals(const RowProblem<T>& problem, const Counts& counts_)
         : counts(counts_), p_(problem), nan_(problem.tasks.size) {
-        if (!counts.audit()) return;
-        const auto n = static_cast<std::size_t>(problem.tasks.size);
-        best.assign(n, problem.rules.ascending ? problem.order.top : problem.order.bottom);
-        at_best.assign(n, 0);
+        if (counts.audit()) best.assign(static_cast<std::size_t>(problem.tasks.size), {problem.worst_key()});
     }
 
     const Counts& counts;
-    std::vector<Key<T>> best;
-    std::vector<std::int64_t> at_best;
+    std::vector<Best> best;  // in an audit, of each task
 
     std::int64_t nan_of(std::int64_t task) const { return nan_.of(task); }
     // Adds what a row, or part of it, counted for a task. `whole_rows`: no other thread adds to the task meanwhile.
@@ -340,12 +343,7 @@ class RowTotals {
     void add_audit(std::int64_t task, const TrueScores<T>& true_scores) {
         const std::lock_guard<std::mutex> lock(audit_mutex_);
         counts.inf[task] += p_.infinities(true_scores);
-        Key<T>& best_of_task = best[static_cast<std::size_t>(task)];
-        if (p_.rules.ascending ? true_scores.best < best_of_task : true_scores.best > best_of_task) {
-            best_of_task = true_scores.best;
-            at_best[static_cast<std::size_t>(task)] = 0;
-        }
-        if (true_scores.best == best_of_task) at_best[static_cast<std::size_t>(task)] += true_scores.at_best;
+        best[static_cast<std::size_t>(task)].add({true_scores.best, true_scores.at_best}, p_.rules.ascending);
     }
 
   private:

@@ -41,7 +41,7 @@ struct Selection {
     std::int64_t longest = 0;
 
     // Which list a task has: task i has list list_of_task[i], or list i if that is null, or list 0 if all tasks share
-    // it.
+    // it, or if there is no selection.
     const std::int64_t* list_of_task = nullptr;
     bool shared = false;
 
@@ -50,7 +50,8 @@ struct Selection {
 
     explicit operator bool() const { return indptr != nullptr; }
     std::int64_t list(std::int64_t task) const {
-        return shared ? 0 : list_of_task == nullptr ? task : list_of_task[task];
+        if (shared || indptr == nullptr) return 0;
+        return list_of_task == nullptr ? task : list_of_task[task];
     }
     std::int64_t length(std::int64_t list) const { return indptr[list + 1] - indptr[list]; }
     std::int64_t column(std::int64_t position) const {
