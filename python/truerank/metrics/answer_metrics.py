@@ -33,6 +33,7 @@ _TABLE = 1 << 12
 _NODES = 24
 _MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge an error.
 _SMALL = 1e-17
+_FEW = 1 << 9
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Ties:
         The right answers among them, at least 1.
     gain : ndarray of float64, shape (m,)
         The sum of the gains of the right answers in the tie.
-    starts : ndarray of int64, shape (q,)
-        The first tie of each query.
+    indptr : ndarray of int64, shape (q + 1,)
+        Query i has the ties ``indptr[i]:indptr[i + 1]``, at least one.
     answers, candidates : ndarray of int64, shape (q,)
         The right answers of each query, at least 1, and its candidates, these among them.
     most : float
@@ -63,30 +64,36 @@ class Ties:
     size: IntArray
     right: IntArray
     gain: FloatArray
-    starts: IntArray
+    indptr: IntArray
     answers: IntArray
     candidates: IntArray
     most: float
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
-        starts = self.starts[first:stop]
-        end = self.starts[stop] if stop < len(self.starts) else len(self.above)
-        ties = slice(starts[0], end)
+        if stop - first == len(self.answers):
+            return self
+        indptr = self.indptr[first : stop + 1]
+        ties = slice(indptr[0], indptr[-1])
         return Ties(
             above=self.above[ties],
             size=self.size[ties],
             right=self.right[ties],
             gain=self.gain[ties],
-            starts=starts - starts[0],
+            indptr=indptr - indptr[0],
             answers=self.answers[first:stop],
             candidates=self.candidates[first:stop],
             most=self.most,
         )
 
+    @property
+    def starts(self) -> IntArray:
+        """The first tie of each query."""
+        return self.indptr[:-1]
+
     def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each tie the value of its query."""
-        return np.repeat(values, np.diff(self.starts, append=len(self.above)))
+        return np.repeat(values, np.diff(self.indptr))
 
     def right_above(self) -> IntArray:
         """Return for each tie the number of right answers in the ties above it."""
@@ -105,7 +112,7 @@ class Ties:
 
 def _places_within(ties: Ties, k: int | IntArray) -> IntArray:
     """How many places of each tie are among the first k."""
-    return np.clip(k - ties.above, 0, ties.size)
+    return np.minimum(np.maximum(k - ties.above, 0), ties.size)
 
 
 def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
@@ -283,7 +290,16 @@ def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.0, 0.5]
     """
     sums: FloatArray = (places > 0) / np.log2(above + 2.0)
-    return _computed_once(sums, places > 1, _sum_discounts, above, places)
+    (several,) = np.nonzero(places > 1)
+    if len(several):
+        first = above[several]
+        last = first + places[several]
+        table = _discount_table()
+        sums[several] = table[np.minimum(last, _TABLE)] - table[np.minimum(first, _TABLE)]
+        (far,) = np.nonzero(last > _TABLE)
+        if len(far):
+            sums[several[far]] += _sum_far(first[far], last[far])
+    return sums
 
 
 def first_reciprocals(
@@ -329,7 +345,9 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
     [0.25, 1.0]
     """
     # The probability is the same with r and m exchanged, so the fewer are multiplied.
-    few, many = np.sort([right, np.minimum(within, tied)], axis=0)
+    within = np.minimum(within, tied)
+    few = np.minimum(right, within)
+    many = np.maximum(right, within)
     chances = np.zeros(len(tied))
     left = np.flatnonzero(few)  # These ties still have factors to add.
     j = 0
@@ -346,41 +364,52 @@ def _computed_once(
     function: Callable[..., FloatArray],
     *columns: IntArray,
 ) -> FloatArray:
-    """Put what a function makes of columns into values at some places; it sees equal rows once."""
+    """Put what a function makes of columns into values at some places.
+
+    Of many rows it sees equal ones once; few are computed sooner than equal ones are found.
+    """
     (places,) = np.nonzero(where)
-    if len(places):
-        rows = [column[places] for column in columns]
+    rows = [column[places] for column in columns]
+    if len(places) > _FEW:
         codes = codes_of(*rows)
         first = codes.first()
-        values[places] = function(*(column[first] for column in rows))[codes.codes]
+        values[places] = function(*(row[first] for row in rows))[codes.codes]
+    elif len(places):
+        values[places] = function(*rows)
     return values
 
 
 @cache
-def _discount_table() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The sums of the discounts of the first places, and the nodes and weights of an integral."""
+def _discount_table() -> FloatArray:
+    """The sums of the discounts of the first places."""
     discounts = np.append(0, 1 / np.log2(np.arange(2.0, _TABLE + 2)))
-    table = np.cumsum(discounts.astype(np.longdouble)).astype(np.float64)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return table, nodes, weights
+    sums: FloatArray = np.cumsum(discounts.astype(np.longdouble)).astype(np.float64)
+    return sums
 
 
-def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
-    table, nodes, weights = _discount_table()
-    last = above + places
-    sums: FloatArray = table[np.minimum(last, _TABLE)] - table[np.minimum(above, _TABLE)]
-    far = last > _TABLE
+@cache
+def _legendre() -> tuple[FloatArray, FloatArray]:
+    """The nodes and weights of an integral."""
+    return np.polynomial.legendre.leggauss(_NODES)
+
+
+def _sum_far(above: IntArray, last: IntArray) -> FloatArray:
+    """The sums of the discounts of places from above + 1 to last that are beyond the table."""
+    # Equal rows are computed once, few ones too: how `@` rounds depends on what is beside a column.
+    codes = codes_of(above, last)
+    one = codes.first()
+    nodes, weights = _legendre()
     # x goes from p + 1/2 of the first place p beyond the table to p + 3/2 of the last. It is
     # written as low exp(v).
-    low = np.maximum(above[far], _TABLE) + 1.5
-    high = last[far] + 1.5
+    low = np.maximum(above[one], _TABLE) + 1.5
+    high = last[one] + 1.5
     start = np.log(low)
     half = np.log1p((high - low) / low) / 2
     v = half * (1 + nodes[:, None])
     integrals = low * half * (weights @ (np.exp(v) / (start + v)))
     slopes = 1 / (high * np.log(high) ** 2) - 1 / (low * start**2)
-    sums[far] += np.log(2) * (integrals + slopes / 24)
-    return sums
+    sums: FloatArray = np.log(2) * (integrals + slopes / 24)
+    return sums[codes.codes]
 
 
 def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:

@@ -167,17 +167,20 @@ class Answers:
         self._level = level[order]
         self._gain = gain[order]
         self._stays_tied = missed[order] & (misses == "expected")
-        is_first = np.diff(self._query, prepend=-1) != 0
-        self._starts = np.flatnonzero(is_first)
-        self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
-        right_of_tie = np.diff(self._ties, append=len(order))
+        # The answers of each query, and those of each tie, follow each other.
+        begins = np.ones(len(order) + 1, np.bool_)
+        np.not_equal(self._query[1:], self._query[:-1], out=begins[1:-1])
+        self._indptr = np.flatnonzero(begins)
+        begins[1:-1] |= self._above[1:] != self._above[:-1]
+        self._ties = np.flatnonzero(begins)
+        right_of_tie = np.diff(self._ties)
         # It counts the right answers in each answer's tie.
         self._right = np.repeat(right_of_tie, right_of_tie)
         # It is each answer's place among them.
-        self._place = np.arange(len(order)) - np.repeat(self._ties, right_of_tie)
+        self._place = np.arange(len(order)) - np.repeat(self._ties[:-1], right_of_tie)
         self.highest = float(gain.max(initial=0))
-        self.first = order[self._starts]
-        self.numbers = read_only(np.diff(self._starts, append=len(order)))
+        self.first = order[self._indptr[:-1]]
+        self.numbers = read_only(np.diff(self._indptr))
         self.candidates = read_only(candidates[self.first])
         self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[Any, FloatArray] = {}
@@ -349,7 +352,7 @@ class Answers:
             is_alone = np.zeros(number, np.bool_)
         elif order == "optimum":
             is_alone = np.ones(number, np.bool_)
-            above = np.arange(number) - np.repeat(self._starts, self.numbers)
+            above = np.arange(number) - np.repeat(self._indptr[:-1], self.numbers)
             gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
             above = above + is_alone * self._place
@@ -357,16 +360,16 @@ class Answers:
             above = above + is_alone * (tied - self._right + self._place)
             # Within a tie the gains are taken backwards.
             gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]
-        begins = is_alone.copy()
-        begins[self._ties] = True  # the first answer of each tie
-        ties = np.flatnonzero(begins)
-        size = np.where(is_alone, 1, tied)[ties]
+        begins = np.append(is_alone, True)
+        begins[self._ties] = True
+        bounds = np.flatnonzero(begins)  # where each tie begins, and the end
+        ties = bounds[:-1]
         return Ties(
             above=above[ties],
-            size=size,
-            right=np.diff(ties, append=number),
+            size=np.where(is_alone, 1, tied)[ties],
+            right=np.diff(bounds),
             gain=np.add.reduceat(gain, ties),
-            starts=np.searchsorted(ties, self._starts),
+            indptr=np.searchsorted(bounds, self._indptr),
             answers=self.numbers,
             candidates=self.candidates,
             most=self.highest,

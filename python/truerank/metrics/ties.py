@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -90,10 +91,10 @@ def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
     >>> mean_log(np.array([1.0]), np.array([3])) == np.log(6) / 3
     array([ True])
     """
-    return _mean_over(lambda x, _: np.log(x), _log_sum, 32, first, tied)
+    return _mean_over(first, tied, 0.0)
 
 
-def mean_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
+def mean_power(first: FloatArray, tied: IntArray, p: float) -> FloatArray:
     """The mean of r^p over ties, for p = -1 and p = -2, so that the first term is the greatest.
 
     Examples
@@ -101,48 +102,49 @@ def mean_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
     >>> mean_power(np.array([1.0]), np.array([2]), -1.0)
     array([0.75])
     """
-    means = _mean_over(
-        lambda x, first: np.power(x / first, p),
-        lambda low, high, first: power_sum(low, high, p, first),
-        int(32 + 8 * abs(p)),  # From here on the terms that the closed form lacks are below 1e-16.
-        first,
-        tied,
-    )
-    return means * np.power(first, p)
+    return _mean_over(first, tied, p) * np.power(first, p)
 
 
-def _mean_over(
-    function: Callable[[FloatArray, FloatArray], FloatArray],
-    closed_sum: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-    start: int,
-    begin: FloatArray,
-    tied: IntArray,
-) -> FloatArray:
-    """The mean of a function over the positions of ties, which begin at `begin`.
-
-    `closed_sum` gives the sums from position `start` on, between edges half a position outside.
-    Both take the first position of the tie, too.
-    """
-    means = function(begin, begin)  # They are correct where nothing ties.
+def _mean_over(begin: FloatArray, tied: IntArray, p: float) -> FloatArray:
+    """The mean of `_term` over the positions of ties."""
+    means = _term(begin, begin, p)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
         return means
-    end = begin[ties] + (tied[ties] - 1)
-    # Equal ties are computed once.
-    pairs = codes_of(_as_integers(begin[ties]), _as_integers(end))
-    index = pairs.first()
-    first = begin[ties][index]
-    last = end[index]
-    last_single = np.minimum(last, start - 1)  # Positions up to it are added one by one.
+    first = begin[ties]
+    last = first + (tied[ties] - 1)
     total = np.zeros(first.shape)
-    for step in range(int((last_single - first).max()) + 1):
-        within = first + step <= last_single
-        total[within] += function(first[within] + step, first[within])
-    rest = last > last_single
-    low = np.maximum(first, last_single + 1)[rest]
-    total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, first[rest])
-    means[ties] = total[pairs.codes] / tied[ties]
+    near = _sums_of_near(p)
+    end = len(near)  # From here on the terms that the closed form lacks are below 1e-16.
+    is_near = first < end
+    row, column = (edge[is_near].astype(np.int64) for edge in (first, np.minimum(last, end - 1)))
+    total[is_near] = near[row, column]
+    (far,) = np.nonzero(last >= end)
+    if far.size:
+        # Equal ties are computed once.
+        pairs = codes_of(_as_integers(first[far]), _as_integers(last[far]))
+        one = far[pairs.first()]
+        low = np.maximum(first[one], end) - 0.5
+        high = last[one] + 0.5
+        sums = power_sum(low, high, p, first[one]) if p else _log_sum(low, high)
+        total[far] += sums[pairs.codes]
+    means[ties] = total / tied[ties]
     return means
+
+
+def _term(positions: FloatArray, first: FloatArray, p: float) -> FloatArray:
+    """(r / a)^p of positions r of ties that begin at a; log r where p is 0."""
+    terms: FloatArray = np.power(positions / first, p) if p else np.log(positions)
+    return terms
+
+
+@cache
+def _sums_of_near(p: float) -> FloatArray:
+    """The sums of `_term` from the position of a row to that of a column, added one by one."""
+    positions = np.arange(1.0, 32 + 8 * abs(p))
+    first = positions[:, None]
+    terms = np.where(positions < first, 0.0, _term(positions, first, p))
+    return np.pad(np.cumsum(terms, axis=1), [(1, 0), (1, 0)])
 
 
 def _as_integers(positions: FloatArray) -> IntArray:
@@ -155,7 +157,7 @@ def _as_integers(positions: FloatArray) -> IntArray:
 _MIDPOINT = ((1, -1 / 24), (3, 7 / 5760), (5, -31 / 967680), (7, 127 / 154828800))
 
 
-def _log_sum(low: FloatArray, high: FloatArray, _: FloatArray) -> FloatArray:
+def _log_sum(low: FloatArray, high: FloatArray) -> FloatArray:
     width = high - low
     total = width * np.log(low) + high * np.log1p(width / low) - width
     for order, coefficient in _MIDPOINT:
