@@ -14,7 +14,7 @@ from ..link_prediction.sides import FILTERS
 from ..records.columns import door_of_lists
 from . import options
 from .options import Values, command, option, take
-from .output import open_model, show_task
+from .output import count_candidates, open_model, show_task
 
 # The candidates of each side.
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -153,7 +153,7 @@ def predict_links(values: Values) -> None:
         if facts.get("duplicates") == "first":  # It is of the lists.
             values["duplicates"] = facts.pop("duplicates")
         model |= columns_of_lists(test, model, facts.get("columns", {}))
-    sizes = count_candidates(kind, model) if facts.get("ids", is_npy(test)) else {}
+    sizes = count_candidates(kind, model, CANDIDATE_KIND) if facts.get("ids", is_npy(test)) else {}
     candidates = facts.get("candidates")
     name = getattr(candidates, "among", candidates)
     if isinstance(name, str) and name not in ("all", "typed", *known):
@@ -190,10 +190,3 @@ def columns_of_lists(test: str, lists: Values, columns: Values) -> Values:
             raise click.UsageError(f"--lists {side}: {path} is the file of --test, too")
         found = options.find_named(options.first_fields(path), door, columns)
     return {"columns": found} if found else {}
-
-
-def count_candidates(kind: str, model: Values) -> dict[str, int]:
-    """Return how many entities and relations a model has."""
-    if kind == "scores":
-        return {CANDIDATE_KIND[side]: store.shape[-1] for side, store in model.items()}
-    return {name: options.count_vectors(model[name]) for name in KINDS if name in model}

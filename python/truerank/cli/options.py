@@ -115,20 +115,6 @@ def read_vectors(argument: str, path: str) -> Any:
     return arrays["vectors"], arrays["indptr"]
 
 
-def count_vectors(vectors: Any) -> int:
-    """Return the number of vectors, or of lists of them.
-
-    Examples
-    --------
-    >>> vectors = np.zeros((3, 2))
-    >>> count_vectors(vectors), count_vectors((vectors, np.array([0, 1, 3])))
-    (3, 2)
-    """
-    if isinstance(vectors, tuple):
-        return int(vectors[1].size) - 1
-    return len(vectors)
-
-
 def read_selection(argument: str, path: str) -> Any:
     """Read a selection: (indptr, indices) or (indptr, indices, lists), or a CSR matrix."""
     arrays = read_members(argument, path, _SELECTION[:2], ("lists", "format", "shape"))

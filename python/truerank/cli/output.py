@@ -102,6 +102,25 @@ def open_model(values: Values, keywords: str, needs_all: bool = True) -> tuple[s
     return "vectors", model
 
 
+def count_candidates(kind: str, model: Values, kinds: Mapping[str, str]) -> dict[str, int]:
+    """Return how many candidates of each kind a model has, by the kinds that its scores are of.
+
+    Examples
+    --------
+    >>> model = {"queries": [[7, 1]], "entities": ([[1, 0], [3, 2], [5, 4]], [0, 1, 3])}
+    >>> count_candidates("vectors", model, {"tail": "entities"})  # of lists of vectors
+    {'entities': 2}
+    """
+    if kind == "scores":
+        return {kinds[name]: store.shape[-1] for name, store in model.items()}
+    counts = {}
+    for name in kinds.values():
+        if name in model:
+            vectors = model[name]
+            counts[name] = len(vectors[1]) - 1 if isinstance(vectors, tuple) else len(vectors)
+    return counts
+
+
 def show_task(
     task: Any, kind: str, model: Values, values: Values, protocol: str, **facts: Any
 ) -> None:

@@ -13,7 +13,7 @@ from ..records.text import fields_of, text_lines
 from ..retrieval import Task
 from . import options
 from .options import Values, command, option, take
-from .output import open_model, show_task
+from .output import count_candidates, open_model, show_task
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:
@@ -128,11 +128,7 @@ def retrieve(values: Values) -> None:
     else:
         kind, model = open_model(values, "queries entities")
         if candidates is None:
-            candidates = (
-                model["scores"].shape[-1]
-                if kind == "scores"
-                else options.count_vectors(model["entities"])
-            )
+            candidates = count_candidates(kind, model, {"scores": "entities"})["entities"]
         if isinstance(candidates, int):
             candidates = range(candidates)
     names = {"entities": "--candidates", "queries": "--labels queries", "ids": "--lists"}
