@@ -519,7 +519,8 @@ def read_lists(
     columns_of_lists = {"query": Column(queries, keys), "document": Column(documents, names)}
     table = replace(table, columns=columns_of_lists)
     lists = group_by_query(argument, table, duplicates, rules)
-    return replace(lists, contradiction=contradiction)
+    lists.contradiction = contradiction
+    return lists
 
 
 def _number_names(table: IdTable, role: str) -> tuple[IntArray, Names]:

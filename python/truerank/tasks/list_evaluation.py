@@ -55,8 +55,9 @@ def choose_lists(
 
     Only the names that these lists have need an id.
     """
-    lengths = np.diff(named.indptr, append=named.indptr[-1])[rows]
-    entries = join_ranges(named.indptr[rows], lengths)
+    starts = named.indptr[rows]
+    lengths = named.indptr[np.minimum(rows + 1, len(named))] - starts
+    entries = join_ranges(starts, lengths)
     numbers = named.ids[entries]
     used = np.flatnonzero(np.bincount(numbers))
     names = named.names
