@@ -258,7 +258,7 @@ def test_a_new_row_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """The share of queries all of whose right answers are among the first k."""
 
     def complete(ties: Any, k: int) -> Any:
-        last = np.append(ties.starts[1:], len(ties.above)) - 1
+        last = ties.indptr[1:] - 1
         return ((ties.above + ties.size)[last] <= k).astype(np.float64)
 
     row = METRICS["hits"]

@@ -86,11 +86,6 @@ class Ties:
             most=self.most,
         )
 
-    @property
-    def starts(self) -> IntArray:
-        """The first tie of each query."""
-        return self.indptr[:-1]
-
     def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each tie the value of its query."""
         return np.repeat(values, np.diff(self.indptr))
@@ -98,12 +93,12 @@ class Ties:
     def right_above(self) -> IntArray:
         """Return for each tie the number of right answers in the ties above it."""
         before = np.cumsum(self.right) - self.right
-        above: IntArray = before - self.for_ties(before[self.starts])
+        above: IntArray = before - self.for_ties(before[self.indptr[:-1]])
         return above
 
     def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
         """Return for each query the sum of the values of its ties."""
-        sums: FloatArray = np.add.reduceat(values, self.starts)
+        sums: FloatArray = np.add.reduceat(values, self.indptr[:-1])
         return sums
 
 
@@ -141,7 +136,8 @@ def r_precision(ties: Ties, k: int) -> FloatArray:
 
 def success(ties: Ties, k: int) -> FloatArray:
     """How likely one of the right answers is among the first k."""
-    first = ties.starts  # A query's first tie decides, for the others are below a right answer.
+    # A query's first tie decides, for the others are below a right answer.
+    first = ties.indptr[:-1]
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
 
@@ -152,7 +148,7 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
     among the first k - i places of T + r in random order.
     """
     k = min(cutoff[0], BEYOND)
-    first = ties.starts
+    first = ties.indptr[:-1]
     others = (ties.candidates - ties.answers).astype(np.float64)
     drawn = np.minimum(others, min(cutoff[1], BEYOND))
     right = ties.right[first]
@@ -173,7 +169,7 @@ def sampled_success(ties: Ties, cutoff: tuple[int, int]) -> FloatArray:
 
 def reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     """The expectation of 1 / the place of the first right answer, if that is at most k."""
-    first = ties.starts
+    first = ties.indptr[:-1]
     within = _places_within(ties, k)[first]
     return first_reciprocals(ties.above[first], ties.size[first], ties.right[first], within)
 
@@ -183,7 +179,7 @@ def first_rank(ties: Ties, k: int) -> FloatArray:
 
     The first of r right answers in a tie of t is at place (t + 1) / (r + 1) of it in the mean.
     """
-    first = ties.starts
+    first = ties.indptr[:-1]
     above = ties.above[first]
     places = above + (ties.size[first] + 1) / (ties.right[first] + 1)
     return np.where(above == BEYOND, np.inf, places)
@@ -240,7 +236,7 @@ def expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     stops = np.minimum(ties.gain / (1 + ties.most), np.nextafter(1, 0))
     log_goes_on = np.log1p(-stops)
     log_comes = np.cumsum(log_goes_on) - log_goes_on
-    comes = np.exp(log_comes - ties.for_ties(log_comes[ties.starts]))
+    comes = np.exp(log_comes - ties.for_ties(log_comes[ties.indptr[:-1]]))
     return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
 
 

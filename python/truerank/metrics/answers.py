@@ -378,7 +378,7 @@ class Answers:
     def success_at(self, cutoffs: Sequence[int], order: str) -> FloatArray:
         """Return success@k for many k under an order of ties."""
         ties = self.right.ties(order)
-        first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
+        first = [column[ties.indptr[:-1]] for column in (ties.above, ties.size, ties.right)]
         return self._success(cutoffs, *first)
 
     def success_by_chance(self, cutoffs: Sequence[int]) -> FloatArray:
