@@ -109,6 +109,17 @@ def test_the_first_of_several_in_a_long_tie(above: int, right: int) -> None:
     )
 
 
+def test_many_ties_give_what_each_gives_alone() -> None:
+    """Of many equal ones are computed once: to the last bit, as products of matrices are not."""
+    rng = np.random.default_rng(0)
+    above, right, others, within = rng.integers(0, [[60], [4], [50], [70]], (4, 3000))
+    rows = above, right + 1 + others, right + 1, within
+    for function, columns in ((first_reciprocals, rows), (reciprocal_sums, (above, within))):
+        alone = [function(*(column[i : i + 1] for column in columns))[0] for i in range(600)]
+        assert function(*columns)[:600].tolist() == alone
+        assert function(*(column[:600] for column in columns)).tolist() == alone
+
+
 @given(st.integers(1, 30) | st.integers(1, 3000), st.data())
 def test_the_chance_of_a_hit(tied: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(1, tied))
