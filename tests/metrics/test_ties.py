@@ -109,6 +109,19 @@ def test_the_first_of_several_in_a_long_tie(above: int, right: int) -> None:
     )
 
 
+def test_ties_that_end_beside_the_end_of_a_table() -> None:
+    lengths = np.arange(1, 60)
+    for closed, term in CLOSED.values():
+        expected = [math.fsum(map(term, range(1, m + 1))) / m for m in lengths.tolist()]
+        assert closed(np.ones(59), lengths) == pytest.approx(expected, rel=1e-15, abs=0)
+    above = np.array([4000, 9000, 4094, 0, 4095, 4096, 4000])
+    places = np.array([200, 3, 2, 5000, 2, 2, 200])
+    expected = []
+    for a, n in zip(above.tolist(), places.tolist(), strict=True):
+        expected.append(math.fsum(1 / math.log2(p + 1) for p in range(a + 1, a + n + 1)))
+    assert discount_sums(above, places) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
 def test_many_ties_give_what_each_gives_alone() -> None:
     """Of many equal ones are computed once: to the last bit, as products of matrices are not."""
     rng = np.random.default_rng(0)
