@@ -24,7 +24,7 @@
 #include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
-#include "kernels/rows.hpp"
+#include "kernels/similarity.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {

@@ -13,7 +13,7 @@
 #include "engine/bounds.hpp"
 #include "engine/embeddings.hpp"
 #include "engine/vectors.hpp"
-#include "kernels/rows.hpp"
+#include "kernels/similarity.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {

@@ -24,7 +24,7 @@
 #include "engine/scoring.hpp"
 #include "engine/sink.hpp"
 #include "kernels/decisions.hpp"
-#include "kernels/rows.hpp"
+#include "kernels/similarity.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 

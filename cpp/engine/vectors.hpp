@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/embeddings.hpp"
-#include "kernels/rows.hpp"
+#include "kernels/similarity.hpp"
 
 namespace truerank {
 

@@ -4,43 +4,26 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
-#include "kernels/simd.hpp"
-
-// Stands before a loop over the lanes of a vector. Compilers turn such a loop into one instruction once it is unrolled.
-#define TRUERANK_UNROLL _Pragma("GCC unroll 64")
+#include "kernels/unit.hpp"
 
 namespace truerank {
+namespace {
 
 // Where intermediate results have more digits than their type, as on the x87, the bits would differ.
 static_assert(FLT_EVAL_METHOD == 0);
 
-template <class T, int Bytes, bool Fused>
-struct Arithmetic {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    using Integer = std::make_signed_t<Bits>;
-    using Vector = typename Simd<T, Bytes>::type;
-    using Mask = typename Simd<Integer, Bytes>::type;
-    using Counts = typename Simd<Bits, Bytes>::type;
-    static constexpr int size = Bytes / static_cast<int>(sizeof(T));
+template <class T, int Bytes = kBytes, bool Fused = kFused>
+struct Arithmetic : Vectors<T, Bytes> {
+    using typename Vectors<T, Bytes>::Bits;
+    using typename Vectors<T, Bytes>::Vector;
+    using typename Vectors<T, Bytes>::Mask;
+    using typename Vectors<T, Bytes>::Counts;
+    using Vectors<T, Bytes>::size;
     static constexpr bool fused = Fused;
 
-    static TRUERANK_INLINE Vector load(const T* from) {
-        return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(from);
-    }
-    static TRUERANK_INLINE void store(T* to, Vector vector) {
-        *reinterpret_cast<typename Simd<T, Bytes>::unaligned*>(to) = vector;
-    }
-    static TRUERANK_INLINE Counts load(const Bits* from) {
-        return *reinterpret_cast<const typename Simd<Bits, Bytes>::unaligned*>(from);
-    }
-    static TRUERANK_INLINE void store(Bits* to, Counts counts) {
-        *reinterpret_cast<typename Simd<Bits, Bytes>::unaligned*>(to) = counts;
-    }
     // Broadcasts the bits of x. Vector{} + x would be an addition, which turns -0 into +0, and GCC does not merge
     // assignments to single lanes into a broadcast.
     static TRUERANK_INLINE Vector broadcast(T x) { return (Vector)(Counts{} + std::bit_cast<Bits>(x)); }
@@ -48,7 +31,7 @@ struct Arithmetic {
     static TRUERANK_INLINE Vector sqrt(Vector x) {
         Vector result{};
         TRUERANK_UNROLL
-        for (int i = 0; i < size; ++i) {
+        for (std::size_t i = 0; i < size; ++i) {
             if constexpr (sizeof(T) == 4) {
                 result[i] = __builtin_sqrtf(x[i]);
             } else {
@@ -65,7 +48,7 @@ struct Arithmetic {
         } else {
             Vector result{};
             TRUERANK_UNROLL
-            for (int i = 0; i < size; ++i) {
+            for (std::size_t i = 0; i < size; ++i) {
                 if constexpr (sizeof(T) == 4) {
                     result[i] = __builtin_fmaf(a[i], b[i], c[i]);
                 } else {
@@ -86,8 +69,6 @@ struct Arithmetic {
             return a - b;
         }
     }
-    // Adds 1 to the counts where the mask is set.
-    static TRUERANK_INLINE Counts add(Counts counts, Mask mask) { return one_more<Bytes>(counts, mask); }
     template <class Lanes>
     static TRUERANK_INLINE bool any(Lanes lanes) {
         using Words = typename Simd<std::int64_t, Bytes>::type;
@@ -146,16 +127,17 @@ struct Arithmetic {
 };
 
 // For sums in which roundings do not matter, since a bound covers them: without an instruction, a * b + c.
-template <class T, int Bytes, bool Fused>
-struct Rough : Arithmetic<T, Bytes, Fused> {
-    using Vector = typename Arithmetic<T, Bytes, Fused>::Vector;
+template <class T, int Bytes = kBytes>
+struct Rough : Arithmetic<T, Bytes> {
+    using typename Arithmetic<T, Bytes>::Vector;
     static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
-        if constexpr (Fused) {
-            return Arithmetic<T, Bytes, Fused>::fma(a, b, c);
+        if constexpr (kFused) {
+            return Arithmetic<T, Bytes>::fma(a, b, c);
         } else {
             return a * b + c;
         }
     }
 };
 
+}  // namespace
 }  // namespace truerank

@@ -1,42 +1,20 @@
-#include "kernels/count.hpp"
-
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/keys.hpp"
-#include "kernels/lanes.hpp"
-#include "kernels/measured.hpp"
-#include "kernels/several_body.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/several.hpp"
 
 namespace truerank {
 namespace {
-
-// The number of NaN among a few scores.
-template <class T, int Bytes>
-TRUERANK_INLINE std::int64_t nan_among(const T* scores, std::size_t n) {
-    using L = Lanes<T, Bytes>;
-    typename L::Counts nan = {};
-    std::size_t i = 0;
-    for (; i + L::size <= n; i += L::size) L::add(nan, L::is_nan_score(L::load(scores + i)));
-    if (i < n) {
-        T copy[L::size];
-        typename L::Counts valid;
-        const typename L::Scores last = L::load(L::tail(scores, n, n - i, copy, valid));
-        L::add(nan, L::is_nan_score(last), valid);
-    }
-    return L::sum(nan);
-}
 
 // Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
 //
 // A sum of floats or doubles is a NaN where one of them is, and an addition takes less time than a comparison whose
 // result is counted: so scores may be added up, and only where a sum is a NaN are those in it compared. (It is one
 // without a NaN, too, where infinities of both signs meet, or sums that are too large.)
-template <class T, int Bytes, bool AddsUp>
+template <bool AddsUp, class T>
 TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true_score, bool more_follow,
                                           PartialCounts* counts) {
-    using L = Lanes<T, Bytes>;
+    using L = Lanes<T>;
     constexpr std::size_t line = kLine / sizeof(T);
     constexpr std::size_t step = 2 * line;
     constexpr std::size_t at_once = AddsUp ? measured::kSummedBytes / sizeof(T) : L::max_additions * L::size;
@@ -44,9 +22,9 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
     const bool is_long = n >= kPageBytes / sizeof(T);
     std::size_t ahead = 0;
     if (n >= measured::kLongBytes / sizeof(T)) {
-        ahead = ahead_bytes.of_long_rows;
+        ahead = measured_here->ahead.of_long_rows;
     } else if (is_long || more_follow) {
-        ahead = ahead_bytes.of_short_rows;
+        ahead = measured_here->ahead.of_short_rows;
     }
     std::int64_t nans = 0;
     std::size_t i = 0;
@@ -97,7 +75,7 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
         counts->above += sums.first;
         counts->tied += sums.second;
         if constexpr (AddsUp) {
-            if (sums.third != 0) nans += nan_among<T, Bytes>(scores + start, i - start);
+            if (sums.third != 0) nans += nan_among(scores + start, i - start);
         } else {
             nans += sums.third;
         }
@@ -105,27 +83,48 @@ TRUERANK_INLINE std::int64_t count_one_in(const T* scores, std::size_t n, T true
     return nans;
 }
 
-template <class T, int Bytes>
-TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T true_score, bool more_follow,
-                                            PartialCounts* counts) {
+template <class T>
+std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits bits, bool more_follow,
+                       PartialCounts* counts) {
+    const auto* const scores = static_cast<const T*>(from);
+    const T true_score = std::bit_cast<T>(bits);
     if constexpr (std::is_floating_point_v<T>) {
         if (n >= measured::kLeastSummedBytes / sizeof(T)) {
-            return count_one_in<T, Bytes, true>(scores, n, true_score, more_follow, counts);
+            return count_one_in<true>(scores, n, true_score, more_follow, counts);
         }
     }
-    return count_one_in<T, Bytes, false>(scores, n, true_score, more_follow, counts);
+    return count_one_in<false>(scores, n, true_score, more_follow, counts);
 }
 
-template <class T, int Bytes>
-TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count,
-                               const KeyKernels<T>& of_keys) {
+// In ascending order this takes keys less the lowest number's, as unsigned integers: the NaN, which wrap round to the
+// top, are never least. Returns the best key, and adds to `equal` how many equal it.
+template <class K>
+K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {
+    using Counter = std::make_unsigned_t<K>;
+    if (ascending) {
+        Counter least = static_cast<Counter>(static_cast<Counter>(best) - static_cast<Counter>(lowest));
+        for (std::size_t j = 0; j < n; ++j) {
+            const Counter lifted = static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(lowest));
+            least = lifted < least ? lifted : least;
+        }
+        best = static_cast<K>(static_cast<Counter>(least + static_cast<Counter>(lowest)));
+    } else {
+        for (std::size_t j = 0; j < n; ++j) best = keys[j] > best ? keys[j] : best;
+    }
+    for (std::size_t j = 0; j < n; ++j) *equal += keys[j] == best ? 1 : 0;
+    return best;
+}
+
+template <class T>
+void best_of(const void* from, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
+    const auto* const scores = static_cast<const T*>(from);
     constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t m = std::min(chunk, n - i);
-        keys_body<T, Bytes>(scores + i, m, keys);  // inlined, for the NaN need not be counted
+        write_keys(scores + i, m, keys);
         std::int64_t equal = 0;
-        const Key<T> new_best = of_keys.best(keys, m, ascending, Order<T>::bottom(), *best, &equal);
+        const Key<T> new_best = best_key(keys, m, ascending, Order<T>::bottom(), *best, &equal);
         *count = equal + (new_best == *best ? *count : 0);
         *best = new_best;
     }
@@ -134,21 +133,20 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
 template <class T>
 constexpr std::size_t kMaxLanes = measured::kColumnBytes / sizeof(T);
 
-template <class T, int Bytes>
-TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns,
-                                        std::size_t lanes, const T* true_scores, std::int64_t* above,
-                                        std::int64_t* tied, std::int64_t* nan, void* scratch) {
-    using L = Lanes<T, Bytes>;
+template <class T>
+void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
+                   const void* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan, void* scratch) {
+    using L = Lanes<T>;
     using Counts = typename L::Counts;
     auto* const counters = static_cast<typename L::Counter*>(scratch);
     constexpr std::size_t side = measured::kColumnsPerVisit;
     typename L::Counter* const counters_of[] = {counters, counters + lanes, counters + 2 * lanes};
     const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
-        const typename L::Scores true_score = L::load(true_scores + lane);
+        const typename L::Scores true_score = L::load(static_cast<const T*>(true_scores) + lane);
         Counts lane_above, lane_tied, lane_nan;
-        std::memcpy(&lane_above, counters_of[0] + lane, Bytes);
-        std::memcpy(&lane_tied, counters_of[1] + lane, Bytes);
-        std::memcpy(&lane_nan, counters_of[2] + lane, Bytes);
+        std::memcpy(&lane_above, counters_of[0] + lane, kBytes);
+        std::memcpy(&lane_tied, counters_of[1] + lane, kBytes);
+        std::memcpy(&lane_nan, counters_of[2] + lane, kBytes);
 #pragma GCC unroll 16
         for (std::size_t c = 0; c < width; ++c) {
             const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
@@ -158,9 +156,9 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
             L::add(lane_tied, vector == true_score);
             if constexpr (has_nan<T>) L::add(lane_nan, L::is_nan_score(vector));
         }
-        std::memcpy(counters_of[0] + lane, &lane_above, Bytes);
-        std::memcpy(counters_of[1] + lane, &lane_tied, Bytes);
-        std::memcpy(counters_of[2] + lane, &lane_nan, Bytes);
+        std::memcpy(counters_of[0] + lane, &lane_above, kBytes);
+        std::memcpy(counters_of[1] + lane, &lane_tied, kBytes);
+        std::memcpy(counters_of[2] + lane, &lane_nan, kBytes);
     };
     for (std::size_t begin = 0; begin < columns;) {
         const std::size_t end = begin + std::min(columns - begin, L::max_additions / side * side);
@@ -180,82 +178,33 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
-    namespace name {                                                                                                  \
-    template <class T>                                                                                                \
-    attribute std::int64_t count_one(const void* scores, std::size_t n, typename Order<T>::Bits true_score,           \
-                                     bool more_follow, PartialCounts* counts) {                                       \
-        return count_one_body<T, width>(static_cast<const T*>(scores), n, std::bit_cast<T>(true_score), more_follow,  \
-                                        counts);                                                                      \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute std::int64_t keys(const T* scores, std::size_t n, Key<T>* keys) {                                       \
-        return keys_body<T, width>(scores, n, keys);                                                                  \
-    }                                                                                                                 \
-    template <class K>                                                                                                \
-    attribute void count_keys(const K* keys, std::size_t n, const K* true_scores, std::size_t k,                      \
-                              PartialCounts* counts, std::uintptr_t ahead) {                                          \
-        count_keys_body<K, width>(keys, n, true_scores, k, counts, ahead);                                            \
-    }                                                                                                                 \
-    template <class K>                                                                                                \
-    attribute void search_keys(const K* keys, std::size_t n, const K* true_scores, std::size_t k,                     \
-                               std::int64_t* histogram) {                                                             \
-        search_keys_body(keys, n, true_scores, k, histogram);                                                         \
-    }                                                                                                                 \
-    template <class K>                                                                                                \
-    attribute K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {       \
-        return best_key_body(keys, n, ascending, lowest, best, equal);                                                \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    constexpr KeyKernels<T> of_keys = {keys<T>, count_keys<Key<T>>, search_keys<Key<T>>, best_key<Key<T>>};           \
-    template <class T>                                                                                                \
-    attribute std::int64_t count_several(const void* scores, std::size_t n, const Key<T>* true_scores, std::size_t k, \
-                                         PartialCounts* counts, std::int64_t* scratch) {                              \
-        return count_several_body<T, width>(static_cast<const T*>(scores), n, true_scores, k, counts, scratch,        \
-                                            of_keys<T>);                                                              \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void best(const void* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {       \
-        best_body<T, width>(static_cast<const T*>(scores), n, ascending, best, count, of_keys<T>);                    \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,   \
-                                 const void* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan, \
-                                 void* scratch) {                                                                     \
-        count_columns_body<T, width>(scores, stride, columns, lanes, static_cast<const T*>(true_scores), above, tied, \
-                                     nan, scratch);                                                                   \
-    }                                                                                                                 \
-    }
-TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
-#undef TRUERANK_WRAP
+template <class T>
+constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
+                                     .count_several = count_several<T>,
+                                     .scratch_size = scratch_size<T>,
+                                     .best = best_of<T>,
+                                     .count_columns = count_columns<T>,
+                                     .lane_multiple = kBytes / sizeof(T),
+                                     .max_lanes = kMaxLanes<T>,
+                                     .order = bit_order<T>()}};
 
 }  // namespace
 
-template <class T>
-const CountKernels<typename Order<T>::Bits>& count_kernels() {
-    static constexpr CountKernels<typename Order<T>::Bits> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute)                            \
-    {name::count_one<T>,     several::count_several<T>, scratch_size<T>, name::best<T>, \
-     name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>,    bit_order<T>()},
-        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-    };
-    return table[static_cast<int>(isa())];
-}
-
-#define TRUERANK_EXPORT(T) template const CountKernels<Order<T>::Bits>& count_kernels<T>();
-TRUERANK_EXPORT(Half)
-TRUERANK_EXPORT(BFloat16)
-TRUERANK_EXPORT(float)
-TRUERANK_EXPORT(double)
-TRUERANK_EXPORT(std::int8_t)
-TRUERANK_EXPORT(std::int16_t)
-TRUERANK_EXPORT(std::int32_t)
-TRUERANK_EXPORT(std::int64_t)
-TRUERANK_EXPORT(std::uint8_t)
-TRUERANK_EXPORT(std::uint16_t)
-TRUERANK_EXPORT(std::uint32_t)
-TRUERANK_EXPORT(std::uint64_t)
-#undef TRUERANK_EXPORT
+#define TRUERANK_TABLE(T) \
+    template <>           \
+    const ScoreKernels<T> KernelsOf<ScoreKernels<T>, kSet>::table = kTable<T>;
+TRUERANK_TABLE(Half)
+TRUERANK_TABLE(BFloat16)
+TRUERANK_TABLE(float)
+TRUERANK_TABLE(double)
+TRUERANK_TABLE(std::int8_t)
+TRUERANK_TABLE(std::int16_t)
+TRUERANK_TABLE(std::int32_t)
+TRUERANK_TABLE(std::int64_t)
+TRUERANK_TABLE(std::uint8_t)
+TRUERANK_TABLE(std::uint16_t)
+TRUERANK_TABLE(std::uint32_t)
+TRUERANK_TABLE(std::uint64_t)
+#undef TRUERANK_TABLE
 
 }  // namespace truerank

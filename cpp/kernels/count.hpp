@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/measured.hpp"
+#include "kernels/simd.hpp"
 
 namespace truerank {
 
@@ -180,21 +181,16 @@ struct CountKernels {
     BitOrder<Bits> order;
 };
 
-// Whether a histogram may be used; its tables have 16 bits for the number of a true score.
+// The same for scores of type T.
 template <class T>
-constexpr bool uses_bins(std::size_t true_scores) {
-    return std::is_floating_point_v<T> && true_scores >= measured::kLeastBinned && true_scores <= 65535;
-}
-
-template <class T>
-constexpr std::size_t scratch_size(std::size_t true_scores) {
-    const std::size_t searched = 2 * true_scores + 2;
-    if (uses_bins<T>(true_scores)) return searched + measured::kBins + true_scores / 4 + 1;
-    return true_scores < measured::kLeastSearched<T> ? 0 : searched;
-}
+struct ScoreKernels : CountKernels<typename Order<T>::Bits> {};
 
 // The kernels of the instruction set chosen at start, for scores of type T.
 template <class T>
-const CountKernels<typename Order<T>::Bits>& count_kernels();
+CountKernels<typename Order<T>::Bits> count_kernels() {
+    CountKernels<typename Order<T>::Bits> kernels = kernels_of<ScoreKernels<T>>(isa());
+    kernels.count_several = kernels_of<ScoreKernels<T>>(isa_of_several(std::is_same_v<T, float>)).count_several;
+    return kernels;
+}
 
 }  // namespace truerank

@@ -110,6 +110,8 @@ struct DecisionKernels {
 
 // The kernels of the instruction set chosen at start, for the panels of float and double vectors.
 template <class T>
-const DecisionKernels<T>& decision_kernels();
+const DecisionKernels<T>& decision_kernels() {
+    return kernels_of<DecisionKernels<T>>(isa());
+}
 
 }  // namespace truerank

@@ -1,11 +1,10 @@
-// Instructions that no operator of the compilers' vectors stands for, for vectors of each width. They are intrinsics
-// where these come to the same code or better, else assembly, each for one of these reasons:
+// Instructions that no operator of the compilers' vectors stands for. They are intrinsics where these come to the same
+// code or better, else assembly, for one of these reasons:
 //
-// - set: the instruction is not of the set of the function that it is inlined into. Wrappers have the sets of simd.hpp;
-//   products of VNNI, SSSE3 and Armv8.2 come on top, and are called only where byte_products() says so.
-// - registers: GCC inlines the intrinsics of AVX2 and AVX-512 late, since they have a set of their own, when what is
-//   around them is laid out. Sums are as they were, but decisions get more operands on the stack: AVX2's decide_lanes
-//   of doubles 36 in place of 12, AVX-512's decide_sums twice the instructions.
+// - set: the instruction is not of the unit's set, which simd.hpp lists. Products of VNNI and of Armv8.2 come on top,
+// and
+//   are called only where byte_products() says so.
+// - registers: of the intrinsics GCC keeps more results at a time than there are registers.
 // - opaque: GCC sees through the intrinsic, and takes apart or puts together what is loaded at once.
 #pragma once
 
@@ -18,25 +17,25 @@
 #endif
 
 #include "kernels/arithmetic.hpp"
-#include "kernels/simd.hpp"
 
 namespace truerank {
+namespace {
 
 // What the instructions come to, in arithmetic that all processors have. Each adds to every sum: add_byte_products the
 // products of four bytes of candidates `e`, which are stored as level + zero, with four signed ones of a query `q`;
 // add_word_products those of two words of 16 bits; add_byte_distances the distances of the unsigned bytes of a sum.
 // byte_pairs: the products of bytes without a sign and bytes with one, added up two by two in words of 16 bits, which
 // have to hold them. broadcast: the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal
-// numbers x > 0, with no greater relative error than root_error.
-template <int Bytes>
+// numbers x > 0, with no greater relative error than root_error. lane_bits: one bit for each lane of a mask.
+// lanes_greater and lanes_at_least: one bit for each lane, of a comparison that does not hold with a NaN.
+template <class Self>
 struct PlainInstructions {
-    using Ints = typename Simd<std::int32_t, Bytes>::type;
-    using Words = typename Simd<std::int16_t, Bytes>::type;
-    using Floats = typename Simd<float, Bytes>::type;
+    using Ints = Simd<std::int32_t>::type;
+    using Words = Simd<std::int16_t>::type;
+    using Floats = Simd<float>::type;
     using Distances = Ints;
     static constexpr int zero = 0;
-    static constexpr bool has_fused_words = false;            // another way to add_word_products
-    static constexpr bool has_distances_by_products = false;  // another way to add_byte_distances
+    static constexpr bool has_fused_words = false;
     static constexpr double root_error = 0x1p-22;
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         for (int shift = 0; shift < 32; shift += 8) sums += (e << shift >> 24) * (q << shift >> 24);
@@ -58,36 +57,116 @@ struct PlainInstructions {
             sums += difference < 0 ? -difference : difference;
         }
     }
+    // Other ways to the same, for processors with ByteProducts::fours.
+    static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        Self::add_word_products(sums, e, q);
+    }
+    template <class Sums>
+    static TRUERANK_INLINE void add_byte_distances_by_products(Sums& sums, const Sums& e, const Sums& q) {
+        Self::add_byte_distances(sums, e, q);
+    }
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
-        result = 1 / Arithmetic<float, Bytes, true>::sqrt(x);
+        result = 1 / Arithmetic<float>::sqrt(x);
+    }
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+        std::uint64_t bits = 0;
+        for (std::size_t i = 0; i < kBytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+        return bits;
+    }
+    template <class Vector>
+    static TRUERANK_INLINE std::uint64_t lanes_greater(const Vector& a, const Vector& b) {
+        return Self::lane_bits(a > b);
+    }
+    static TRUERANK_INLINE std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
+        return Self::lane_bits(a >= b);
     }
 };
 
-template <int Bytes>
-struct Instructions : PlainInstructions<Bytes> {};
+#if defined(__AVX512F__)
 
-#if defined(TRUERANK_AVX2)
-
-// clang takes a wide operand only in a function that has the instruction set itself, and such a function cannot be one
-// that must be inlined into a body without it. It is inlined all the same, since the body ends up in a wrapper, if that
-// has the very same set. Vectors are passed by reference: by value they would go different ways in functions of
-// different sets.
-#define TRUERANK_INTRINSIC(set) static inline __attribute__((target(set)))
-#if defined(__clang__)
-#define TRUERANK_INSTRUCTION(set) TRUERANK_INTRINSIC(set)
-#else
-#define TRUERANK_INSTRUCTION(set) static TRUERANK_INLINE
-#endif
-
-template <int Bytes>
-struct InstructionsOfX86 : PlainInstructions<Bytes> {
-    using Distances = typename Simd<std::int64_t, Bytes>::type;
+struct Instructions : PlainInstructions<Instructions> {
+    using Distances = Simd<std::int64_t>::type;
     static constexpr int zero = 128;
-    static constexpr double root_error = Bytes == 64 ? 0x1p-14 : 0x1.8p-12;
+    static constexpr bool has_fused_words = true;
+    static constexpr double root_error = 0x1p-14;
+    // Opaque: otherwise GCC puts lanes together one by one, at the cost of the sums.
+    static TRUERANK_INLINE void broadcast(Ints& all, const std::int32_t& levels) {
+        __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));
+    }
+    static TRUERANK_INLINE void broadcast(Distances& all, const std::int64_t& levels) {
+        __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
+    }
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
+    }
+    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        sums += (Ints)_mm512_madd_epi16((__m512i)e, (__m512i)q);
+    }
+    static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
+        __asm__("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
+    }
+    static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        sums += (Distances)_mm512_sad_epu8((__m512i)e, (__m512i)q);
+    }
+    // GCC 12 warns of the intrinsic, since its own header leaves a register undefined.
+    static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
+        __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
+    }
+    static TRUERANK_INLINE std::uint64_t lanes_greater(const Floats& a, const Floats& b) {
+        return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
+    }
+    static TRUERANK_INLINE std::uint64_t lanes_greater(const Ints& a, const Ints& b) {
+        return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b);
+    }
+    static TRUERANK_INLINE std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
+        return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GE_OQ);
+    }
 };
 
-template <>
-struct Instructions<16> : InstructionsOfX86<16> {
+#elif defined(__AVX2__)
+
+struct Instructions : PlainInstructions<Instructions> {
+    using Distances = Simd<std::int64_t>::type;
+    static constexpr int zero = 128;
+    static constexpr bool has_fused_words = true;
+    static constexpr double root_error = 0x1.8p-12;
+    // Opaque: otherwise GCC loads the levels of several queries at once and takes them apart.
+    static TRUERANK_INLINE void broadcast(Ints& all, const std::int32_t& levels) {
+        __asm__("vpbroadcastd %1, %0" : "=x"(all) : "m"(levels));
+    }
+    static TRUERANK_INLINE void broadcast(Distances& all, const std::int64_t& levels) {
+        __asm__("vpbroadcastq %1, %0" : "=x"(all) : "m"(levels));
+    }
+    // Set: VNNI, in the encoding for processors that have no AVX-512.
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
+    }
+    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        sums += (Ints)_mm256_madd_epi16((__m256i)e, (__m256i)q);
+    }
+    static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
+    }
+    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+        pairs = (Words)_mm256_maddubs_epi16((__m256i)e, (__m256i)q);
+    }
+    static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        sums += (Distances)_mm256_sad_epu8((__m256i)e, (__m256i)q);
+    }
+    static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
+        result = (Floats)_mm256_rsqrt_ps((__m256)x);
+    }
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+        return static_cast<unsigned>(_mm256_movemask_ps((__m256)mask));
+    }
+};
+
+#elif defined(TRUERANK_X86_SETS)
+
+struct Instructions : PlainInstructions<Instructions> {
+    using Distances = Simd<std::int64_t>::type;
+    static constexpr int zero = 128;
+    static constexpr double root_error = 0x1.8p-12;
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
@@ -100,108 +179,12 @@ struct Instructions<16> : InstructionsOfX86<16> {
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
         result = (Floats)_mm_rsqrt_ps((__m128)x);
     }
-    // One bit for each lane of a mask.
     static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
         return static_cast<unsigned>(_mm_movemask_ps((__m128)mask));
     }
 };
 
-// What AVX2 and AVX-512 have alike: the same instructions, for vectors of `width` bytes, or `bits` bits. Those of VNNI
-// are another encoding (`vex`) beside AVX2, for processors that have no AVX-512.
-//
-// - broadcast is opaque: otherwise GCC loads the levels of several queries at once and takes them apart (AVX2), or puts
-//   lanes together one by one (AVX-512), at the cost of the sums.
-// - add_byte_products is of the set VNNI; so is add_fused_word_products, which is one instruction.
-template <int Bytes>
-struct WideInstructions;
-#define TRUERANK_WIDE(width, bits, set, vex)                                                               \
-    template <>                                                                                            \
-    struct WideInstructions<width> : InstructionsOfX86<width> {                                            \
-        static constexpr bool has_fused_words = true;                                                      \
-        TRUERANK_INSTRUCTION(set) void broadcast(Ints& all, const std::int32_t& levels) {                  \
-            __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));                                      \
-        }                                                                                                  \
-        TRUERANK_INSTRUCTION(set) void broadcast(Distances& all, const std::int64_t& levels) {             \
-            __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));                                      \
-        }                                                                                                  \
-        TRUERANK_INSTRUCTION(set) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {       \
-            __asm__(vex "vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));                              \
-        }                                                                                                  \
-        TRUERANK_INTRINSIC(set) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {         \
-            sums += (Ints)_mm##bits##_madd_epi16((__m##bits##i)e, (__m##bits##i)q);                        \
-        }                                                                                                  \
-        TRUERANK_INSTRUCTION(set) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) { \
-            __asm__(vex "vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));                              \
-        }                                                                                                  \
-        TRUERANK_INTRINSIC(set)                                                                            \
-        void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {                 \
-            sums += (Distances)_mm##bits##_sad_epu8((__m##bits##i)e, (__m##bits##i)q);                     \
-        }                                                                                                  \
-    };
-TRUERANK_WIDE(32, 256, TRUERANK_AVX2, "%{vex%} ")
-TRUERANK_WIDE(64, 512, TRUERANK_AVX512, "")
-#undef TRUERANK_WIDE
-
-template <>
-struct Instructions<32> : WideInstructions<32> {
-    TRUERANK_INTRINSIC(TRUERANK_AVX2) void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
-        pairs = (Words)_mm256_maddubs_epi16((__m256i)e, (__m256i)q);
-    }
-    TRUERANK_INTRINSIC(TRUERANK_AVX2) void rough_inverse_root(Floats& result, const Floats& x) {
-        result = (Floats)_mm256_rsqrt_ps((__m256)x);
-    }
-    // Registers.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) std::uint64_t lane_bits(const Ints& mask) {
-        unsigned bits;
-        __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
-        return bits;
-    }
-};
-
-template <>
-struct Instructions<64> : WideInstructions<64> {
-    // GCC 12 warns of the intrinsic, since its own header leaves a register undefined.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void rough_inverse_root(Floats& result, const Floats& x) {
-        __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
-    }
-    // One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold. Registers, for
-    // all that follow.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Floats& a, const Floats& b) {
-        std::uint16_t bits;
-        __asm__("vcmpps $30, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
-        return bits;
-    }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Ints& a, const Ints& b) {
-        std::uint16_t bits;
-        __asm__("vpcmpgtd %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
-        return bits;
-    }
-    // The same of four vectors, whose masks are put together before they leave the registers of masks.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Ints (&a)[4], const Ints& b) {
-        std::uint64_t bits, second, third, fourth;
-        __asm__(
-            "vpcmpgtd %8, %4, %0\n\t"
-            "vpcmpgtd %8, %5, %1\n\t"
-            "vpcmpgtd %8, %6, %2\n\t"
-            "vpcmpgtd %8, %7, %3\n\t"
-            "kunpckwd %0, %1, %0\n\t"
-            "kunpckwd %2, %3, %2\n\t"
-            "kunpckdq %0, %2, %0"
-            : "=&Yk"(bits), "=&Yk"(second), "=&Yk"(third), "=&Yk"(fourth)
-            : "v"(a[0]), "v"(a[1]), "v"(a[2]), "v"(a[3]), "v"(b));
-        return bits;
-    }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
-        std::uint16_t bits;
-        __asm__("vcmpps $29, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
-        return bits;
-    }
-};
-
-#undef TRUERANK_INSTRUCTION
-#undef TRUERANK_INTRINSIC
-
-#elif defined(TRUERANK_NEON)
+#elif defined(__aarch64__) || defined(_M_ARM64)
 
 // Set: a dot product, of signed bytes (0x4) or of unsigned ones (0x6), is of Armv8.2. Some assemblers take its name
 // only with a later baseline than ours: so it is put together from the numbers of its registers.
@@ -213,10 +196,8 @@ struct Instructions<64> : WideInstructions<64> {
         : "+w"(sums)                                                                                       \
         : "w"(a), "w"(b))
 
-template <>
-struct Instructions<16> : PlainInstructions<16> {
+struct Instructions : PlainInstructions<Instructions> {
     static constexpr double root_error = 0x1p-15;
-    static constexpr bool has_distances_by_products = true;
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         TRUERANK_DOT_PRODUCT("0x4", sums, e, q);
     }
@@ -245,6 +226,12 @@ struct Instructions<16> : PlainInstructions<16> {
 };
 
 #undef TRUERANK_DOT_PRODUCT
+
+#else
+
+struct Instructions : PlainInstructions<Instructions> {};
+
 #endif
 
+}  // namespace
 }  // namespace truerank

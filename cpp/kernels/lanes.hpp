@@ -4,32 +4,32 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/count.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/unit.hpp"
 
 namespace truerank {
+namespace {
 
 constexpr std::size_t kLine = 64;
 
-// Vectors of `Bytes` bytes: of scores, of their keys, of counters as wide as a score, and of masks, whose lanes are -1
-// or 0 as comparisons give them.
-template <class T, int Bytes>
-struct Lanes {
-    using Counter = typename Integers<sizeof(T)>::Unsigned;
-    using Native = std::conditional_t<is_float16<T>, Key<T>, T>;
-    using Scores = typename Simd<Native, Bytes>::type;
-    using Keys = typename Simd<Key<T>, Bytes>::type;
-    using Masks = Keys;
-    using Counts = typename Simd<Counter, Bytes>::type;
-    static constexpr std::size_t size = Bytes / sizeof(T);
+// Vectors of scores in a form that the hardware can compare: 16-bit floats, which it cannot, are compared by their
+// keys.
+template <class T>
+struct Lanes : Vectors<std::conditional_t<is_float16<T>, Key<T>, T>> {
+    using Base = Vectors<std::conditional_t<is_float16<T>, Key<T>, T>>;
+    using Counter = typename Base::Bits;
+    using Scores = typename Base::Vector;
+    using typename Base::Counts;
+    using typename Base::Mask;
+    using Keys = Mask;
+    using Base::size;
     // A counter is added to a 64-bit sum, and starts again from 0, before it can overflow.
     // Before that, no lane has more than so many, and all lanes together have fewer than 2^21 (see sums).
     static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : (1 << 17) - 1;
 
     static TRUERANK_INLINE Keys load_keys(const T* scores) {
-        const Counts bits = *reinterpret_cast<const typename Simd<Counter, Bytes>::unaligned*>(scores);
+        const Counts bits = *reinterpret_cast<const typename Simd<Counter>::unaligned*>(scores);
         if constexpr (has_nan<T>) {
-            const Counts sign = (Counts)((Masks)bits >> int(8 * sizeof(T) - 1));
+            const Counts sign = (Counts)((Mask)bits >> int(8 * sizeof(T) - 1));
             const Counts magnitude = bits & (Counts{} + static_cast<Counter>(~Order<T>::top_bit));
             return (Keys)((magnitude ^ sign) - sign + (Counts{} + Order<T>::shift()));
         } else if constexpr (std::is_unsigned_v<T>) {
@@ -39,14 +39,13 @@ struct Lanes {
         }
     }
     static TRUERANK_INLINE Keys broadcast_key(Key<T> key) { return Keys{} + key; }
-    static TRUERANK_INLINE Masks is_nan_key(Keys keys) { return keys < broadcast_key(Order<T>::bottom()); }
+    static TRUERANK_INLINE Mask is_nan_key(Keys keys) { return keys < broadcast_key(Order<T>::bottom()); }
 
-    // Scores in a form that the hardware can compare: 16-bit floats, which it cannot, are compared by their keys.
     static TRUERANK_INLINE Scores load(const T* scores) {
         if constexpr (is_float16<T>) {
             return load_keys(scores);
         } else {
-            return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(scores);
+            return Base::load(scores);
         }
     }
     // The same, into a register. GCC 12 has each instruction that takes a wide vector read it again otherwise, and
@@ -54,7 +53,7 @@ struct Lanes {
     static TRUERANK_INLINE Scores load_once(const T* scores) {
         Scores vector = load(scores);
 #if !defined(__clang__)
-        if constexpr (Bytes == 64) __asm__("" : "+v"(vector));
+        if constexpr (kBytes == 64) __asm__("" : "+v"(vector));
 #endif
         return vector;
     }
@@ -73,7 +72,7 @@ struct Lanes {
             return broadcast(Order<T>::score(key));
         }
     }
-    static TRUERANK_INLINE Masks is_nan_score(Scores scores) {
+    static TRUERANK_INLINE Mask is_nan_score(Scores scores) {
         if constexpr (is_float16<T>) {
             return is_nan_key(scores);
         } else {
@@ -81,12 +80,11 @@ struct Lanes {
         }
     }
 
-    // Adds 1 to the counts where the mask is set.
-    static TRUERANK_INLINE void add(Counts& counts, Masks mask) { counts = one_more<Bytes>(counts, mask); }
+    using Base::add;
     // Adds the increments where the mask is set. A mask is not combined with another one here: GCC 12 compares lane by
     // lane where the masks of two 64-byte comparisons meet.
-    static TRUERANK_INLINE void add(Counts& counts, Masks mask, Counts increments) {
-        if constexpr (Bytes == 64) {
+    static TRUERANK_INLINE void add(Counts& counts, Mask mask, Counts increments) {
+        if constexpr (kBytes == 64) {
             counts = mask ? counts + increments : counts;
         } else {
             counts += (Counts)mask & increments;
@@ -127,7 +125,7 @@ struct Lanes {
     }
 
   private:
-    using Wide = typename Simd<std::uint64_t, Bytes>::type;
+    using Wide = Simd<std::uint64_t>::type;
     // Neighbours are added into counters of twice the width until these have 64 bits. That takes few instructions,
     // which matters: while they run, the reading of the next scores has to wait.
     static TRUERANK_INLINE Wide widen(const Counts& counts) {
@@ -143,7 +141,7 @@ struct Lanes {
         if constexpr (sizeof(T) < 8) wide = (wide & 0xffffffffULL) + (wide >> 32);
         return wide;
     }
-    template <int Size = Bytes>
+    template <int Size = kBytes>
     static TRUERANK_INLINE std::uint64_t sum_wide(const typename Simd<std::uint64_t, Size>::type& wide) {
         if constexpr (Size == 16) {
             return wide[0] + wide[1];
@@ -161,8 +159,9 @@ struct Lanes {
         return lanes;
     }();
     static TRUERANK_INLINE Counts load_increments(std::size_t at) {
-        return *reinterpret_cast<const typename Simd<Counter, Bytes>::unaligned*>(zeros_ones_zeros.data() + at);
+        return Base::load_counts(zeros_ones_zeros.data() + at);
     }
 };
 
+}  // namespace
 }  // namespace truerank

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/steps.hpp"
@@ -17,7 +16,7 @@ TRUERANK_INLINE V greater_of(const V& a, const V& b) {
 }
 
 // The greatest lane, by halves.
-template <class T, int Bytes>
+template <class T, int Bytes = kBytes>
 TRUERANK_INLINE T greatest_lane(const typename Simd<T, Bytes>::type& x) {
     if constexpr (Bytes > 16) {
         using Half = typename Simd<T, Bytes / 2>::type;
@@ -48,15 +47,14 @@ void find_nans(const T* sums, std::size_t lanes, const LaneSpan* spans, std::siz
 }
 
 // `Lane` is the type of the panel's components, T that of the sums.
-template <class T, class Lane, int Bytes>
-TRUERANK_INLINE void take_body(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
-                               T* running) {
-    using Vector = typename Simd<T, Bytes>::type;
-    using Unaligned = typename Simd<T, Bytes>::unaligned;
-    using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-    using Lanes = typename Simd<Int, Bytes>::type;
+template <class T, class Lane>
+void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, T* running) {
+    using Vector = typename Simd<T>::type;
+    using Unaligned = typename Simd<T>::unaligned;
+    using Int = typename Integers<sizeof(T)>::Signed;
+    using Lanes = typename Simd<Int>::type;
     using Limits = std::numeric_limits<T>;
-    constexpr std::size_t size = Bytes / sizeof(T), lanes = kBlockLanes<Lane, Bytes>;
+    constexpr std::size_t size = kBytes / sizeof(T), lanes = kBlockLanes<Lane>;
     const Vector none = Vector{} + (Limits::has_infinity ? -Limits::infinity() : Limits::min());
     Lanes numbers{};
     TRUERANK_UNROLL
@@ -85,7 +83,7 @@ TRUERANK_INLINE void take_body(const T* sums, const LaneSpan* spans, std::size_t
             // A NaN that is kept is in the first lane, and stays: nothing is greater.
             if (span.continues) most = greater_of<Vector>(*kept, most);
             if (span.ends) {
-                out[row] = greatest_lane<T, Bytes>(most);
+                out[row] = greatest_lane<T>(most);
             } else {
                 *kept = most;
             }
@@ -98,12 +96,11 @@ TRUERANK_INLINE void take_body(const T* sums, const LaneSpan* spans, std::size_t
     }
 }
 
-template <int Bytes>
-TRUERANK_INLINE double sum_levels_body(const std::int32_t* maxima, const float* scales, std::size_t n) {
-    using Doubles = typename Simd<double, Bytes>::type;
-    using Ints = typename Simd<std::int32_t, Bytes / 2>::type;
-    using Floats = typename Simd<float, Bytes / 2>::type;
-    constexpr std::size_t size = Bytes / sizeof(double);
+double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n) {
+    using Doubles = typename Simd<double>::type;
+    using Ints = typename Simd<std::int32_t, kBytes / 2>::type;
+    using Floats = typename Simd<float, kBytes / 2>::type;
+    constexpr std::size_t size = kBytes / sizeof(double);
     Doubles sums{};
     std::size_t i = 0;
     for (; i + size <= n; i += size) {
@@ -119,34 +116,15 @@ TRUERANK_INLINE double sum_levels_body(const std::int32_t* maxima, const float* 
     return sum;
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                               \
-    namespace name {                                                                                        \
-    template <class T, class Lane>                                                                          \
-    attribute void take(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima, \
-                        T* running) {                                                                       \
-        take_body<T, Lane, width>(sums, spans, n, stride, maxima, running);                                 \
-    }                                                                                                       \
-    attribute double sum_levels(const std::int32_t* maxima, const float* scales, std::size_t n) {           \
-        return sum_levels_body<width>(maxima, scales, n);                                                   \
-    }                                                                                                       \
-    }
-TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
-#undef TRUERANK_WRAP
+template <class T>
+constexpr MaximaKernels<T> kTable = {
+    .take = take<T, T>, .take_levels = take<std::int32_t, T>, .sum_levels = sum_levels};
 
 }  // namespace
 
-template <class T>
-const MaximaKernels<T>& maxima_kernels() {
-    static constexpr MaximaKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) \
-    {name::take<T, T>, name::take<std::int32_t, T>, name::sum_levels},
-        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-    };
-    return table[static_cast<int>(isa())];
-}
-
-template const MaximaKernels<float>& maxima_kernels<float>();
-template const MaximaKernels<double>& maxima_kernels<double>();
+template <>
+const MaximaKernels<float> KernelsOf<MaximaKernels<float>, kSet>::table = kTable<float>;
+template <>
+const MaximaKernels<double> KernelsOf<MaximaKernels<double>, kSet>::table = kTable<double>;
 
 }  // namespace truerank

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/simd.hpp"
+
 namespace truerank {
 
 // The lanes of a panel that belong to one document, from begin up to but not including end.
@@ -34,6 +36,8 @@ struct MaximaKernels {
 
 // The kernels of the instruction set chosen at start, for float and double vectors.
 template <class T>
-const MaximaKernels<T>& maxima_kernels();
+const MaximaKernels<T>& maxima_kernels() {
+    return kernels_of<MaximaKernels<T>>(isa());
+}
 
 }  // namespace truerank

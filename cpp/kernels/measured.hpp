@@ -2,12 +2,10 @@
 // table so that who tunes for another processor sees all of them, each with the script in which a change is seen.
 //
 // Unless a row says otherwise they were measured on AMD's Zen 4 with AVX-512, 32 KB of first-level and 1 MB of
-// second-level cache. What the width of the registers says (kTileVectors in steps.hpp, kMaxInRegisters in
-// keys.hpp) and which row of the table of instruction sets compares with several true scores (simd.hpp) stands
-// where it is used.
+// second-level cache. What the width of the registers says (kTileVectors in steps.hpp, kMaxInRegisters in several.hpp)
+// stands where it is used.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,38 +13,46 @@ namespace truerank::measured {
 
 // -- One true score for each row: bench/cases/test_bandwidth.py ---------------------------------------------------
 
-// How far ahead of the scores that are read a cache line is prefetched, in long rows and in short ones, by processor
-// and by bytes in a vector. The first row of the table that fits is taken, once, with the instruction set.
+// What differs from processor to processor. The first row of the table that fits is taken, once, with the instruction
+// set.
+//
+// How far ahead of the scores that are read a cache line is prefetched, in long rows and in short ones:
 //
 // - Zen 4: in short rows 512 bytes. 256 took 2, 8, 14 and 4 % longer for rows of 1.2, 2.4, 3.6 and 6 KB, 1 % less for
 //   those of 400 bytes and 4 % less for those of 12 KB; in long rows both are equal. From 1 KB on rows of all lengths
 //   were slower by 10 to 20 %, in vectors of either width, with large pages and with small ones. It is an AMD of family
 //   25 with AVX-512; Zen 3, of the same family, has none.
-// - Any other with AVX-512: along a long row the hardware does most of this itself, and a longer distance was slower by
-//   up to a fifth. Where rows are short it finds its stream anew too often: on Sapphire Rapids 2 KB read rows of 400,
-//   1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 %, rows of 12,000 and 60,000 faster than 256 bytes by 8 and
-//   4 %, and 1.5 to 3 KB by no less.
+// - Intel with AVX-512: on Emerald Rapids 2 KB read rows of 80 KB to 4 MB at 0.97 of the rate of a read pass, 1.21 to
+//   1.24 times as fast as 256 bytes did, with one thread and with two. In short rows the hardware finds its stream anew
+//   too often: on Sapphire Rapids 2 KB read rows of 400, 1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 %, rows
+//   of 12,000 and 60,000 faster than 256 bytes by 8 and 4 %, and 1.5 to 3 KB by no less.
+// - Any other with AVX-512 (Zen 5, say, which nobody measured): short rows as Intel's, long ones as Zen 4's.
 // - Any other with AVX2: on Zen 3, 2 KB read long rows at 0.94 of the rate of a read pass and rows of 1,200 bytes at
 //   0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were slower than 2.
 //
 // So a processor that was not measured gets what was best on all but one of those that were: with too short a distance
 // these lost up to a quarter, Zen 4 with too long a one at most a fifth. True scores of short rows that are prefetched
 // 1 to 6 rows ahead gain nothing.
+//
+// Whether AVX-512 compares floats with several true scores, or AVX2 (bench/cases/test_tasks.py -k per_row). With 2 to
+// 20 true scores AVX-512 took 0.80 to 0.84 of AVX2's time on Emerald Rapids, and 1.2 to 1.5 times as long on Zen 4.
+// Other types AVX2 compares everywhere: on Emerald Rapids AVX-512 took 1.2 to 1.36 times as long with 10 or more
+// doubles (0.9 with up to 3), and 1.29 times as long with bytes.
 struct AheadBytes {
     std::size_t of_long_rows, of_short_rows;
 };
-struct AheadOfProcessor {
-    const char* vendor;  // of the processor, as it calls itself; any, if null
-    std::uint32_t family;
-    int widest_vector;  // that it has
-    int vector_bytes;   // that the instruction set has; any, if 0
-    AheadBytes bytes;
+struct Processor {
+    const char* vendor;    // as it calls itself; any, if null
+    std::uint32_t family;  // any, if 0
+    int widest_vector;     // that it has; any, if 0
+    int vector_bytes;      // that the instruction set has; any, if 0
+    AheadBytes ahead;
+    bool compares_wide_floats;
 };
-inline constexpr AheadOfProcessor kAheadOfProcessors[] = {
-    {"AuthenticAMD", 25, 64, 0, {256, 512}},
-    {nullptr, 0, 0, 64, {256, 2048}},
-    {nullptr, 0, 0, 32, {2048, 2048}},
-    {nullptr, 0, 0, 0, {256, 512}},
+inline constexpr Processor kProcessors[] = {
+    {"AuthenticAMD", 25, 64, 0, {256, 512}, false}, {"GenuineIntel", 0, 0, 64, {2048, 2048}, true},
+    {nullptr, 0, 0, 64, {256, 2048}, false},        {nullptr, 0, 0, 32, {2048, 2048}, false},
+    {nullptr, 0, 0, 0, {256, 512}, false},
 };
 inline constexpr std::size_t kLongBytes = 65536;
 // The NaN among so many bytes of scores are sought by one sum; in rows shorter than kLeastSummedBytes each score is
@@ -93,15 +99,10 @@ inline constexpr int kBins = 8192;
 // a search among them. Without bins: of a search among all, or for so many true scores a cycle.
 inline constexpr std::size_t kBinCycles = 5, kFoundCycles = 10, kStepCycles = 3;
 inline constexpr std::size_t kSearchCycles = 16, kComparedPerCycle = 8;
-// Codes of 64-bit scores. So many are made at a time, and so many vectors of them are counted before it is asked
-// whether any is equal to that of a true score: with fewer, asking costs more; with more, so do the comparisons of
-// scores that follow.
-inline constexpr std::size_t kCodedScores = 512;
-inline constexpr std::size_t kTestedVectors = 8;
-// So many codes are looked at before it is decided whether codes, or bins, are used at all.
+// The bins of so many scores are made at a time, and those of so many are looked at before it is decided whether bins
+// are used at all.
+inline constexpr std::size_t kBinnedScores = 512;
 inline constexpr std::size_t kProbedScores = 128;
-// Shorter rows are counted without codes: there the preparation weighs more, and what codes gain was not measured.
-inline constexpr std::size_t kLeastCodedBytes = 32768;
 
 // -- Rows that lie apart, copies and filters: bench/cases/test_blocks.py, test_layouts.py -k slices, -----------------
 // -- test_tasks.py -k filter ------------------------------------------------------------------------------------------
@@ -147,8 +148,7 @@ inline constexpr std::int64_t kReadBytesOfColumns = std::int64_t{1} << 16;
 
 // Bytes of the vectors in which blocks are transposed. Blocks of 16 floats, with the vectors of AVX-512, took up to
 // twice the time: fewer pages are read in turn with blocks of 8.
-template <int Bytes>
-constexpr int kTransposedBytes = std::min(Bytes, 32);
+inline constexpr int kMostTransposedBytes = 32;
 // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte with
 // the widest vectors.
 inline constexpr std::int64_t kDepthAtOnce = 2048;

@@ -1,5 +1,3 @@
-#include "kernels/rows.hpp"
-
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -12,9 +10,12 @@
 namespace truerank {
 namespace {
 
-template <class A, class T>
-TRUERANK_INLINE void pack_body(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent,
-                               std::size_t lanes, T* panel) {
+template <class T>
+using Block = Arithmetic<T, kTransposedBytes>;
+
+template <class T>
+void pack(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent, std::size_t lanes, T* panel) {
+    using A = Block<T>;
     constexpr std::size_t size = A::size;
     std::size_t i = 0;
     for (; i + size <= n; i += size) {
@@ -28,9 +29,10 @@ TRUERANK_INLINE void pack_body(const T* const* vectors, std::size_t n, std::size
 }
 
 // `Rows`: how many sums stand in registers, `rows` or more.
-template <class A, class Step, std::size_t Rows, class T>
-TRUERANK_INLINE void accumulate_rows_body(const T* queries, std::size_t rows, const T* const* vectors,
-                                          std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {
+template <class Step, std::size_t Rows, class T>
+TRUERANK_INLINE void accumulate_rows(const T* queries, std::size_t rows, const T* const* vectors, std::size_t depth,
+                                     bool adjacent, std::size_t lanes, T* sums) {
+    using A = Block<T>;
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size;
     for (std::size_t v = 0; v < lanes; v += size) {
@@ -43,7 +45,7 @@ TRUERANK_INLINE void accumulate_rows_body(const T* queries, std::size_t rows, co
         };
         for_transposed<A, Step::components>(vectors + v, depth, adjacent,
                                             [&](std::size_t k, const Vector* e) __attribute__((always_inline)) {
-                                                if constexpr (A::fused) {
+                                                if constexpr (kFused) {
                                                     TRUERANK_UNROLL
                                                     for (std::size_t i = 0; i < Rows; ++i) add(k, e, i);
                                                 } else {  // straight code would be very long
@@ -55,25 +57,25 @@ TRUERANK_INLINE void accumulate_rows_body(const T* queries, std::size_t rows, co
     }
 }
 
-template <class A, class T>
-TRUERANK_INLINE void accumulate_body(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,
-                                     std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {
+template <class T>
+void accumulate(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors, std::size_t depth,
+                bool adjacent, std::size_t lanes, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
-        const auto accumulate = [&](auto at_most) __attribute__((always_inline)) {
-            accumulate_rows_body<A, decltype(step), at_most()>(queries, rows, vectors, depth, adjacent, lanes, sums);
+        const auto accumulate_in = [&](auto at_most) __attribute__((always_inline)) {
+            accumulate_rows<decltype(step), at_most()>(queries, rows, vectors, depth, adjacent, lanes, sums);
         };
-        if constexpr (A::fused) {
-            if (rows <= 1) return accumulate(std::integral_constant<std::size_t, 1>());
-            if (rows <= 2) return accumulate(std::integral_constant<std::size_t, 2>());
-            if (rows <= 4) return accumulate(std::integral_constant<std::size_t, 4>());
+        if constexpr (kFused) {
+            if (rows <= 1) return accumulate_in(std::integral_constant<std::size_t, 1>());
+            if (rows <= 2) return accumulate_in(std::integral_constant<std::size_t, 2>());
+            if (rows <= 4) return accumulate_in(std::integral_constant<std::size_t, 4>());
         }
-        accumulate(std::integral_constant<std::size_t, kFewQueries>());
+        accumulate_in(std::integral_constant<std::size_t, kFewQueries>());
     });
 }
 
 // The compilers turn these loops into vectors of the instruction set.
 template <class T>
-TRUERANK_INLINE void widen_body(const Half* from, std::size_t n, T* to) {
+void widen(const Half* from, std::size_t n, T* to) {
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint32_t magnitude = from[k].bits & 0x7fffu, sign = (from[k].bits & 0x8000u) << 16;
         // Exact, also for subnormal numbers.
@@ -84,48 +86,21 @@ TRUERANK_INLINE void widen_body(const Half* from, std::size_t n, T* to) {
     }
 }
 template <class T>
-TRUERANK_INLINE void widen_body(const BFloat16* from, std::size_t n, T* to) {
+void widen(const BFloat16* from, std::size_t n, T* to) {
     for (std::size_t k = 0; k < n; ++k) {
         to[k] = static_cast<T>(std::bit_cast<float>(std::uint32_t{from[k].bits} << 16));
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
-    namespace name {                                                                                                 \
-    template <class T>                                                                                               \
-    using A = Arithmetic<T, measured::kTransposedBytes<width>, fused>;                                               \
-    template <class T>                                                                                               \
-    attribute void pack(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent, std::size_t lanes, \
-                        T* panel) {                                                                                  \
-        pack_body<A<T>>(vectors, n, depth, adjacent, lanes, panel);                                                  \
-    }                                                                                                                \
-    template <class T>                                                                                               \
-    attribute void accumulate(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,    \
-                              std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {                        \
-        accumulate_body<A<T>>(similarity, queries, rows, vectors, depth, adjacent, lanes, sums);                     \
-    }                                                                                                                \
-    template <class From, class T>                                                                                   \
-    attribute void widen(const From* from, std::size_t n, T* to) {                                                   \
-        widen_body(from, n, to);                                                                                     \
-    }                                                                                                                \
-    }
-TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
-#undef TRUERANK_WRAP
+template <class T>
+constexpr RowKernels<T> kTable = {
+    .pack = pack<T>, .accumulate = accumulate<T>, .widen_half = widen<T>, .widen_bfloat16 = widen<T>};
 
 }  // namespace
 
-template <class T>
-const RowKernels<T>& row_kernels() {
-    static constexpr RowKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) \
-    {name::pack<T>, name::accumulate<T>, name::widen<Half, T>, name::widen<BFloat16, T>},
-        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-    };
-    return table[static_cast<int>(isa())];
-}
-
-template const RowKernels<float>& row_kernels<float>();
-template const RowKernels<double>& row_kernels<double>();
+template <>
+const RowKernels<float> KernelsOf<RowKernels<float>, kSet>::table = kTable<float>;
+template <>
+const RowKernels<double> KernelsOf<RowKernels<double>, kSet>::table = kTable<double>;
 
 }  // namespace truerank

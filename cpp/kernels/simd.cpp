@@ -4,21 +4,21 @@
 #include <cstring>
 #include <iterator>
 
-#if defined(TRUERANK_AVX2)  // the table of x86-64
+#if defined(TRUERANK_X86_SETS)
 #include <cpuid.h>
-#elif defined(TRUERANK_NEON) && defined(__linux__)
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
-#elif defined(TRUERANK_NEON) && defined(_WIN32)
+#elif defined(__aarch64__) && defined(_WIN32)
 #include <windows.h>
 #endif
 
 namespace truerank {
 
-measured::AheadBytes ahead_bytes = {};
+const measured::Processor* measured_here = nullptr;
 
 namespace {
 
-#if defined(TRUERANK_AVX2)  // the table of x86-64
+#if defined(TRUERANK_X86_SETS)
 // What the processor says of itself. The compilers' __builtin_cpu_supports needs a library of theirs, which is not
 // linked on every system.
 struct Processor {
@@ -102,11 +102,11 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) {Isa::name, #name, width},
+#define TRUERANK_ROW(name, width, fused) {Isa::name, #name, width},
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
-#if defined(TRUERANK_AVX2)  // the table of x86-64
+#if defined(TRUERANK_X86_SETS)
 static_assert(std::size(kRequirements) == std::size(kRows));
 #endif
 
@@ -122,13 +122,14 @@ const Row& best_row() {
 
 void choose(const Row& row) {
     chosen_row = &row;
-    const auto fits = [&](const measured::AheadOfProcessor& wanted) {
-        if (wanted.vector_bytes != 0 && wanted.vector_bytes != row.vector_bytes) return false;
-        return wanted.vendor == nullptr ||
-               (std::strcmp(wanted.vendor, processor_here().vendor) == 0 && wanted.family == processor_here().family &&
-                wanted.widest_vector == best_row().vector_bytes);
+    const Processor& here = processor_here();
+    const auto fits = [&](const measured::Processor& wanted) {
+        return (wanted.vendor == nullptr || std::strcmp(wanted.vendor, here.vendor) == 0) &&
+               (wanted.family == 0 || wanted.family == here.family) &&
+               (wanted.widest_vector == 0 || wanted.widest_vector == best_row().vector_bytes) &&
+               (wanted.vector_bytes == 0 || wanted.vector_bytes == row.vector_bytes);
     };
-    ahead_bytes = std::ranges::find_if(measured::kAheadOfProcessors, fits)->bytes;
+    measured_here = std::ranges::find_if(measured::kProcessors, fits);
 }
 
 // "baseline" names the first row everywhere, so that a script need not know the architecture.
@@ -162,20 +163,24 @@ bool choose_isa(const char* name) {
 }
 
 Isa isa() { return chosen_row->set; }
+Isa isa_of_several(bool of_floats) {
+    const bool wide = of_floats && measured_here->compares_wide_floats;
+    return chosen_row->vector_bytes == 64 && !wide ? chosen_row[-1].set : chosen_row->set;
+}
 const char* isa_name() { return chosen_row->name; }
 int vector_bytes() { return chosen_row->vector_bytes; }
 
 ByteProducts byte_products() {
     bool fours = false, pairs = false;
-#if defined(TRUERANK_AVX2)  // the table of x86-64
+#if defined(TRUERANK_X86_SETS)
     if (isa() == Isa::avx512) fours = (processor_here().leaf7_ecx & bits(11)) != 0;
     if (isa() == Isa::avx2) fours = (processor_here().leaf7_1_eax & bits(4)) != 0;
     pairs = isa() == Isa::avx2;
-#elif defined(TRUERANK_NEON) && defined(__linux__)
+#elif defined(__aarch64__) && defined(__linux__)
     fours = (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
-#elif defined(TRUERANK_NEON) && defined(__APPLE__)
+#elif defined(__aarch64__) && defined(__APPLE__)
     fours = true;  // as all of these processors have them
-#elif defined(TRUERANK_NEON) && defined(_WIN32)
+#elif defined(__aarch64__) && defined(_WIN32)
     fours = IsProcessorFeaturePresent(43) != 0;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which old headers lack
 #endif
     return fours ? ByteProducts::fours : pairs ? ByteProducts::pairs : ByteProducts::none;

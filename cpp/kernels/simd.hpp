@@ -1,45 +1,38 @@
 // Instruction sets: one table, one choice at start.
 //
-// A kernel is written once, as an always-inline body over vectors of a given width (GCC's and clang's vector
-// extensions, no intrinsics). TRUERANK_FOR_EACH_ISA makes a thin wrapper around it for every row of the table; the
-// wrapper's target attribute lets the compiler use the wider registers there and nowhere else. A new instruction set is
-// one row.
+// Kernels are written once, over vectors of the set's width (GCC's and clang's vector extensions), and are compiled
+// once for each row of the table, with its flags: these are the units of CMakeLists.txt. A unit defines the tables of
+// its kernels, and the rest of the engine calls those of the chosen set. A new instruction set is one row here, and one
+// there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/measured.hpp"
 
-#define TRUERANK_INLINE inline __attribute__((always_inline))
-
-// X(name, bytes in a vector, row whose comparisons with several true scores are used, whether float multiply-adds are
-// fused rather than emulated, function attribute). AVX-512 compares into mask registers, with one or two comparisons a
-// cycle. That is plenty for a pass at the speed of memory, but where a score is compared with many true scores, AVX2's
-// comparisons are up to twice as fast (measured on Zen 4; equally fast elsewhere).
-#if defined(TRUERANK_BASELINE_ONLY)  // for builds whose kernels are not what is tested: a quarter of the time
-#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, baseline, false, )
-#elif defined(__x86_64__) || defined(_M_X64)
-#define TRUERANK_AVX2 "avx2,bmi,bmi2,fma,popcnt"
-#define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2
-#define TRUERANK_FOR_EACH_ISA(X)                                    \
-    X(baseline, 16, baseline, false, )                              \
-    X(avx2, 32, avx2, true, __attribute__((target(TRUERANK_AVX2)))) \
-    X(avx512, 64, avx2, true, __attribute__((target(TRUERANK_AVX512))))
+// X(name, bytes in a vector, whether float multiply-adds are fused rather than emulated).
+#if defined(TRUERANK_X86_SETS)
+#define TRUERANK_FOR_EACH_ISA(X) \
+    X(baseline, 16, false)       \
+    X(avx2, 32, true)            \
+    X(avx512, 64, true)
+#elif defined(__x86_64__) || defined(_M_X64)  // for builds whose kernels are not what is tested
+#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, false)
 #elif defined(__aarch64__) || defined(_M_ARM64)
-#define TRUERANK_NEON
-#define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, neon, true, )
+#define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, true)
 #else
-#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, baseline, true, )
+#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, true)
 #endif
+
+#define TRUERANK_INLINE inline __attribute__((always_inline))
 
 namespace truerank {
 
 enum class Isa : int {
-#define TRUERANK_ROW(name, width, several, fused, attribute) name,
+#define TRUERANK_ROW(name, width, fused) name,
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
@@ -52,13 +45,16 @@ std::vector<std::string> usable_isas();
 bool choose_isa(const char* name);
 
 Isa isa();
+// The set whose kernels count several true scores, of 32-bit floats or of another type. AVX-512 compares into mask
+// registers, with one or two comparisons a cycle. That is plenty for a pass at the speed of memory, but where a score
+// is compared with many true scores AVX2's comparisons may be up to twice as fast (measured.hpp).
+Isa isa_of_several(bool of_floats);
 const char* isa_name();
 // The size of its vectors.
 int vector_bytes();
 
-// How far ahead of the scores that are read a cache line is prefetched: what suits the processor and the chosen
-// instruction set.
-extern measured::AheadBytes ahead_bytes;
+// What suits the processor and the chosen instruction set.
+extern const measured::Processor* measured_here;
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
 // of 16 bits (AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
@@ -66,23 +62,19 @@ extern measured::AheadBytes ahead_bytes;
 enum class ByteProducts : int { none, pairs, fours };
 ByteProducts byte_products();
 
-// A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
-template <class T, int Bytes>
-struct Simd {
-    typedef T type __attribute__((vector_size(Bytes)));
-    typedef T unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+// The kernels of one family and one instruction set: a unit has a specialisation of each table.
+template <class Kernels, Isa set>
+struct KernelsOf {
+    static const Kernels table;
 };
-
-// Adds 1 to the counters in the lanes where a mask, -1 or 0, is set. AVX-512 has masked additions, which the compiler
-// makes of the condition; elsewhere a mask is subtracted, which takes fewer instructions.
-template <int Bytes, class Counts, class Mask>
-TRUERANK_INLINE Counts one_more(const Counts& counts, const Mask& mask) {
-    if constexpr (Bytes == 64) {
-        using Counter = std::remove_cvref_t<decltype(counts[0])>;
-        return mask ? counts + (Counts{} + Counter{1}) : counts;
-    } else {
-        return counts - (Counts)mask;
-    }
+template <class Kernels>
+const Kernels& kernels_of(Isa set) {
+    static constexpr const Kernels* tables[] = {
+#define TRUERANK_ROW(name, width, fused) &KernelsOf<Kernels, Isa::name>::table,
+        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+    };
+    return *tables[static_cast<int>(set)];
 }
 
 // The address so many bytes after another, for prefetching. It may be past the end of an array, where no pointer may

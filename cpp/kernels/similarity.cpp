@@ -1,5 +1,3 @@
-#include "kernels/similarity.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,10 +13,11 @@
 namespace truerank {
 namespace {
 
-template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
+template <class Step, class T>
+TRUERANK_INLINE void accumulate_pairs_by(const T* queries, const T* panel, std::size_t depth, T* sums) {
+    using A = Arithmetic<T>;
     using Vector = typename A::Vector;
-    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
+    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>, width = Step::components;
     for (std::size_t v = 0; v < lanes; v += size) {
         Vector sum = A::load(sums + v);
         for (std::size_t k = 0; k < depth; k += width) {
@@ -42,10 +41,10 @@ TRUERANK_INLINE void load_transposed(const T* const* rows, std::size_t k, typena
     Transposition<A>::transpose(block);
 }
 
-// `A` is the arithmetic of vectors of measured::kTransposedBytes<Bytes>.
+// `A` is the arithmetic of vectors of kTransposedBytes.
 template <class A, class Step, class T>
-TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
-                                          std::size_t depth, T* sums) {
+TRUERANK_INLINE void accumulate_rows_by(const T* const* queries, const T* const* candidates, std::size_t n,
+                                        std::size_t depth, T* sums) {
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, ahead = 256;
     for (std::size_t first = 0; first < n; first += size) {
@@ -116,7 +115,7 @@ TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t d
     }
     if (k < depth && depth >= size) {
         // The last whole vectors, without what was taken: numbers put together one by one would be waited for.
-        const auto keep = A::load(kLastLanes<typename A::Bits, size>.data() + (depth - k));
+        const auto keep = A::load_counts(kLastLanes<typename A::Bits, size>.data() + (depth - k));
         const auto last = [&](const T* row) {
             return (Vector)((typename A::Counts)A::load(row + depth - size) & keep);
         };
@@ -132,9 +131,9 @@ TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t d
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
-                                   std::size_t depth, T* sums) {
+template <class A, class Step, class T>
+TRUERANK_INLINE void sum_rows_by(const T* const* queries, const T* const* candidates, std::size_t n, std::size_t depth,
+                                 T* sums) {
     add_lanes<T>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
         return sum_row<A, Step>(queries[i], candidates[i], depth, queries[std::min(i + 2, n - 1)]);
     });
@@ -167,9 +166,10 @@ TRUERANK_INLINE double squared_hyperbolic(double squared_difference, double quer
     return a > 0 && b > 0 ? square : std::numeric_limits<double>::quiet_NaN();
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void finish_body(Similarity similarity, const RegisterTile<T>& tile) {
-    constexpr std::size_t size = A::size, lanes = Vectors * size;
+template <class T>
+void finish(Similarity similarity, const RegisterTile<T>& tile) {
+    using A = Arithmetic<T>;
+    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     T* sums = tile.sums;
     const auto one = A::broadcast(1);
     switch (similarity) {
@@ -222,18 +222,18 @@ TRUERANK_INLINE void finish_body(Similarity similarity, const RegisterTile<T>& t
     }
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::int64_t* first,
-                                const TaskCounters<T>& counters) {
+template <class T>
+bool count(const T* scores, std::size_t rows, const std::int64_t* first, const TaskCounters<T>& counters) {
+    using A = Arithmetic<T>;
     using Vector = typename A::Vector;
     using Mask = typename A::Mask;
     using Counts = typename A::Counts;
-    constexpr std::size_t size = A::size, lanes = Vectors * size;
+    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     Mask largest{};  // the largest magnitude: as integers, magnitudes keep their order
     for (std::size_t i = 0; i < rows; ++i) {
-        Vector score[Vectors];
+        Vector score[kTileVectors];
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) {
+        for (std::size_t v = 0; v < kTileVectors; ++v) {
             score[v] = A::load(scores + i * lanes + v * size);
             const Mask magnitude = (Mask)A::abs(score[v]);
             largest = magnitude > largest ? magnitude : largest;
@@ -242,98 +242,102 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
             const Vector true_score = A::broadcast(counters.true_scores[task]);
             auto* const above_at = counters.above + static_cast<std::size_t>(task) * size;
             auto* const tied_at = counters.tied + static_cast<std::size_t>(task) * size;
-            Counts above = A::load(above_at), tied = A::load(tied_at);
+            Counts above = A::load_counts(above_at), tied = A::load_counts(tied_at);
             TRUERANK_UNROLL
-            for (std::size_t v = 0; v < Vectors; ++v) {
-                above = A::add(above, score[v] > true_score);
-                tied = A::add(tied, score[v] == true_score);
+            for (std::size_t v = 0; v < kTileVectors; ++v) {
+                A::add(above, score[v] > true_score);
+                A::add(tied, score[v] == true_score);
             }
-            A::store(above_at, above);
-            A::store(tied_at, tied);
+            A::store_counts(above_at, above);
+            A::store_counts(tied_at, tied);
         }
     }
     return A::any(largest > (Mask)A::broadcast(std::numeric_limits<T>::infinity()));
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::size_t layers,
-                                      const TaskCounters<T>& counters) {
-    constexpr std::size_t size = A::size, lanes = Vectors * size;
+template <class T>
+void count_lanes(const T* scores, std::size_t rows, std::size_t layers, const TaskCounters<T>& counters) {
+    using A = Arithmetic<T>;
+    constexpr std::size_t size = A::size, lanes = kBlockLanes<T>;
     for (std::size_t at = 0; at < layers * lanes; at += size) {
         const auto true_score = A::load(counters.true_scores + at);
-        auto above = A::load(counters.above + at), tied = A::load(counters.tied + at);
+        auto above = A::load_counts(counters.above + at), tied = A::load_counts(counters.tied + at);
         for (std::size_t i = 0; i < rows; ++i) {
             const auto score = A::load(scores + i * lanes + at % lanes);
-            above = A::add(above, score > true_score);
-            tied = A::add(tied, score == true_score);
+            A::add(above, score > true_score);
+            A::add(tied, score == true_score);
         }
-        A::store(counters.above + at, above);
-        A::store(counters.tied + at, tied);
+        A::store_counts(counters.above + at, above);
+        A::store_counts(counters.tied + at, tied);
     }
 }
 
 // The functions below count the thresholds that a score is below. It reaches one, or is NaN, unless it is below all:
 // then count ^ all is 0. If masks were combined instead, GCC would take these apart, lane by lane.
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, const T* row_thresholds,
-                                            const T* lane_thresholds) {
+template <class T>
+unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds) {
+    using A = Arithmetic<T>;
     using Counts = typename A::Counts;
     unsigned row_bits = 0;
     for (std::size_t i = 0; i < rows; ++i) {
         const auto row_threshold = A::broadcast(row_thresholds[i]);
         Counts below{};
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) {
-            const auto score = A::load(scores + (i * Vectors + v) * A::size);
-            below = A::add(below, score < row_threshold);
-            below = A::add(below, score < A::load(lane_thresholds + v * A::size));
+        for (std::size_t v = 0; v < kTileVectors; ++v) {
+            const auto score = A::load(scores + (i * kTileVectors + v) * A::size);
+            A::add(below, score < row_threshold);
+            A::add(below, score < A::load(lane_thresholds + v * A::size));
         }
-        row_bits |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * Vectors))) << i;
+        row_bits |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * kTileVectors))) << i;
     }
     return row_bits;
 }
 
-template <class A, std::size_t Vectors, class T, class Bits>
-TRUERANK_INLINE void lanes_at_least_body(const T* scores, T row_threshold, const T* lane_thresholds, Bits* lanes) {
+template <class T>
+void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,
+                    typename TaskCounters<T>::Counter* lanes) {
+    using A = Arithmetic<T>;
     using Counts = typename A::Counts;
     const auto least = A::broadcast(row_threshold);
-    for (std::size_t at = 0; at < Vectors * A::size; at += A::size) {
+    for (std::size_t at = 0; at < kBlockLanes<T>; at += A::size) {
         const auto score = A::load(scores + at);
-        Counts below = A::add(Counts{}, score < least);
-        below = A::add(below, score < A::load(lane_thresholds + at));
-        A::store(lanes + at, below ^ (Counts{} + 2));
+        Counts below{};
+        A::add(below, score < least);
+        A::add(below, score < A::load(lane_thresholds + at));
+        A::store_counts(lanes + at, below ^ (Counts{} + 2));
     }
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void lanes_from_body(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
+template <class T>
+void lanes_from(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
+    using A = Arithmetic<T>;
     using Counts = typename A::Counts;
     // Lane i of a vector has bit i of a word; a word has the bits of several vectors.
-    constexpr std::size_t size = A::size, at_once = std::min(Vectors, 8 * sizeof(T) / size);
-    static_assert(Vectors * size <= 64);
+    constexpr std::size_t size = A::size, at_once = std::min(kTileVectors, 8 * sizeof(T) / size);
+    static_assert(kBlockLanes<T> <= 64);
     Counts first_bits{};
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < size; ++i) first_bits[i] = typename A::Bits{1} << i;
     for (std::size_t row = 0; row < rows; ++row) {
         const auto least = A::broadcast(thresholds[row]);
-        Counts words[Vectors / at_once] = {}, any{};
+        Counts words[kTileVectors / at_once] = {}, any{};
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) {
-            const auto below = A::load(scores + (row * Vectors + v) * size) < least;
+        for (std::size_t v = 0; v < kTileVectors; ++v) {
+            const auto below = A::load(scores + (row * kTileVectors + v) * size) < least;
             Counts& word = words[v / at_once];
             const Counts bits = first_bits << (v % at_once * size);
-            if constexpr (A::size * sizeof(T) == 64) {
+            if constexpr (kBytes == 64) {
                 word = below ? word : word | bits;  // a masked operation
             } else {
                 word |= bits & ~(Counts)below;
             }
         }
         TRUERANK_UNROLL
-        for (std::size_t w = 0; w < Vectors / at_once; ++w) any |= words[w];
+        for (std::size_t w = 0; w < kTileVectors / at_once; ++w) any |= words[w];
         lanes[row] = 0;
         if (!A::any(any)) continue;
         TRUERANK_UNROLL
-        for (std::size_t w = 0; w < Vectors / at_once; ++w) {
+        for (std::size_t w = 0; w < kTileVectors / at_once; ++w) {
             std::uint64_t bits = 0;
             TRUERANK_UNROLL
             for (std::size_t i = 0; i < size; ++i) bits |= words[w][i];
@@ -342,125 +346,59 @@ TRUERANK_INLINE void lanes_from_body(const T* scores, std::size_t rows, const T*
     }
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void accumulate_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
-                                    bool from_zero, T* sums) {
+template <class T>
+void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
-        accumulate_body<A, Vectors, decltype(step)>(queries, panel, depth, from_zero, sums);
+        accumulate_tile<Arithmetic<T>, kTileVectors, decltype(step)>(queries, panel, depth, from_zero, sums);
     });
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void accumulate_pairs_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
-                                          T* sums) {
+template <class T>
+void accumulate_pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
-        accumulate_pairs_body<A, Vectors, decltype(step)>(queries, panel, depth, sums);
+        accumulate_pairs_by<decltype(step)>(queries, panel, depth, sums);
     });
 }
 
-template <class A, class T>
-TRUERANK_INLINE void accumulate_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
-                                         std::size_t n, std::size_t depth, T* sums) {
+template <class T>
+void accumulate_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
+                     std::size_t depth, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
-        accumulate_rows_body<A, decltype(step)>(queries, candidates, n, depth, sums);
+        accumulate_rows_by<Arithmetic<T, kTransposedBytes>, decltype(step)>(queries, candidates, n, depth, sums);
     });
 }
 
-template <class A, class Transposed, std::size_t Vectors, class T>
-TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
-                                  std::size_t n, std::size_t depth, T* sums) {
+template <class T>
+void sum_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
+              std::size_t depth, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
         if constexpr (decltype(step)::components == 1) {
-            sum_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+            sum_rows_by<Rough<T>, decltype(step)>(queries, candidates, n, depth, sums);
         } else {
-            accumulate_rows_body<Transposed, decltype(step)>(queries, candidates, n, depth, sums);
+            accumulate_rows_by<Rough<T, kTransposedBytes>, decltype(step)>(queries, candidates, n, depth, sums);
         }
     });
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                          \
-    namespace name {                                                                                                   \
-    template <class T>                                                                                                 \
-    using A = Arithmetic<T, width, fused>;                                                                             \
-    template <class T>                                                                                                 \
-    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth,              \
-                              bool from_zero, T* sums) {                                                               \
-        accumulate_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, from_zero, sums);                 \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void accumulate_pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth,        \
-                                    T* sums) {                                                                         \
-        accumulate_pairs_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, sums);                      \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void accumulate_rows(Similarity similarity, const T* const* queries, const T* const* candidates,         \
-                                   std::size_t n, std::size_t depth, T* sums) {                                        \
-        accumulate_rows_for<Arithmetic<T, measured::kTransposedBytes<width>, fused>>(similarity, queries, candidates,  \
-                                                                                     n, depth, sums);                  \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void sum_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n, \
-                            std::size_t depth, T* sums) {                                                              \
-        sum_rows_for<Rough<T, width, fused>, Rough<T, measured::kTransposedBytes<width>, fused>, kTileVectors<width>>( \
-            similarity, queries, candidates, n, depth, sums);                                                          \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                        \
-        finish_body<A<T>, kTileVectors<width>>(similarity, tile);                                                      \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first,                                 \
-                         const TaskCounters<T>& counters) {                                                            \
-        return count_body<A<T>, kTileVectors<width>>(scores, rows, first, counters);                                   \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers,                                  \
-                               const TaskCounters<T>& counters) {                                                      \
-        count_lanes_body<A<T>, kTileVectors<width>>(scores, rows, layers, counters);                                   \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds,                       \
-                                     const T* lane_thresholds) {                                                       \
-        return rows_at_least_body<A<T>, kTileVectors<width>>(scores, rows, row_thresholds, lane_thresholds);           \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,                          \
-                                  typename TaskCounters<T>::Counter* lanes) {                                          \
-        lanes_at_least_body<A<T>, kTileVectors<width>>(scores, row_threshold, lane_thresholds, lanes);                 \
-    }                                                                                                                  \
-    template <class T>                                                                                                 \
-    attribute void lanes_from(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {          \
-        lanes_from_body<A<T>, kTileVectors<width>>(scores, rows, thresholds, lanes);                                   \
-    }                                                                                                                  \
-    }
-TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
-#undef TRUERANK_WRAP
+template <class T>
+constexpr SimilarityKernels<T> kTable = {.accumulate = accumulate<T>,
+                                         .accumulate_pairs = accumulate_pairs<T>,
+                                         .accumulate_rows = accumulate_rows<T>,
+                                         .sum_rows = sum_rows<T>,
+                                         .finish = finish<T>,
+                                         .count = count<T>,
+                                         .count_lanes = count_lanes<T>,
+                                         .lanes_from = lanes_from<T>,
+                                         .rows_at_least = rows_at_least<T>,
+                                         .lanes_at_least = lanes_at_least<T>,
+                                         .lanes = kBlockLanes<T>,
+                                         .counters_per_task = kBytes / sizeof(T)};
 
 }  // namespace
 
-template <class T>
-const SimilarityKernels<T>& similarity_kernels() {
-    static constexpr SimilarityKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) \
-    {name::accumulate<T>,                                    \
-     name::accumulate_pairs<T>,                              \
-     name::accumulate_rows<T>,                               \
-     name::sum_rows<T>,                                      \
-     name::finish<T>,                                        \
-     name::count<T>,                                         \
-     name::count_lanes<T>,                                   \
-     name::lanes_from<T>,                                    \
-     name::rows_at_least<T>,                                 \
-     name::lanes_at_least<T>,                                \
-     kTileVectors<width> * (width / sizeof(T)),              \
-     width / sizeof(T)},
-        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-    };
-    return table[static_cast<int>(isa())];
-}
-
-template const SimilarityKernels<float>& similarity_kernels<float>();
-template const SimilarityKernels<double>& similarity_kernels<double>();
+template <>
+const SimilarityKernels<float> KernelsOf<SimilarityKernels<float>, kSet>::table = kTable<float>;
+template <>
+const SimilarityKernels<double> KernelsOf<SimilarityKernels<double>, kSet>::table = kTable<double>;
 
 }  // namespace truerank

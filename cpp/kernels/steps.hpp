@@ -5,6 +5,7 @@
 #include "kernels/similarity.hpp"
 
 namespace truerank {
+namespace {
 
 // Each of these is a step: it takes the sum of a pair, with the next component of both vectors, to the next sum. Sums
 // begin at 0; a NaN must stay one.
@@ -62,20 +63,18 @@ TRUERANK_INLINE void with_step(Similarity similarity, Use use) {
 // Vectors of candidates in a register tile. Each has kTileQueries accumulators, and with these the tile fills the
 // thirty-two registers of AVX-512 and NEON, or the sixteen of AVX2 and SSE.
 #if defined(__aarch64__) || defined(_M_ARM64)
-template <int Bytes>
 constexpr std::size_t kTileVectors = 4;
 #else
-template <int Bytes>
-constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
+constexpr std::size_t kTileVectors = kBytes == 64 ? 4 : 2;
 #endif
 
 // The candidates of a block, for vectors of T: the lanes of SumKernels.
-template <class T, int Bytes>
-constexpr std::size_t kBlockLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
+template <class T>
+constexpr std::size_t kBlockLanes = kTileVectors * (kBytes / sizeof(T));
 
 // The sums of a tile of kTileQueries queries and Vectors vectors of candidates, which are packed side by side.
 template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
+TRUERANK_INLINE void accumulate_tile(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
     Vector sum[kTileQueries][Vectors];
@@ -109,4 +108,5 @@ TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size
     }
 }
 
+}  // namespace
 }  // namespace truerank

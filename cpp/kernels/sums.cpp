@@ -13,57 +13,54 @@
 namespace truerank {
 namespace {
 
+using I = Instructions;
+
 // Each of these adds `sign` times the products, or the distances, of groups of levels to sums; a group is as wide as a
 // sum. (The sums of distances are negative, but what instructions add is positive.)
-template <int Bytes>
-struct ByteProducts {
-    using Sum = typename Instructions<Bytes>::Ints;
+struct ByteFours {
+    using Sum = I::Ints;
     static constexpr std::size_t bytes = 1, groups = 1;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127, query_in_word = 0,
-                         greatest = 127;
-    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
-        Instructions<Bytes>::add_byte_products(sum, e[0], q[0]);
-    }
+    static constexpr int zero = I::zero, sign = 1, query_greatest = 127, query_in_word = 0, greatest = 127;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) { I::add_byte_products(sum, e[0], q[0]); }
 };
 // Where the processor multiplies bytes, but adds products up in words of 16 bits. Words are widened after every other
 // step: a word then has four products, and holds them, since levels of queries are as coarse as that takes.
-template <int Bytes>
 struct BytePairs {
-    using Sum = typename Instructions<Bytes>::Ints;
-    using Words = typename Instructions<Bytes>::Words;
+    using Sum = I::Ints;
+    using Words = I::Words;
     static constexpr std::size_t bytes = 1, groups = 2;
     static constexpr int zero = 88, sign = 1, query_greatest = 127, query_in_word = 186, greatest = 88;
     static_assert((zero + greatest) * query_in_word < 1 << 15);
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Words first, second;
-        Instructions<Bytes>::byte_pairs(first, e[0], q[0]);
-        Instructions<Bytes>::byte_pairs(second, e[1], q[1]);
-        Instructions<Bytes>::add_word_products(sum, (Sum)(first + second), (Sum)(Words{} + 1));
+        I::byte_pairs(first, e[0], q[0]);
+        I::byte_pairs(second, e[1], q[1]);
+        I::add_word_products(sum, (Sum)(first + second), (Sum)(Words{} + 1));
     }
 };
-template <int Bytes, bool Fused>
+template <bool Fused>
 struct WordProducts {
-    using Sum = typename Instructions<Bytes>::Ints;
+    using Sum = I::Ints;
     static constexpr std::size_t bytes = 2, groups = 1;
     static constexpr int zero = 0, sign = 1, query_greatest = 0, query_in_word = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         if constexpr (Fused) {
-            Instructions<Bytes>::add_fused_word_products(sum, e[0], q[0]);
+            I::add_fused_word_products(sum, e[0], q[0]);
         } else {
-            Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
+            I::add_word_products(sum, e[0], q[0]);
         }
     }
 };
-template <int Bytes, bool ByProducts>
+template <bool ByProducts>
 struct ByteDistances {
-    using Sum = typename Instructions<Bytes>::Distances;
+    using Sum = I::Distances;
     static constexpr std::size_t bytes = 1, groups = 1;
     static constexpr int zero = 0, sign = -1, query_greatest = 0, query_in_word = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         if constexpr (ByProducts) {
-            Instructions<Bytes>::add_byte_distances_by_products(sum, e[0], q[0]);
+            I::add_byte_distances_by_products(sum, e[0], q[0]);
         } else {
-            Instructions<Bytes>::add_byte_distances(sum, e[0], q[0]);
+            I::add_byte_distances(sum, e[0], q[0]);
         }
     }
 };
@@ -71,29 +68,14 @@ struct ByteDistances {
 template <class Step>
 using LaneOf = std::remove_cvref_t<decltype(typename Step::Sum{}[0])>;
 
-template <class Step>
-constexpr LevelForm form_of(decltype(LevelForm::sum) sum) {
-    constexpr std::size_t interleaved = sizeof(LaneOf<Step>) == 8 ? sizeof(typename Step::Sum) / 8 : 1;
-    return {.group = sizeof(LaneOf<Step>) / Step::bytes,
-            .bytes = Step::bytes,
-            .zero = Step::zero,
-            .query_greatest = Step::query_greatest,
-            .query_in_word = Step::query_in_word,
-            .greatest = Step::greatest,
-            .groups_at_once = Step::groups,
-            .interleaved = interleaved,
-            .sum = sum};
-}
-
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
 // are half of a panel of floats, and those of one vector and the next are interleaved, as the places of candidates are.
-template <class Step, int Bytes, class T>
-TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
-                              std::int32_t* sums) {
+template <class Step, class T>
+void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start, std::int32_t* sums) {
     using Sum = typename Step::Sum;
     using Lane = LaneOf<Step>;
-    constexpr std::size_t vectors = kTileVectors<Bytes>, size = Bytes / sizeof(Lane), lanes = kBlockLanes<T, Bytes>;
-    constexpr std::size_t at_once = std::min(vectors, lanes / size);
+    constexpr std::size_t size = kBytes / sizeof(Lane), lanes = kBlockLanes<T>;
+    constexpr std::size_t at_once = std::min(kTileVectors, lanes / size);
     const auto* const query_bytes = static_cast<const unsigned char*>(queries);
     for (std::size_t first = 0; first < lanes; first += at_once * size) {
         const auto* from = static_cast<const unsigned char*>(panel) + first * sizeof(Lane);
@@ -110,8 +92,8 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
             for (std::size_t v = 0; v < at_once; ++v) {
                 TRUERANK_UNROLL
                 for (std::size_t j = 0; j < Step::groups; ++j) {
-                    e[v][j] = *reinterpret_cast<const typename Simd<Lane, Bytes>::unaligned*>(
-                        from + j * lanes * sizeof(Lane) + v * Bytes);
+                    e[v][j] = *reinterpret_cast<const typename Simd<Lane>::unaligned*>(from + j * lanes * sizeof(Lane) +
+                                                                                       v * kBytes);
                 }
             }
             TRUERANK_UNROLL
@@ -120,8 +102,7 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
                 TRUERANK_UNROLL
                 for (std::size_t j = 0; j < Step::groups; ++j) {
                     typedef Lane Levels __attribute__((may_alias));
-                    Instructions<Bytes>::broadcast(
-                        q[j], *reinterpret_cast<const Levels*>(query + (j * kTileQueries + i) * sizeof(Lane)));
+                    I::broadcast(q[j], *reinterpret_cast<const Levels*>(query + (j * kTileQueries + i) * sizeof(Lane)));
                 }
                 TRUERANK_UNROLL
                 for (std::size_t v = 0; v < at_once; ++v) Step::add(sum[i][v], e[v], q);
@@ -132,7 +113,7 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
         TRUERANK_UNROLL
         for (std::size_t i = 0; i < kTileQueries; ++i) {
             for (std::size_t v = 0; v < at_once; v += sizeof(Lane) / 4) {
-                using Narrow = typename Simd<std::int32_t, Bytes>::type;
+                using Narrow = Simd<std::int32_t>::type;
                 Narrow narrow = (Narrow)sum[i][v];
                 if constexpr (sizeof(Lane) == 8) narrow |= (Narrow)(sum[i][v + 1] << 32);
                 narrow = start[i] + Step::sign * narrow;
@@ -142,18 +123,31 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
     }
 }
 
+template <class T, class Step>
+constexpr LevelForm form() {
+    constexpr std::size_t interleaved = sizeof(LaneOf<Step>) == 8 ? sizeof(typename Step::Sum) / 8 : 1;
+    return {.group = sizeof(LaneOf<Step>) / Step::bytes,
+            .bytes = Step::bytes,
+            .zero = Step::zero,
+            .query_greatest = Step::query_greatest,
+            .query_in_word = Step::query_in_word,
+            .greatest = Step::greatest,
+            .groups_at_once = Step::groups,
+            .interleaved = interleaved,
+            .sum = sum<Step, T>};
+}
+
 // Each of these adds a term to sums of floats.
-template <int Bytes>
 struct RoughModuli {
     static constexpr int components = 2;
-    static constexpr double error = Instructions<Bytes>::root_error;
+    static constexpr double error = I::root_error;
     template <class A, class V>
     static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
         const V re = q[0] - e[0], im = q[1] - e[1];
         // The small number, whose root is 2^-60, keeps the inverse root finite.
         const V square = A::fma(re, re, A::fma(im, im, V{} + 0x1p-120F));
         V inverse_root;
-        Instructions<Bytes>::rough_inverse_root(inverse_root, square);
+        I::rough_inverse_root(inverse_root, square);
         return A::fma(square, inverse_root, sum);
     }
 };
@@ -161,22 +155,21 @@ struct Squares : SquaredDifference {
     static constexpr double error = 0;
 };
 
-template <int Bytes>
-TRUERANK_INLINE void sum_word_rows_body(const unsigned char* const* queries, const unsigned char* const* candidates,
-                                        std::size_t n, std::size_t bytes, std::int32_t* sums) {
-    using Ints = typename Instructions<Bytes>::Ints;
-    using Unaligned = typename Simd<std::int32_t, Bytes>::unaligned;
-    static_assert(kWordRowBytes % Bytes == 0);
+void sum_word_rows(const unsigned char* const* queries, const unsigned char* const* candidates, std::size_t n,
+                   std::size_t bytes, std::int32_t* sums) {
+    using Ints = I::Ints;
+    using Unaligned = Simd<std::int32_t>::unaligned;
+    static_assert(kWordRowBytes % kBytes == 0);
     add_lanes<std::int32_t>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
-        constexpr std::size_t side = kWordRowBytes / Bytes;
+        constexpr std::size_t side = kWordRowBytes / kBytes;
         const unsigned char *q = queries[i], *e = candidates[i];
         Ints sum[side] = {};
         for (std::size_t at = 0; at < bytes; at += kWordRowBytes) {
             TRUERANK_UNROLL
             for (std::size_t s = 0; s < side; ++s) {
-                const Ints x = *reinterpret_cast<const Unaligned*>(e + at + s * Bytes),
-                           y = *reinterpret_cast<const Unaligned*>(q + at + s * Bytes);
-                Instructions<Bytes>::add_word_products(sum[s], x, y);
+                const Ints x = *reinterpret_cast<const Unaligned*>(e + at + s * kBytes),
+                           y = *reinterpret_cast<const Unaligned*>(q + at + s * kBytes);
+                I::add_word_products(sum[s], x, y);
             }
         }
         TRUERANK_UNROLL
@@ -192,12 +185,12 @@ TRUERANK_INLINE float sum_of(V vector) {
     return sum;
 }
 
-template <int Bytes, class T>
-TRUERANK_INLINE Extent shift_body(const T* x, const T* by, std::size_t depth, float* out) {
-    using Floats = typename Simd<float, Bytes>::type;
-    using Words = typename Simd<std::int32_t, Bytes>::type;
-    using Unaligned = typename Simd<float, Bytes>::unaligned;
-    constexpr std::size_t size = Bytes / sizeof(float);
+template <class T>
+Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
+    using Floats = Simd<float>::type;
+    using Words = Simd<std::int32_t>::type;
+    using Unaligned = Simd<float>::unaligned;
+    constexpr std::size_t size = kBytes / sizeof(float);
     for (std::size_t k = 0; k < depth; ++k) out[k] = static_cast<float>(x[k] - by[k]);
     Floats squares{};
     Words largest{};  // as integers, magnitudes keep their order, and NaN come last
@@ -218,12 +211,11 @@ TRUERANK_INLINE Extent shift_body(const T* x, const T* by, std::size_t depth, fl
     return {std::bit_cast<float>(most), sum_of(squares) + rest};
 }
 
-template <int Bytes>
-TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,
-                                       int zero, std::size_t lane, std::size_t lanes, void* out) {
-    using Floats = typename Simd<float, Bytes>::type;
-    using Words = typename Simd<std::int32_t, Bytes>::type;
-    constexpr std::size_t size = Bytes / sizeof(float), at_once = 64;
+Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
+                  std::size_t lane, std::size_t lanes, void* out) {
+    using Floats = Simd<float>::type;
+    using Words = Simd<std::int32_t>::type;
+    constexpr std::size_t size = kBytes / sizeof(float), at_once = 64;
     // Added to a number of small magnitude, this leaves the nearest integer in the last bits.
     constexpr float rounder = 0x1.8p23F;
     if (form.bytes == sizeof(float)) {
@@ -247,7 +239,7 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
         alignas(64) std::int32_t levels[at_once];
         for (std::size_t k = 0; k < at_once; k += size) {
             Floats y;
-            std::memcpy(&y, from + k, Bytes);
+            std::memcpy(&y, from + k, sizeof y);
             Floats level = y * per_step;
             level = level < least ? least : level;
             level = level > greatest ? greatest : level;
@@ -257,7 +249,7 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
             magnitudes += (Floats)((Words)residue & 0x7fffffff);
             squares += residue * residue;
             total += integer;
-            std::memcpy(levels + k, &integer, Bytes);
+            std::memcpy(levels + k, &integer, sizeof integer);
         }
         // Components after the last one were 0, and have level 0 or the least one, which may not be stored.
         for (std::size_t k = n; k < at_once; ++k) levels[k] = 0;
@@ -282,79 +274,37 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
     return {sum_of(magnitudes), sum_of(squares), sum};
 }
 
-template <class A, int Bytes, class Step, class T>
-TRUERANK_INLINE void float_sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
-    constexpr std::size_t vectors = kBlockLanes<T, Bytes> / A::size;
-    accumulate_body<A, vectors, Step>(static_cast<const float*>(queries), static_cast<const float*>(panel), groups,
+template <class Step, class T>
+void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*, std::int32_t* sums) {
+    using A = Rough<float>;
+    constexpr std::size_t vectors = kBlockLanes<T> / A::size;
+    accumulate_tile<A, vectors, Step>(static_cast<const float*>(queries), static_cast<const float*>(panel), groups,
                                       true, reinterpret_cast<float*>(sums));
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                    \
-    namespace name {                                                                                             \
-    template <class T>                                                                                           \
-    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                             \
-        return shift_body<width>(x, by, depth, out);                                                             \
-    }                                                                                                            \
-    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, \
-                                int zero, std::size_t lane, std::size_t lanes, void* out) {                      \
-        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                               \
-    }                                                                                                            \
-    attribute void sum_word_rows(const unsigned char* const* queries, const unsigned char* const* candidates,    \
-                                 std::size_t n, std::size_t bytes, std::int32_t* sums) {                         \
-        sum_word_rows_body<width>(queries, candidates, n, bytes, sums);                                          \
-    }                                                                                                            \
-    template <class T, class Step>                                                                               \
-    attribute void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,    \
-                       std::int32_t* sums) {                                                                     \
-        sum_body<Step, width, T>(queries, panel, groups, start, sums);                                           \
-    }                                                                                                            \
-    template <class T, class Step>                                                                               \
-    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,    \
-                             std::int32_t* sums) {                                                               \
-        float_sum_body<Rough<float, width, fused>, width, Step, T>(queries, panel, groups, sums);                \
-    }                                                                                                            \
-    template <class T, class Step>                                                                               \
-    constexpr LevelForm form() {                                                                                 \
-        return form_of<Step>(sum<T, Step>);                                                                      \
-    }                                                                                                            \
-    template <class T, class Step>                                                                               \
-    constexpr LevelForm float_form() {                                                                           \
-        return {.group = 1, .bytes = sizeof(float), .error = Step::error, .sum = float_sum<T, Step>};            \
-    }                                                                                                            \
-    template <class T>                                                                                           \
-    constexpr SumKernels<T> kernels() {                                                                          \
-        using Words = WordProducts<width, false>;                                                                \
-        using FusedWords = WordProducts<width, Instructions<width>::has_fused_words>;                            \
-        using Distances = ByteDistances<width, false>;                                                           \
-        using QuickDistances = ByteDistances<width, Instructions<width>::has_distances_by_products>;             \
-        return {.shift = shift<T>,                                                                               \
-                .quantise = quantise,                                                                            \
-                .sum_word_rows = sum_word_rows,                                                                  \
-                .words = {form<T, Words>(), form<T, Words>(), form<T, FusedWords>()},                            \
-                .bytes = {{}, form<T, BytePairs<width>>(), form<T, ByteProducts<width>>()},                      \
-                .has_fused_words = Instructions<width>::has_fused_words,                                         \
-                .distances = {{}, form<T, Distances>(), form<T, QuickDistances>()},                              \
-                .moduli = float_form<T, RoughModuli<width>>(),                                                   \
-                .squares = float_form<T, Squares>(),                                                             \
-                .lanes = kBlockLanes<T, width>};                                                                 \
-    }                                                                                                            \
-    }
-TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
-#undef TRUERANK_WRAP
+template <class T, class Step>
+constexpr LevelForm float_form() {
+    return {.group = 1, .bytes = sizeof(float), .error = Step::error, .sum = float_sum<Step, T>};
+}
+
+template <class T>
+constexpr SumKernels<T> kTable = {
+    .shift = shift<T>,
+    .quantise = quantise,
+    .sum_word_rows = sum_word_rows,
+    .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},
+    .bytes = {{}, form<T, BytePairs>(), form<T, ByteFours>()},
+    .has_fused_words = I::has_fused_words,
+    .distances = {{}, form<T, ByteDistances<false>>(), form<T, ByteDistances<true>>()},
+    .moduli = float_form<T, RoughModuli>(),
+    .squares = float_form<T, Squares>(),
+    .lanes = kBlockLanes<T>};
 
 }  // namespace
 
-template <class T>
-const SumKernels<T>& sum_kernels() {
-    static constexpr SumKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) name::kernels<T>(),
-        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
-#undef TRUERANK_ROW
-    };
-    return table[static_cast<int>(isa())];
-}
-
-template const SumKernels<float>& sum_kernels<float>();
-template const SumKernels<double>& sum_kernels<double>();
+template <>
+const SumKernels<float> KernelsOf<SumKernels<float>, kSet>::table = kTable<float>;
+template <>
+const SumKernels<double> KernelsOf<SumKernels<double>, kSet>::table = kTable<double>;
 
 }  // namespace truerank

@@ -104,6 +104,8 @@ struct SumKernels {
 
 // The kernels of the instruction set chosen at start, for the panels of float and double vectors.
 template <class T>
-const SumKernels<T>& sum_kernels();
+const SumKernels<T>& sum_kernels() {
+    return kernels_of<SumKernels<T>>(isa());
+}
 
 }  // namespace truerank

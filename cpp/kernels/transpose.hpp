@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -12,13 +10,17 @@
 #include "kernels/measured.hpp"
 
 namespace truerank {
+namespace {
 
-// `A` is the arithmetic of vectors of measured::kTransposedBytes<Bytes>.
+// What is transposed has vectors of so many bytes.
+constexpr int kTransposedBytes = std::min(kBytes, measured::kMostTransposedBytes);
+
+// `A` is the arithmetic of such vectors.
 template <class A>
 struct Transposition {
     using Vector = typename A::Vector;
     using Mask = typename A::Mask;
-    static constexpr int size = A::size;
+    static constexpr int size = static_cast<int>(A::size);
 
     // block[i] lane k becomes block[k] lane i. The instruction sets shuffle best inside pieces of 16 bytes: first the
     // squares inside pieces are transposed, then the pieces.
@@ -118,10 +120,9 @@ TRUERANK_INLINE To added_halves(Vector vector) {
 // taken at a time as a block to transpose has rows: its columns add up to the sums of all of them.
 template <class T, class Make>
 TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
-    constexpr int bytes = measured::kTransposedBytes<sizeof(make(0))>;
     // Transposition moves bits, whatever they are.
-    using Block = Arithmetic<std::conditional_t<sizeof(T) == 4, float, double>, bytes, true>;
-    using Numbers = typename Simd<T, bytes>::type;
+    using Block = Arithmetic<std::conditional_t<sizeof(T) == 4, float, double>, kTransposedBytes>;
+    using Numbers = typename Simd<T, kTransposedBytes>::type;
     constexpr std::size_t size = Block::size;
     for (std::size_t first = 0; first < n; first += size) {
         typename Block::Vector block[size];
@@ -133,7 +134,7 @@ TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
         Numbers total = (Numbers)block[0];
         TRUERANK_UNROLL
         for (std::size_t i = 1; i < size; ++i) total += (Numbers)block[i];
-        std::memcpy(sums + first, &total, bytes);
+        std::memcpy(sums + first, &total, sizeof total);
     }
 }
 
@@ -179,4 +180,5 @@ TRUERANK_INLINE void for_transposed(const T* const* vectors, std::size_t depth, 
     }
 }
 
+}  // namespace
 }  // namespace truerank

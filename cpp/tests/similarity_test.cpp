@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "kernels/arithmetic.hpp"
-#include "kernels/rows.hpp"
+#include "kernels/similarity.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -480,7 +480,7 @@ void check_emulated_fma(Checks& checks, Random& random) {
     for (int repeat = 0; repeat < 60'000; ++repeat) {
         const Kind kind = kKinds[repeat % 4];
         float a[A::size], b[A::size], c[A::size], actual[A::size];
-        for (int i = 0; i < A::size; ++i) {
+        for (std::size_t i = 0; i < A::size; ++i) {
             a[i] = component<float>(kind, random);
             b[i] = component<float>(kind, random);
             c[i] = component<float>(kind, random);
@@ -493,7 +493,7 @@ void check_emulated_fma(Checks& checks, Random& random) {
             }
         }
         A::store(actual, A::fma(A::load(a), A::load(b), A::load(c)));
-        for (int i = 0; i < A::size; ++i) {
+        for (std::size_t i = 0; i < A::size; ++i) {
             checks.expect(same(actual[i], std::fma(a[i], b[i], c[i])), "fma, %a * %a + %a = %a",
                           static_cast<double>(a[i]), static_cast<double>(b[i]), static_cast<double>(c[i]),
                           static_cast<double>(actual[i]));

@@ -1,0 +1,76 @@
+// What the kernels of one unit share: its instruction set, and vectors as wide as that has them.
+//
+// A unit is compiled with TRUERANK_SET, a row of the table of simd.hpp, and with the flags that go with it. Whatever it
+// defines is in an anonymous namespace, but for its tables: the linker would take a function that two units have from
+// either, and one for AVX-512 would then run on a processor without it. (What they include of the standard library is
+// inlined, which a test of the units' symbols holds.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/count.hpp"
+#include "kernels/simd.hpp"
+
+// Stands before a loop over the lanes of a vector. Compilers turn such a loop into one instruction once it is unrolled.
+#define TRUERANK_UNROLL _Pragma("GCC unroll 64")
+
+namespace truerank {
+namespace {
+
+// The rows of the table, for constants.
+constexpr int kBytesOf[] = {
+#define TRUERANK_ROW(name, width, fused) width,
+    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+};
+constexpr bool kFusedIn[] = {
+#define TRUERANK_ROW(name, width, fused) fused,
+    TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+};
+constexpr Isa kSet = Isa::TRUERANK_SET;
+constexpr int kBytes = kBytesOf[static_cast<int>(kSet)];
+constexpr bool kFused = kFusedIn[static_cast<int>(kSet)];
+
+// A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
+template <class T, int Bytes = kBytes>
+struct Simd {
+    typedef T type __attribute__((vector_size(Bytes)));
+    typedef T unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+};
+
+// Vectors of numbers, of counters as wide as a number, and of masks, whose lanes are -1 or 0 as comparisons give them.
+template <class T, int Bytes = kBytes>
+struct Vectors {
+    using Bits = typename Integers<sizeof(T)>::Unsigned;
+    using Vector = typename Simd<T, Bytes>::type;
+    using Mask = typename Simd<typename Integers<sizeof(T)>::Signed, Bytes>::type;
+    using Counts = typename Simd<Bits, Bytes>::type;
+    static constexpr std::size_t size = Bytes / sizeof(T);
+
+    static TRUERANK_INLINE Vector load(const T* from) {
+        return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(from);
+    }
+    static TRUERANK_INLINE void store(T* to, Vector vector) {
+        *reinterpret_cast<typename Simd<T, Bytes>::unaligned*>(to) = vector;
+    }
+    static TRUERANK_INLINE Counts load_counts(const Bits* from) {
+        return *reinterpret_cast<const typename Simd<Bits, Bytes>::unaligned*>(from);
+    }
+    static TRUERANK_INLINE void store_counts(Bits* to, Counts counts) {
+        *reinterpret_cast<typename Simd<Bits, Bytes>::unaligned*>(to) = counts;
+    }
+    // Adds 1 to the counts where the mask is set. AVX-512 has masked additions, which the compiler makes of the
+    // condition; elsewhere a mask is subtracted, which takes fewer instructions.
+    static TRUERANK_INLINE void add(Counts& counts, Mask mask) {
+        if constexpr (Bytes == 64) {
+            counts = mask ? counts + (Counts{} + Bits{1}) : counts;
+        } else {
+            counts -= (Counts)mask;
+        }
+    }
+};
+
+}  // namespace
+}  // namespace truerank
