@@ -153,6 +153,13 @@ void check_several(Checks& checks, const char* name, Random& random) {
     std::vector<std::size_t> sizes(std::begin(few), std::end(few));
     for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(measured::kLeastSearched<T> - 1 + more);
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
+        // Where no true score is a number, the NaN are counted.
+        std::vector<std::int64_t> unused(count_kernels<T>().scratch_size(0) + 1);
+        PartialCounts none{5, 7};
+        checks.expect(count_kernels<T>().count_several(scores, n, nullptr, 0, &none, unused.data()) ==
+                              plain(scores, n, number(score_of<T>(0))).nan &&
+                          none.above == 5 && none.tied == 7,
+                      "count_several, %s, %zu scores, no true scores", name, n);
         for (const std::size_t most : sizes) {
             if (n * most > 2'000'000) continue;
             // Distinct keys, and for each a score that has it.
