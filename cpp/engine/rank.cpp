@@ -147,11 +147,11 @@ Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, b
 }
 
 // The kernels for a type: types of one size have kernels of one type.
-using AnyKernels = std::variant<const CountKernels<std::uint8_t>*, const CountKernels<std::uint16_t>*,
-                                const CountKernels<std::uint32_t>*, const CountKernels<std::uint64_t>*>;
+using AnyKernels = std::variant<CountKernels<std::uint8_t>, CountKernels<std::uint16_t>, CountKernels<std::uint32_t>,
+                                CountKernels<std::uint64_t>>;
 template <class T>
 AnyKernels find_kernels() {
-    return &count_kernels<T>();
+    return count_kernels<T>();
 }
 constexpr AnyKernels (*kKernels[])() = {
     // in the order of DType
@@ -160,7 +160,7 @@ constexpr AnyKernels (*kKernels[])() = {
     find_kernels<std::uint8_t>, find_kernels<std::uint16_t>, find_kernels<std::uint32_t>, find_kernels<std::uint64_t>};
 template <class Use>
 auto with_kernels(DType dtype, const Use& use) {
-    return std::visit([&](const auto* kernels) { return use(*kernels); }, kKernels[static_cast<int>(dtype)]());
+    return std::visit(use, kKernels[static_cast<int>(dtype)]());
 }
 
 }  // namespace
