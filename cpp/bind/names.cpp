@@ -96,7 +96,7 @@ void for_batches(const Items& items, const Each& each, std::vector<std::size_t>*
 
 // Adds names to a table, and returns their codes.
 std::vector<std::int32_t> add_names(NameTable& table, const Items& items, std::vector<std::size_t>* others = nullptr) {
-    if (!has_room(table, items.size())) throw std::length_error(kTooManyNames);
+    if (!table.has_room(items.size())) throw std::length_error(NameTable::kTooMany);
     std::vector<std::int32_t> codes(items.size());
     for_batches(
         items,

@@ -8,45 +8,28 @@ namespace truerank {
 namespace {
 
 constexpr std::size_t kTogether = 128;  // integers whose places are fetched at a time
-constexpr std::size_t kFewestSlots = 16;
 constexpr std::size_t kFewestBits = 64;
 constexpr std::size_t kBitsEach = 4;  // of a value in the filter
-constexpr int kPositionBits = 40;     // more integers than memory holds
-constexpr std::uint64_t kPosition = (std::uint64_t{1} << kPositionBits) - 1;
-
-std::uint64_t hash_of(std::int64_t value) {
-    auto x = static_cast<std::uint64_t>(value);
-    x = (x ^ x >> 32) * 0x9E3779B97F4A7C15u;
-    return (x ^ x >> 32) * 0xD6E8FEB86659FD93u;
-}
-
-// Slots are chosen by the upper bits of a hash, and these are the lower ones.
-std::uint64_t mark_of(std::uint64_t hash) { return hash << kPositionBits; }
-
-bool may_be(std::uint64_t slot, std::uint64_t hash) { return (slot & ~kPosition) == mark_of(hash); }
 
 std::uint64_t bit_of(std::uint64_t hash) { return std::uint64_t{1} << (hash & 63); }
-
-std::size_t position_in(std::uint64_t slot) { return static_cast<std::size_t>(slot & kPosition) - 1; }
 
 }  // namespace
 
 IntegerTable::IntegerTable(std::span<const std::int64_t> values)
     : values_(values),
       filter_(std::bit_ceil(std::max(kFewestBits, kBitsEach * values.size())) / 64),
-      slots_(std::bit_ceil(std::max(kFewestSlots, values.size() + values.size() / 2))),
-      shift_(64 - std::countr_zero(slots_.size())) {
+      positions_(values.size()) {
     std::array<std::uint64_t, kTogether> hashes;
     for (std::size_t begin = 0; begin < values.size(); begin += kTogether) {
         const std::size_t size = std::min(kTogether, values.size() - begin);
         for (std::size_t i = 0; i < size; ++i) {
             hashes[i] = hash_of(values[begin + i]);
             filter_[word_of(hashes[i])] |= bit_of(hashes[i]);
-            __builtin_prefetch(&slots_[first_slot(hashes[i])], 1);
+            positions_.prefetch(hashes[i]);
         }
         for (std::size_t i = 0; i < size; ++i) {
-            Slot& slot = slots_[slot_of(values[begin + i], hashes[i])];
-            if (slot == 0) slot = mark_of(hashes[i]) | (begin + i + 1);
+            const std::int64_t value = values[begin + i];
+            positions_.place_or_add(hashes[i], static_cast<std::int64_t>(begin + i), is_at(value));
         }
     }
 }
@@ -64,25 +47,15 @@ void IntegerTable::find(std::span<const std::int64_t> sought, std::int64_t* posi
             places[left] = begin + i;
             left += (filter_[word_of(hash)] & bit_of(hash)) != 0;
         }
-        for (std::size_t i = 0; i < left; ++i) __builtin_prefetch(&slots_[first_slot(hashes[i])]);
+        for (std::size_t i = 0; i < left; ++i) positions_.prefetch(hashes[i]);
         for (std::size_t i = 0; i < left; ++i) {
-            const Slot slot = slots_[first_slot(hashes[i])];
-            if (slot != 0 && may_be(slot, hashes[i])) __builtin_prefetch(&values_[position_in(slot)]);
+            const std::int64_t position = positions_.likely_place(hashes[i]);
+            if (position >= 0) __builtin_prefetch(&values_[static_cast<std::size_t>(position)]);
         }
         for (std::size_t i = 0; i < left; ++i) {
-            const Slot slot = slots_[slot_of(sought[places[i]], hashes[i])];
-            if (slot != 0) positions[places[i]] = static_cast<std::int64_t>(position_in(slot));
+            positions[places[i]] = positions_.place(hashes[i], is_at(sought[places[i]]));
         }
     }
-}
-
-std::size_t IntegerTable::slot_of(std::int64_t value, std::uint64_t hash) const {
-    std::size_t at = first_slot(hash);
-    while (slots_[at] != 0) {
-        if (may_be(slots_[at], hash) && values_[position_in(slots_[at])] == value) break;
-        at = (at + 1) & (slots_.size() - 1);
-    }
-    return at;
 }
 
 void IntegerRange::add(std::span<const std::int64_t> values) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/names.hpp"
+#include "engine/hash_table.hpp"
 
 namespace truerank {
 
@@ -19,17 +19,14 @@ class IntegerTable {
     void find(std::span<const std::int64_t> sought, std::int64_t* positions) const;
 
   private:
-    // A position from 1 on, and bits of a hash that tell most unlike integers apart without reading them; 0 is empty.
-    using Slot = std::uint64_t;
-    std::size_t slot_of(std::int64_t value, std::uint64_t hash) const;  // its own, or an empty one
-    std::size_t first_slot(std::uint64_t hash) const { return static_cast<std::size_t>(hash >> shift_); }
-
+    auto is_at(std::int64_t value) const {
+        return [this, value](std::int64_t position) { return values_[static_cast<std::size_t>(position)] == value; };
+    }
     std::size_t word_of(std::uint64_t hash) const { return hash >> 6 & (filter_.size() - 1); }
 
     std::span<const std::int64_t> values_;
-    std::vector<std::uint64_t> filter_;          // a bit for each value: it stays in the cache, and most others lack it
-    std::vector<Slot, LargePages<Slot>> slots_;  // open addressing, at most two thirds full
-    int shift_;                                  // to the bits of a hash that are a slot
+    std::vector<std::uint64_t> filter_;  // a bit for each value: it stays in the cache, and most others lack it
+    PlaceTable positions_;
 };
 
 // The least and the largest of some integers.

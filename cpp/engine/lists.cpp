@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <utility>
 
+#include "engine/hash_table.hpp"
 #include "engine/threads.hpp"
 #include "kernels/measured.hpp"
 
@@ -15,44 +15,35 @@ namespace {
 constexpr std::int64_t kChunkEntries = 1 << 14;
 constexpr std::int64_t kMostListsPerChunk = 1 << 12;
 
-// The places of the ids of one list: open addressing, at most half full.
-class PlaceTable {
-  public:
-    void clear(std::int64_t entries) {
-        const auto size = std::bit_ceil(static_cast<std::size_t>(std::max<std::int64_t>(entries, 8)) * 2);
-        slots_.assign(size, Slot{});
-        mask_ = size - 1;
+// The places of the ids of one list.
+class ListedIds {
+    auto is_at(std::int64_t id) const {
+        return [this, id](std::int64_t place) { return lists_->column(begin_ + place) == id; };
     }
-    // Enters an id, which is not negative; returns its earlier place, or -1.
-    std::int64_t enter(std::int64_t id, std::int64_t place) {
-        Slot& slot = slots_[find(id)];
-        if (slot.id == id) return slot.place;
-        slot = {id, place};
-        return -1;
-    }
-    std::int64_t place(std::int64_t id) const {
-        const Slot& slot = slots_[find(id)];
-        return slot.id == id ? slot.place : -1;
-    }
+    const Selection* lists_ = nullptr;
+    std::int64_t begin_ = 0;
+    PlaceTable places_;
 
-  private:
-    struct Slot {
-        std::int64_t id = -1;
-        std::int64_t place = -1;
-    };
-    std::size_t find(std::int64_t id) const {
-        std::uint64_t hash = static_cast<std::uint64_t>(id) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 32;
-        std::size_t at = static_cast<std::size_t>(hash) & mask_;
-        while (slots_[at].id != id && slots_[at].id >= 0) at = (at + 1) & mask_;
-        return at;
+  public:
+    // Takes another list, whose ids are then added one after another.
+    void start(const Selection& lists, std::int64_t list) {
+        lists_ = &lists;
+        begin_ = lists.indptr[list];
+        places_.clear(2 * static_cast<std::size_t>(lists.length(list)));
     }
-    std::vector<Slot> slots_;
-    std::size_t mask_ = 0;
+    // Adds the id at a place; returns the first place that the list has it at.
+    std::int64_t add(std::int64_t id, std::int64_t place) {
+        return begin_ + places_.place_or_add(hash_of(id), place - begin_, is_at(id));
+    }
+    // The place of an id, or -1.
+    std::int64_t place(std::int64_t id) const {
+        const std::int64_t place = places_.place(hash_of(id), is_at(id));
+        return place < 0 ? -1 : begin_ + place;
+    }
 };
 
 // Appends the places of those ids of a list that are in a list of the filter, ascending.
-void find_filtered(const Selection& lists, std::int64_t list, const PlaceTable& table, const Selection& filter,
+void find_filtered(const Selection& lists, std::int64_t list, const ListedIds& listed, const Selection& filter,
                    std::int64_t filter_list, std::vector<std::int64_t>& places) {
     const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
     if (filter.length(filter_list) > measured::kLongFilter * (end - begin)) {
@@ -65,14 +56,14 @@ void find_filtered(const Selection& lists, std::int64_t list, const PlaceTable& 
     for (std::int64_t at = filter.indptr[filter_list]; at < filter.indptr[filter_list + 1]; ++at) {
         const std::int64_t id = filter.column(at);
         if (id < 0) continue;  // another thread may have written to the filter
-        if (const std::int64_t place = table.place(id); place >= 0) places.push_back(place);
+        if (const std::int64_t place = listed.place(id); place >= 0) places.push_back(place);
     }
     std::sort(places.begin() + first, places.end());
 }
 
 // What a thread keeps of a list.
 struct ListWorker {
-    PlaceTable table;
+    ListedIds listed;
     // Its tasks, by their lists of the filter, which are copies: another thread may write to the caller's arrays.
     std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
 };
@@ -82,7 +73,7 @@ struct ListWorker {
 bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& tasks, std::int64_t first,
                 std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& arrays,
                 FilteredPlaces& filtered, Stop& stop, bool is_caller) {
-    for (std::int64_t task = first; task < last; ++task) arrays.place[task] = worker.table.place(tasks.targets[task]);
+    for (std::int64_t task = first; task < last; ++task) arrays.place[task] = worker.listed.place(tasks.targets[task]);
     if (!filter) return true;
     worker.tasks.clear();
     for (std::int64_t task = first; task < last; ++task) worker.tasks.emplace_back(filter.list(task), task);
@@ -93,7 +84,7 @@ bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& task
         if (filter_list != last_list) {
             const std::int64_t most = measured::kLongFilter * lists.length(list);
             if (stop.requested(is_caller, 16 * std::min(length, most))) return false;
-            find_filtered(lists, list, worker.table, filter, filter_list, filtered.places);
+            find_filtered(lists, list, worker.listed, filter, filter_list, filtered.places);
             filtered.indptr.push_back(static_cast<std::int64_t>(filtered.places.size()));
             last_list = filter_list;
         }
@@ -130,20 +121,20 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
     parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
         if (chunk > first_fault.load(std::memory_order_relaxed)) return;
         ListWorker& worker = workers[static_cast<std::size_t>(id)];
-        PlaceTable& table = worker.table;
+        ListedIds& listed = worker.listed;
         const std::int64_t first = chunk * per_chunk, last = std::min(lists.size, first + per_chunk);
         std::int64_t task = first_task_from(first);
         for (std::int64_t list = first; list < last; ++list) {
             const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
-            table.clear(end - begin);
+            listed.start(lists, list);
             if (stop.requested(id == 0, 16)) return;
             for (std::int64_t place = begin; place < end; ++place) {
                 if ((place - begin) % kChunkEntries == 0 && stop.requested(id == 0, 16 * kChunkEntries)) return;
-                const std::int64_t listed = lists.column(place);
-                const bool outside = listed < 0 || listed >= bound;
-                const std::int64_t earlier = outside ? -1 : table.enter(listed, place);
-                if (!outside && earlier < 0) continue;
-                faults[static_cast<std::size_t>(chunk)] = {place, earlier};
+                const std::int64_t id_at = lists.column(place);
+                const bool outside = id_at < 0 || id_at >= bound;
+                const std::int64_t first_place = outside ? -1 : listed.add(id_at, place);
+                if (first_place == place) continue;
+                faults[static_cast<std::size_t>(chunk)] = {place, first_place};
                 std::int64_t before = first_fault.load();
                 while (chunk < before && !first_fault.compare_exchange_weak(before, chunk)) {
                 }

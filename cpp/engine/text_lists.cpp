@@ -123,7 +123,7 @@ LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTa
         if ((form.tabs ? split_at_tabs(line, fields) : split(line, fields)) != width) return kWidth;
         for (std::size_t j = 0; j < names.size(); ++j) {
             if (j < needed && fields[static_cast<std::size_t>(form.names[j])].empty()) return kWidth;
-            if (!has_room(*tables[j], held + names.size())) return kTooManyNames;
+            if (!tables[j]->has_room(held + names.size())) return NameTable::kTooMany;
         }
         if (form.value != RowForm::kNone) {
             double value;
