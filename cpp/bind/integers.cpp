@@ -34,34 +34,37 @@ class IntegerSequence {
     std::int64_t size() const { return size_; }
     const py::array& array() const { return array_; }
 
-    // Calls with some at a time, and where these begin. It asks nothing of the array, as the GIL is released.
+    // Calls take(chunk, begin) with some at a time, and where these begin. It asks nothing of the array, as the GIL is
+    // released.
     template <class Take>
     void for_each_chunk(const Take& take) const {
-        const auto address = reinterpret_cast<std::uintptr_t>(data_);
-        if (width_ == 8 && stride_ == 8 && address % alignof(std::int64_t) == 0) {
-            const auto* const values = reinterpret_cast<const std::int64_t*>(data_);
-            take(std::span(values, static_cast<std::size_t>(size())), std::int64_t{0});
-            return;
-        }
-        if (width_ == 8) {
-            copy_chunks<std::int64_t>(take);
-        } else {
-            copy_chunks<std::int32_t>(take);
+        std::array<std::int64_t, kTogether> copies;
+        const bool is_aligned = reinterpret_cast<std::uintptr_t>(data_) % alignof(std::int64_t) == 0;
+        for (std::int64_t begin = 0; begin < size(); begin += kTogether) {
+            const char* const first = data_ + begin * stride_;
+            const auto length = static_cast<std::size_t>(std::min(kTogether, size() - begin));
+            if (width_ == 8 && stride_ == 8 && is_aligned) {
+                take(std::span(reinterpret_cast<const std::int64_t*>(first), length), begin);
+                continue;
+            }
+            const std::span<std::int64_t> chunk(copies.data(), length);
+            if (width_ == 8) {
+                copy<std::int64_t>(first, chunk);
+            } else {
+                copy<std::int32_t>(first, chunk);
+            }
+            take(std::span<const std::int64_t>(chunk), begin);
         }
     }
 
   private:
-    template <class T, class Take>
-    void copy_chunks(const Take& take) const {
-        std::array<std::int64_t, kTogether> chunk;
-        for (std::int64_t begin = 0; begin < size(); begin += kTogether) {
-            const std::int64_t length = std::min(kTogether, size() - begin);
-            for (std::int64_t i = 0; i < length; ++i) {
-                T value;
-                std::memcpy(&value, data_ + (begin + i) * stride_, sizeof value);
-                chunk[static_cast<std::size_t>(i)] = value;
-            }
-            take(std::span<const std::int64_t>(chunk.data(), static_cast<std::size_t>(length)), begin);
+    template <class T>
+    void copy(const char* from, std::span<std::int64_t> chunk) const {
+        for (std::int64_t& value : chunk) {
+            T narrow;
+            std::memcpy(&narrow, from, sizeof narrow);
+            value = narrow;
+            from += stride_;
         }
     }
 
@@ -72,14 +75,26 @@ class IntegerSequence {
     py::ssize_t stride_;
 };
 
+IntegerRange find_range(const IntegerSequence& values) {
+    IntegerRange range;
+    without_gil([&] { values.for_each_chunk([&](auto chunk, auto) { range.add(chunk); }); });
+    return range;
+}
+
+// The least of some integers, and how many there are from it to the largest.
+py::tuple range_of(const py::array& array) {
+    const IntegerRange range = find_range(IntegerSequence(array));
+    if (range.is_empty()) return py::make_tuple(0, 1);
+    return py::make_tuple(range.least, py::int_(range.place(range.largest)) + py::int_(1));
+}
+
 // Integers among which others are sought: in a table of all in between, if that is small, else by hashing. If they
 // change, others are found, and nothing worse happens.
 class IntegerArray {
   public:
     IntegerArray(const py::array& array, std::int64_t expected) {
         const IntegerSequence values(array);
-        IntegerRange range;
-        without_gil([&] { values.for_each_chunk([&](auto chunk, auto) { range.add(chunk); }); });
+        const IntegerRange range = find_range(values);
         const std::int64_t most = 2 * (values.size() + expected);
         const bool is_small = range.is_empty() || range.place(range.largest) < static_cast<std::uint64_t>(most);
         if (is_small && values.size() <= std::numeric_limits<std::int32_t>::max()) {
@@ -105,9 +120,10 @@ class IntegerArray {
     py::array_t<bool> contains(const py::array& array) const {
         const IntegerSequence sought(array);
         py::array_t<bool> contained(sought.size());
-        bool* place = contained.mutable_data();
-        without_gil(
-            [&] { for_each_found(sought, [&](std::int64_t position, std::int64_t) { *place++ = position >= 0; }); });
+        bool* next = contained.mutable_data();
+        for_each_found(sought, [&](auto found, auto) {
+            for (const std::int64_t position : found) *next++ = position >= 0;
+        });
         return contained;
     }
 
@@ -115,12 +131,14 @@ class IntegerArray {
         const IntegerSequence sought(array);
         std::vector<std::int64_t> where;
         std::vector<std::int64_t> positions;
-        without_gil([&] {
-            for_each_found(sought, [&](std::int64_t position, std::int64_t i) {
-                if (position < 0) return;
-                where.push_back(i);
-                positions.push_back(position);
-            });
+        for_each_found(sought, [&](auto found, std::int64_t i) {
+            for (const std::int64_t position : found) {
+                if (position >= 0) {
+                    where.push_back(i);
+                    positions.push_back(position);
+                }
+                ++i;
+            }
         });
         return {array_of(where), array_of(positions)};
     }
@@ -133,18 +151,15 @@ class IntegerArray {
             hashed_->find(sought, positions);
         }
     }
-    // Calls with the position of each integer, or -1, and its number among the sought ones.
+    // Calls take(positions, begin) without the GIL for some of the sought integers at a time.
     template <class Take>
     void for_each_found(const IntegerSequence& sought, const Take& take) const {
         std::array<std::int64_t, kTogether> positions;
-        sought.for_each_chunk([&](std::span<const std::int64_t> chunk, std::int64_t begin) {
-            for (std::size_t i = 0; i < chunk.size(); i += kTogether) {
-                const auto part = chunk.subspan(i, std::min<std::size_t>(kTogether, chunk.size() - i));
-                find_positions(part, positions.data());
-                for (std::size_t j = 0; j < part.size(); ++j) {
-                    take(positions[j], begin + static_cast<std::int64_t>(i + j));
-                }
-            }
+        without_gil([&] {
+            sought.for_each_chunk([&](auto chunk, auto begin) {
+                find_positions(chunk, positions.data());
+                take(std::span<const std::int64_t>(positions.data(), chunk.size()), begin);
+            });
         });
     }
 
@@ -158,18 +173,6 @@ class IntegerArray {
 TRUERANK_BOUND(truerank::bind::IntegerArray);
 
 namespace truerank::bind {
-namespace {
-
-// The least of some integers, and how many there are from it to the largest.
-py::tuple range_of(const py::array& array) {
-    const IntegerSequence values(array);
-    IntegerRange range;
-    without_gil([&] { values.for_each_chunk([&](auto chunk, auto) { range.add(chunk); }); });
-    if (range.is_empty()) return py::make_tuple(0, 1);
-    return py::make_tuple(range.least, py::int_(range.place(range.largest)) + py::int_(1));
-}
-
-}  // namespace
 
 void register_integers(py::module_& m) {
     m.def("range_of", &range_of, py::arg("values"),
