@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "engine/thread_clock.hpp"
+#include "engine/threads.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {

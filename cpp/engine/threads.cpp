@@ -28,8 +28,6 @@
 #include <xmmintrin.h>
 #endif
 
-#include "engine/thread_clock.hpp"
-
 namespace truerank {
 namespace {
 
@@ -175,19 +173,6 @@ ArithmeticWord default_word(ArithmeticWord word) { return word; }
 constexpr ArithmeticWord kArithmeticBits = 0;
 #endif
 
-// While an object of this class lives, arithmetic is as IEEE 754 has it by default. It is a property of a thread, which
-// other libraries change for speed (torch.set_flush_denormal) in some threads and not in others.
-class DefaultArithmetic {
-  public:
-    DefaultArithmetic() : before_(use_default_arithmetic()) {}
-    ~DefaultArithmetic() { restore_arithmetic(before_); }
-    DefaultArithmetic(const DefaultArithmetic&) = delete;
-    DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
-
-  private:
-    std::uint64_t before_;
-};
-
 }  // namespace
 
 std::uint64_t use_default_arithmetic() {
@@ -291,10 +276,10 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
     std::mutex mutex;
     std::int64_t chunks_of_caller = 0;
     const auto run = [&](int worker) {
-        const DefaultArithmetic arithmetic;
+        const std::uint64_t arithmetic = use_default_arithmetic();
         while (!stop.requested(worker == 0, kWorkBetweenPolls / 4)) {
             const std::int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-            if (chunk >= chunks) return;
+            if (chunk >= chunks) break;
             if (worker == 0) ++chunks_of_caller;
             try {
                 work(chunk, worker, stop);
@@ -304,6 +289,7 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
                 stop.request();
             }
         }
+        restore_arithmetic(arithmetic);
     };
     // Worker 0 is the calling thread. It polls until the last chunk is done, also while it waits for the other threads:
     // otherwise nothing would notice an interruption then.

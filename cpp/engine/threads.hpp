@@ -2,6 +2,8 @@
 // has come. They are OpenMP's if the compiler has it, else std::thread's; nothing else knows which.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -12,6 +14,30 @@ namespace truerank {
 
 // a / b, rounded up.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+// The processor time of the calling thread, where the system tells it: a thread that has to wait for a processor is not
+// slower for that.
+struct ThreadClock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<ThreadClock>;
+    static constexpr bool is_steady = true;
+#ifdef CLOCK_THREAD_CPUTIME_ID
+    static constexpr bool kTellsThreads = true;
+#else
+    static constexpr bool kTellsThreads = false;  // then it goes on while a thread waits, too
+#endif
+    static time_point now() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+        timespec time{};
+        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+            return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+        }
+#endif
+        return time_point(std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch()));
+    }
+};
 
 bool has_openmp();
 
