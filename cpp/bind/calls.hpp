@@ -136,7 +136,6 @@ void register_grids(py::module_& m);
 void register_integers(py::module_& m);
 void register_lists(py::module_& m);
 void register_names(py::module_& m);
-void register_text_lists(py::module_& m);
 
 }  // namespace truerank::bind
 

@@ -37,7 +37,6 @@ PYBIND11_MODULE(_core_anywhere, m, pybind11::mod_gil_not_used()) {
     register_integers(m);
     register_lists(m);
     register_names(m);
-    register_text_lists(m);
 }
 
 // What Python calls, and the only name that is exported. In a subinterpreter pybind11 would wait for ever for the GIL,

@@ -1,5 +1,8 @@
-// Names, which are objects of Python: their types; as codes, as places among others, and as hashes.
-#include "bind/names.hpp"
+// Names, which are objects of Python: their types; as codes, as places among others, and as hashes. And rows of text,
+// which are read block by block into codes of names and numbers.
+#include "engine/names.hpp"
+
+#include <pybind11/stl.h>
 
 #include <algorithm>
 #include <array>
@@ -7,12 +10,30 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "bind/calls.hpp"
+#include "engine/text_lists.hpp"
+
+namespace truerank::bind {
+
+// Names may be asked for, and added, by one thread at a time: the others wait for the mutex, and hold the GIL
+// meanwhile. Nothing is done with the mutex that may give up the GIL.
+struct SharedNames {
+    NameTable table;
+    std::mutex mutex;
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::SharedNames);
+TRUERANK_BOUND(truerank::RowForm);
 
 namespace truerank::bind {
 namespace {
@@ -160,19 +181,13 @@ py::tuple code_names(const py::object& names) {
     return py::make_tuple(wide, distinct);
 }
 
-std::string_view without_blanks(std::string_view name) {
-    const std::size_t first = name.find_first_not_of(kBlanks);
-    if (first == name.npos) return {};
-    return name.substr(first, name.find_last_not_of(kBlanks) + 1 - first);
-}
-
 py::array_t<std::uint64_t> name_hashes(const py::object& names, bool bare) {
     const Items items(names);
     py::array_t<std::uint64_t> hashes(static_cast<py::ssize_t>(items.size()));
     std::uint64_t* const hash = hashes.mutable_data();
     for_batches(items, [&](std::size_t first, std::span<const std::string_view> batch) {
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            hash[first + i] = hash_of(bare ? without_blanks(batch[i]) : batch[i]);
+            hash[first + i] = hash_of(bare ? trim(batch[i], kBlanks) : batch[i]);
         }
     });
     return hashes;
@@ -181,9 +196,7 @@ py::array_t<std::uint64_t> name_hashes(const py::object& names, bool bare) {
 bool have_blank_ends(const py::object& names) {
     bool found = false;
     for_batches(Items(names), [&](std::size_t, std::span<const std::string_view> batch) {
-        for (const std::string_view name : batch) {
-            found |= without_blanks(name).size() != name.size();
-        }
+        for (const std::string_view name : batch) found |= trim(name, kBlanks).size() != name.size();
     });
     return found;
 }
@@ -222,16 +235,7 @@ py::array_t<std::int32_t> add_to(SharedNames& names, const py::object& listed) {
     return array_of(codes);
 }
 
-}  // namespace
-
-std::vector<std::unique_lock<std::mutex>> lock_all(std::vector<SharedNames*> tables) {
-    std::sort(tables.begin(), tables.end(), std::less<>());
-    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
-    std::vector<std::unique_lock<std::mutex>> locks;
-    for (SharedNames* const table : tables) locks.emplace_back(table->mutex);
-    return locks;
-}
-
+// The names that a table has now; it may get more meanwhile, and keeps these.
 py::tuple names_of(SharedNames& names) {
     std::unique_lock lock(names.mutex);
     const std::int64_t size = names.table.size();
@@ -248,6 +252,56 @@ py::tuple names_of(SharedNames& names) {
     }
     return listed;
 }
+
+// Python's own reading of a number: correctly rounded, whatever the locale. The GIL is held.
+bool parse_by_python(std::string_view text, double& value) {
+    const std::string copy(text);
+    if (copy.find('\0') != std::string::npos) return false;
+    value = PyOS_string_to_double(copy.c_str(), nullptr, nullptr);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        value = 0;
+        return false;
+    }
+    return true;
+}
+
+RowForm make_form(int width, const std::vector<int>& names, int needed, std::optional<int> value, bool tabs,
+                  bool tab_lines) {
+    const auto is_field = [&](int field) { return field >= 0 && field < width; };
+    const bool are_fields = std::all_of(names.begin(), names.end(), is_field) && is_field(value.value_or(0));
+    require(are_fields && needed >= 0, "form: no such field");
+    return {.width = width,
+            .names = names,
+            .needed = needed,
+            .value = value.value_or(RowForm::kNone),
+            .tabs = tabs,
+            .tab_lines = tab_lines};
+}
+
+py::tuple rows(std::string_view text, const RowForm& form, std::vector<SharedNames*> tables) {
+    require(tables.size() == form.names.size(), "tables: expected one for each field of names");
+    std::vector<NameTable*> names;
+    for (SharedNames* const table : tables) {
+        require(table != nullptr, "tables: expected Names");
+        names.push_back(&table->table);
+    }
+    // Each table is locked once, and in an order that all threads keep.
+    std::sort(tables.begin(), tables.end(), std::less<>());
+    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (SharedNames* const table : tables) locks.emplace_back(table->mutex);
+    NamedRows read;
+    const LineFault fault = read_rows(text, form, names, &parse_by_python, read);
+    locks.clear();
+    py::list codes;
+    for (const std::vector<std::int32_t>& column : read.codes) codes.append(array_of(column));
+    py::object first_fault = py::none();
+    if (fault.line >= 0) first_fault = py::make_tuple(fault.line, fault.problem);
+    return py::make_tuple(first_fault, codes, array_of(read.values));
+}
+
+}  // namespace
 
 void register_names(py::module_& m) {
     py::class_<SharedNames>(m, "Names", py::is_final(),
@@ -270,6 +324,12 @@ void register_names(py::module_& m) {
     m.def("have_blank_ends", &have_blank_ends, py::arg("names"),
           "Whether a name begins or ends with a blank, a tab or a line break.");
     m.def("types_of", &types_of, py::arg("elements"), "The types of the elements of a list or a tuple.");
+    py::class_<RowForm>(m, "RowForm", py::is_final(), "Which fields of a row are what, counted from 0.")
+        .def(py::init(&make_form), py::arg("width"), py::arg("names"), py::arg("needed"), py::arg("value") = py::none(),
+             py::arg("tabs") = false, py::arg("tab_lines") = false);
+    m.def("read_rows", &rows, py::arg("text"), py::arg("form"), py::arg("tables"),
+          "The first wrong line of the text (its number and what is wrong) or None; for each field of names, which are "
+          "added to its table, their numbers; and the values.");
 }
 
 }  // namespace truerank::bind

@@ -48,26 +48,19 @@ std::size_t split(std::string_view line, std::span<std::string_view> fields) {
     return count;
 }
 
-std::string_view trim(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    return first == std::string_view::npos ? std::string_view{}
-                                           : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
 // The same at tabs alone; blanks at the ends of a field are left out, and it may be empty.
 std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fields) {
     std::size_t count = 0;
     while (true) {
         const std::size_t tab = line.find('\t');
-        if (count < fields.size()) fields[count] = trim(line.substr(0, tab));
+        if (count < fields.size()) fields[count] = trim(line.substr(0, tab), " \t");
         ++count;
         if (tab == std::string_view::npos) return count;
         line.remove_prefix(tab + 1);
     }
 }
 
-}  // namespace
-
+// Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
 bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     std::size_t at = 0;
     const bool negative = !text.empty() && text[0] == '-';
@@ -111,6 +104,8 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     }
     return otherwise(text, value);
 }
+
+}  // namespace
 
 LineFault read_rows(std::string_view text, const RowForm& form, std::span<NameTable* const> tables,
                     ParseNumber otherwise, NamedRows& rows) {

@@ -10,6 +10,12 @@
 
 namespace truerank {
 
+// A text without the blanks at its ends.
+inline std::string_view trim(std::string_view text, std::string_view blanks) {
+    const std::size_t first = text.find_first_not_of(blanks);
+    return first == text.npos ? std::string_view{} : text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+}
+
 // A line that is not as it has to be: its number in its block, from 0, and what is wrong.
 struct LineFault {
     std::int64_t line = -1;
@@ -18,9 +24,6 @@ struct LineFault {
 
 // Reads a number that is not of a plain decimal form; false for anything but a number.
 using ParseNumber = bool (*)(std::string_view text, double& value);
-
-// Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
-bool parse_number(std::string_view text, ParseNumber otherwise, double& value);
 
 // Which fields of a row are what, counted from 0.
 struct RowForm {
