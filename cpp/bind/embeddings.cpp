@@ -78,12 +78,7 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     const Tasks tasks = task_arrays.view(size);
     require(!tasks.candidates.ranges, "candidates: ranges");
     CountArrays results(size);
-    Counts counts;
-    results.add_counts(counts);
-    if (audited_rules.audit) {
-        counts.nan = results.add(Count::nan);
-        results.add_audit(counts);
-    }
+    const Counts counts = results.add_counts(audited_rules);
     const Execution execution{block, threads, interrupt_hook(), listener};
     results.fault = fault_or_none(count_vectors(embeddings, tasks, audited_rules.rules.nan, execution, counts));
     return results;

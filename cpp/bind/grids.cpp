@@ -68,9 +68,7 @@ std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, con
     const Selection left_filter = filter_left ? filter_left->view(size) : Selection{};
     require(!left_filter.ranges, "selection: ranges");
     CountArrays to_right(size), to_left(size);
-    Counts counts[2];
-    to_right.add_counts(counts[0]);
-    to_left.add_counts(counts[1]);
+    const Counts counts[] = {to_right.add_counts({}), to_left.add_counts({})};
     std::array<Fault, 2> faults;
     const Execution execution{block, threads, interrupt_hook(), listener};
     without_gil([&] { faults = rank_grid(grid, tasks, left_filter, rule, execution, counts[0], counts[1]); });

@@ -12,31 +12,19 @@ namespace {
 template <class M>
 constexpr bool in_file = std::is_same_v<M, ScoreFile>;
 
-Fault rank_scores(const Scores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
-                  const Counts& counts) {
-    return rank(scores, tasks, rules, threads, interrupted, counts);
-}
-Fault rank_scores(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
-                  const Counts& counts) {
-    return rank_file(scores, tasks, rules, threads, interrupted, counts);
-}
-
-template <class M, class View>
-void count_tasks(const M& matrix, const View& scores, const Tasks& tasks, const Rules& rules, int threads,
-                 const Counts& counts, CountArrays& results) {
+template <class M>
+std::optional<Fault> count_tasks(const M& matrix, const Tasks& tasks, const Rules& rules, int threads,
+                                 const Counts& counts) {
     bool (*const interrupted)() = interrupt_hook();
+    const auto& scores = matrix.view();
     Fault fault;
-    const auto work = [&] { fault = rank_scores(scores, tasks, rules, threads, interrupted, counts); };
-    if constexpr (in_file<M>) {
-        try {
-            without_gil(work);
-        } catch (const ReadFailure& failure) {
-            matrix.raise_error(failure);
-        }
-    } else {
-        without_gil(work);
+    try {
+        without_gil([&] { fault = rank(scores, tasks, rules, threads, interrupted, counts); });
+    } catch (const ReadFailure& failure) {
+        if constexpr (in_file<M>) matrix.raise_error(failure);
+        throw;
     }
-    results.fault = fault_or_none(fault);
+    return fault_or_none(fault);
 }
 
 template <class M>
@@ -56,13 +44,8 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
     const Tasks tasks = task_arrays.view(size);
     require(!tasks.candidates.ranges, "candidates: ranges of a whole matrix");
     CountArrays results(size);
-    Counts counts;
-    results.add_counts(counts, std::nullopt);
-    if (audited_rules.audit) {
-        counts.nan = results.add(Count::nan);
-        results.add_audit(counts);
-    }
-    count_tasks(matrix, scores, tasks, audited_rules.rules, threads, counts, results);
+    const Counts counts = results.add_counts(audited_rules, std::nullopt);
+    results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
     return results;
 }
 
@@ -88,7 +71,7 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     tasks.candidates = tasks.candidates.within(first_column, end);
     CountArrays results(size);
     const Counts counts = results.add_partial_counts(audited_rules);
-    count_tasks(matrix, scores, tasks, audited_rules.rules, threads, counts, results);
+    results.fault = count_tasks(matrix, tasks, audited_rules.rules, threads, counts);
     return results;
 }
 

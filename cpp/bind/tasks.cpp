@@ -88,28 +88,26 @@ std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
     return data;
 }
 
-void CountArrays::add_counts(Counts& counts, std::optional<std::int64_t> value) {
+Counts CountArrays::add_counts(const AuditedRules& rules, std::optional<std::int64_t> value) {
+    Counts counts;
     counts.above = add(Count::above, value);
     counts.tied = add(Count::tied, value);
     counts.candidates = add(Count::candidates, value);
-}
-
-void CountArrays::add_audit(Counts& counts) {
+    if (!rules.audit) return counts;
+    counts.nan = add(Count::nan);
     counts.inf = add(Count::inf);
     counts.at_best = add(Count::at_best);
+    return counts;
 }
 
 Counts CountArrays::add_partial_counts(const AuditedRules& audited_rules) {
     using Limits = std::numeric_limits<std::int64_t>;
     reserve(audited_rules.audit ? 8 : 5);
-    Counts counts;
-    add_counts(counts);
-    counts.nan = add(Count::nan);
+    Counts counts = add_counts(audited_rules);
+    if (!audited_rules.audit) counts.nan = add(Count::nan);
     counts.differing = add(Count::differing);
-    if (audited_rules.audit) {
-        add_audit(counts);
+    if (audited_rules.audit)
         counts.best = add(Count::best, audited_rules.rules.ascending ? Limits::max() : Limits::min());
-    }
     return counts;
 }
 

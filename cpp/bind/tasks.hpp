@@ -55,17 +55,16 @@ class CountArrays {
     // Takes memory for so many arrays at once, which are then views of it: where counts of narrow blocks come one after
     // another, the system is asked for fewer pages.
     void reserve(std::int64_t arrays);
-    // These add new arrays: those of all counts, those of an audit, or a single one filled with a value. Without a
-    // value they are filled by the count.
-    void add_counts(Counts& counts, std::optional<std::int64_t> value = 0);
-    void add_audit(Counts& counts);
-    // Adds the arrays of partial counts, and those of an audit if there is one.
+    // These add new arrays, and those of an audit if there is one. Those that all counts have are filled with a value
+    // or, without one, by the count.
+    Counts add_counts(const AuditedRules& rules, std::optional<std::int64_t> value = 0);
     Counts add_partial_counts(const AuditedRules& rules);
-    std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);
     const py::dict& arrays() const { return arrays_; }
     std::optional<Fault> fault;
 
   private:
+    std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);
+
     std::int64_t tasks_;
     py::dict arrays_;
     Int64Array reserved_{py::reinterpret_steal<Int64Array>(py::handle())};

@@ -34,9 +34,9 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         const SortedTasks& sorted;
         const std::vector<C>& true_scores;
         NanRule nan_rule;
-        // For each task: the number of NaN among its candidates and, in an audit, the key of the best score.
+        // For each task: the number of NaN among its candidates and, in an audit, the best score.
         std::vector<std::int64_t> nan = std::vector<std::int64_t>(static_cast<std::size_t>(tasks.size));
-        std::vector<Key<C>> best = std::vector<Key<C>>(counts.audit() ? nan.size() : 0, Order<C>::bottom());
+        std::vector<Best> best = std::vector<Best>(counts.audit() ? nan.size() : 0, {Order<C>::bottom()});
         Fault fault{};
         std::mutex mutex{};
     };
@@ -139,12 +139,9 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
             shared_.nan[t] += state.nan;
             if (!counts.audit()) continue;
             counts.inf[task] += state.inf;
-            if (state.best > shared_.best[t]) {
-                shared_.best[t] = state.best;
-                counts.at_best[task] = 0;
-            }
-            if (state.best == shared_.best[t]) counts.at_best[task] += state.at_best;
-            if (state.best_removed == shared_.best[t]) counts.at_best[task] -= state.at_best_removed;
+            Best& best = shared_.best[t];
+            best.add(state.best, false);
+            if (state.best_removed.key == best.key) best.count -= state.best_removed.count;
         }
         shared_.fault.take(fault_);
     }
@@ -158,8 +155,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         std::int64_t position = 0, end = 0;
         std::int64_t above = 0, tied = 0, removed = 0;
         std::int64_t nan = 0, inf = 0;
-        Key<C> best = Order<C>::bottom(), best_removed = Order<C>::bottom();
-        std::int64_t at_best = 0, at_best_removed = 0;
+        Best best{Order<C>::bottom()}, best_removed{Order<C>::bottom()};
     };
 
     std::int64_t task(std::size_t i) const {
@@ -206,9 +202,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         for (std::int64_t t = first; t < last; ++t) {
             TaskState& state = states_[static_cast<std::size_t>(t)];
             state.inf += inf;
-            if (best > state.best) state.at_best = 0;
-            state.best = std::max(state.best, best);
-            if (best == state.best) state.at_best += at_best;
+            state.best.add({best, at_best}, false);
         }
     }
 
@@ -255,10 +249,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
         state.tied += score == true_score;
         if (!shared_.counts.audit()) return;
         state.inf -= std::isinf(score);
-        const Key<C> key = Order<C>::key(score);
-        if (key > state.best_removed) state.at_best_removed = 0;
-        state.best_removed = std::max(state.best_removed, key);
-        state.at_best_removed += key == state.best_removed;
+        state.best_removed.add({Order<C>::key(score), 1}, false);
     }
 
     const SimilarityKernels<C>& kernels_;

@@ -39,7 +39,7 @@ struct TargetScores {
 // Takes the target's own score out of the partial counts of a task, for which it was counted, whatever it is. Returns
 // whether the best of the other scores has to be found anew.
 template <class C>
-bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score, Key<C> best) {
+bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score, Best& best) {
     const bool is_nan = score != score,
                differs = is_nan != (true_score != true_score) || score < true_score || score > true_score;
     --counts.candidates[task];
@@ -48,15 +48,15 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
     counts.differing[task] += differs;
     if (!counts.audit() || is_nan) return false;
     counts.inf[task] -= std::isinf(score);
-    const bool is_best = Order<C>::key(score) == best;
-    counts.at_best[task] -= is_best;
+    const bool is_best = Order<C>::key(score) == best.key;
+    best.count -= is_best;
     return is_best && differs;
 }
 
 // Finds the best score of a task again, without its target, and how many others have it: rarely needed.
 template <class C>
-Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
-                           std::size_t position, const Execution& execution, const Counts& counts) {
+Best best_without_target(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
+                         std::size_t position, const Execution& execution) {
     const std::int64_t task = sorted.order[position];
     const auto group = std::find_if(sorted.groups.begin(), sorted.groups.end(), [&](const Group& g) {
         return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
@@ -64,17 +64,13 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
     std::vector<C> scores(static_cast<std::size_t>(embeddings.entity_count()));
     const Execution unheard{execution.block, execution.threads, execution.interrupted};  // all pairs were done before
     score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, unheard, scores.data());
-    Key<C> best = Order<C>::bottom();
-    std::int64_t at_best = 0;
+    Best best{Order<C>::bottom()};
     for (std::int64_t i = 0; i < group->candidates.size; ++i) {
         const std::int64_t column = group->candidates(i), number = column + tasks.first_column;
         const Key<C> key = Order<C>::key(scores[static_cast<std::size_t>(column)]);
-        if (number == tasks.targets[task] || Order<C>::is_key_of_nan(key) || key < best) continue;
-        if (key > best) at_best = 0;
-        best = key;
-        at_best += !tasks.filter.task_has(task, number);
+        if (number == tasks.targets[task] || Order<C>::is_key_of_nan(key) || key < best.key) continue;
+        best.add({key, !tasks.filter.task_has(task, number)}, false);
     }
-    counts.at_best[task] = at_best;
     return best;
 }
 
@@ -107,19 +103,20 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
         for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
             const std::size_t position = target_scores.positions[i];
             const std::int64_t task = sorted.order[position];
-            const Key<C> best = counts.audit() ? shared.best[static_cast<std::size_t>(task)] : Order<C>::bottom();
+            Best none{};
+            Best& best = counts.audit() ? shared.best[static_cast<std::size_t>(task)] : none;
             if (leave_out_target(counts, task, target_scores.scores[i], true_scores[position], best)) {
-                shared.best[static_cast<std::size_t>(task)] =
-                    best_without_target<C>(embeddings, tasks, sorted, position, execution, counts);
+                best = best_without_target<C>(embeddings, tasks, sorted, position, execution);
             }
         }
     }
     for (std::size_t i = 0; i < sorted.order.size(); ++i) {
         const std::int64_t task = sorted.order[i];
         const auto t = static_cast<std::size_t>(task);
+        if (counts.audit()) counts.at_best[task] = shared.best[t].count;
         if (partial) {
             counts.nan[task] = shared.nan[t];
-            if (counts.audit()) counts.best[task] = shared.best[t];
+            if (counts.audit()) counts.best[task] = shared.best[t].key;
         } else {
             settle(counts, task, true_scores[i], shared.nan[t], nan);
         }

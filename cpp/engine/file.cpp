@@ -116,11 +116,7 @@ struct ThreadCounts {
             into.differing[t] += counts.differing[t];
             if (!into.audit()) continue;
             into.inf[t] += counts.inf[t];
-            if (ascending ? counts.best[t] < into.best[t] : counts.best[t] > into.best[t]) {
-                into.best[t] = counts.best[t];
-                into.at_best[t] = 0;
-            }
-            if (counts.best[t] == into.best[t]) into.at_best[t] += counts.at_best[t];
+            into.add_best(t, {counts.best[t], counts.at_best[t]}, ascending);
         }
     }
 };
@@ -129,8 +125,8 @@ struct ThreadCounts {
 
 bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole_rows(); }
 
-Fault rank_file(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
-                const Counts& counts) {
+Fault rank(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+           const Counts& counts) {
     if (tasks.size == 0) return {};
     // A matrix without columns has nothing to read, but its tasks still have to be settled.
     if (scores.columns == 0) {

@@ -35,7 +35,7 @@ struct ReadFailure : std::exception {
 bool reads_whole_rows(const FileScores& scores);
 
 // As rank(), for tasks in ascending order of their rows. If rows are not read whole, the tasks bring their true scores.
-Fault rank_file(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
-                const Counts& counts);
+Fault rank(const FileScores& scores, const Tasks& tasks, const Rules& rules, int threads, bool (*interrupted)(),
+           const Counts& counts);
 
 }  // namespace truerank

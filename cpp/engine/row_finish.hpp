@@ -191,6 +191,7 @@ class RowFinish {
             const std::int64_t column = columns(j);
             const Key<T> key = p_.order.key(p_.reader.load(p_.row(task), column));
             if (column == p_.target_column(task) || p_.order.is_key_of_nan(key)) continue;
+            if (p_.rules.ascending ? key > best.key : key < best.key) continue;
             best.add({key, !p_.filter.task_has(task, column + p_.tasks.first_column)}, p_.rules.ascending);
         }
     }

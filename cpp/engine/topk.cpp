@@ -224,7 +224,11 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         return not_counted_.data();
     }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) override {
-        for (std::size_t i = 0; i < n; ++i) take_score(pairs[i].task, pairs[i].lane, scores[i]);
+        for (std::size_t i = 0; i < n; ++i) {
+            List& topk = topk_[pairs[i].task];
+            offer(pairs[i].task, topk, pairs[i].lane, scores[i]);
+            thresholds_[pairs[i].task] = topk.threshold();
+        }
     }
 
     void end_cell() override {
@@ -237,15 +241,20 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
     }
 
   private:
-    void take_score(std::uint32_t t, std::uint32_t lane, C score) {
-        List& topk = topk_[t];
+    // Offers the score of a lane to the list of task t, unless it is filtered.
+    void offer(std::int64_t t, List& topk, std::int64_t lane, C score) {
         const std::int64_t column = panel_.columns[lane];
+        const bool nan = score != score;
         const E entry(score, column);
-        if (!topk.accepts(entry)) return;
+        if (!nan && !topk.accepts(entry)) return;
         const std::int64_t task = this->task(t);
         if (shared_.filter.task_has(task, column)) return;
-        topk.offer(entry, shared_.k, buffer_);
-        thresholds_[t] = topk.threshold();
+        if (nan && shared_.nan_rule == NanRule::raise) {
+            const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
+            fault_.take({Fault::Kind::nan_score, task, row, column});
+        } else if (!nan || shared_.nan_rule == NanRule::worst) {
+            topk.offer(entry, shared_.k, buffer_);
+        }
     }
 
     std::int64_t task(std::int64_t t) const {
@@ -261,22 +270,11 @@ class TopKSink : public Sink<C>, public BoundedTasks<C> {
         reached &= lanes_;
         if (reached == 0) return 0;
         List& topk = topk_[static_cast<std::size_t>(t)];
-        const std::int64_t task = this->task(t);
-        const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
         std::int64_t work = 0;
         for (; reached != 0; reached &= reached - 1) {
             work += measured::kScoresPerOffer;
-            const std::int64_t j = std::countr_zero(reached), column = panel_.columns[j];
-            const C score = scores[j];
-            const bool nan = score != score;
-            const E entry(score, column);
-            if (!nan && !topk.accepts(entry)) continue;
-            if (shared_.filter.task_has(task, column)) continue;
-            if (nan && shared_.nan_rule == NanRule::raise) {
-                fault_.take({Fault::Kind::nan_score, task, row, column});
-            } else if (!nan || shared_.nan_rule == NanRule::worst) {
-                topk.offer(entry, shared_.k, buffer_);
-            }
+            const int lane = std::countr_zero(reached);
+            offer(t, topk, lane, scores[lane]);
         }
         threshold = topk.threshold();
         return work;
