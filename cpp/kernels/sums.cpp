@@ -211,67 +211,72 @@ Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
     return {std::bit_cast<float>(most), sum_of(squares) + rest};
 }
 
-Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
-                  std::size_t lane, std::size_t lanes, void* out) {
+// Levels of `Level` in units of `Unit` bytes, `stride` bytes apart: `end` of them, where those after the last component
+// are 0.
+template <class Level, std::size_t Unit>
+TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const LevelGrid& grid, int zero,
+                                     std::size_t end, std::size_t stride, unsigned char* to) {
     using Floats = Simd<float>::type;
     using Words = Simd<std::int32_t>::type;
-    constexpr std::size_t size = kBytes / sizeof(float), at_once = 64;
+    constexpr std::size_t size = kBytes / sizeof(float), bytes = size * sizeof(Level), piece = 4;
     // Added to a number of small magnitude, this leaves the nearest integer in the last bits.
     constexpr float rounder = 0x1.8p23F;
-    if (form.bytes == sizeof(float)) {
-        for (std::size_t k = 0; k < depth; ++k) static_cast<float*>(out)[k * lanes + lane] = x[k];
-        return {0, 0, 0};
-    }
     const Floats step = Floats{} + grid.step, per_step = Floats{} + grid.per_step, least = Floats{} + grid.least,
                  greatest = Floats{} + grid.greatest;
-    const std::size_t unit = form.group * form.bytes, stride = unit * lanes;
-    auto* to = static_cast<unsigned char*>(out) + unit * lane;
+    Words numbers{}, total{};
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::int32_t>(i);
     Floats magnitudes{}, squares{};
-    Words total{};
-    for (std::size_t first = 0; first < depth; first += at_once) {
-        const std::size_t n = std::min(at_once, depth - first);
-        const float* from = x + first;
-        alignas(64) float rest[at_once];
-        if (n < at_once) {
-            std::fill(std::copy_n(from, n, rest), rest + at_once, 0.0F);
-            from = rest;
-        }
-        alignas(64) std::int32_t levels[at_once];
-        for (std::size_t k = 0; k < at_once; k += size) {
-            Floats y;
-            std::memcpy(&y, from + k, sizeof y);
-            Floats level = y * per_step;
-            level = level < least ? least : level;
-            level = level > greatest ? greatest : level;
-            const Floats rounded = level + rounder;
-            const Words integer = (Words)rounded - std::bit_cast<std::int32_t>(rounder);
-            const Floats residue = y - (rounded - rounder) * step;
-            magnitudes += (Floats)((Words)residue & 0x7fffffff);
-            squares += residue * residue;
-            total += integer;
-            std::memcpy(levels + k, &integer, sizeof integer);
-        }
+    const auto quantise = [&](const float* from, const auto&... left) __attribute__((always_inline)) {
+        Floats y;
+        std::memcpy(&y, from, sizeof y);
+        Floats level = y * per_step;
+        level = level < least ? least : level;
+        level = level > greatest ? greatest : level;
+        const Floats rounded = level + rounder;
+        Words integer = (Words)rounded - std::bit_cast<std::int32_t>(rounder);
         // Components after the last one were 0, and have level 0 or the least one, which may not be stored.
-        for (std::size_t k = n; k < at_once; ++k) levels[k] = 0;
-        alignas(64) unsigned char packed[2 * at_once];
-        if (form.bytes == 1) {
-            for (std::size_t k = 0; k < at_once; ++k) packed[k] = static_cast<unsigned char>(levels[k] + zero);
-        } else {
-            for (std::size_t k = 0; k < at_once; ++k) {
-                const auto word = static_cast<std::uint16_t>(levels[k] + zero);
-                std::memcpy(packed + 2 * k, &word, sizeof word);
+        ((integer &= numbers < left), ...);
+        const Floats residue = y - (rounded - rounder) * step;
+        magnitudes += (Floats)((Words)residue & 0x7fffffff);
+        squares += residue * residue;
+        total += integer;
+        return __builtin_convertvector(integer + zero, typename Simd<Level, bytes>::type);
+    };
+    const auto store = [&](std::size_t k, const auto& levels, std::size_t n) __attribute__((always_inline)) {
+        TRUERANK_UNROLL
+        for (std::size_t at = 0; at < bytes; at += piece) {
+            const std::size_t place = k * sizeof(Level) + at;
+            if (at < n) {
+                std::memcpy(to + place / Unit * stride + place % Unit, reinterpret_cast<const char*>(&levels) + at,
+                            piece);
             }
         }
-        const std::size_t units = form.groups(n);
-        if (unit == 4) {
-            for (std::size_t u = 0; u < units; ++u, to += stride) std::memcpy(to, packed + 4 * u, 4);
-        } else {
-            for (std::size_t u = 0; u < units; ++u, to += stride) std::memcpy(to, packed + unit * u, unit);
-        }
+    };
+    std::size_t k = 0;
+    for (; k + size <= depth; k += size) store(k, quantise(x + k), bytes);
+    for (; k < end; k += size) {
+        float rest[size] = {};
+        const std::size_t left = depth - std::min(k, depth);
+        std::copy_n(x + depth - left, left, rest);
+        store(k, quantise(rest, static_cast<std::int32_t>(left)), (end - k) * sizeof(Level));
     }
     std::int32_t sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += total[i];
     return {sum_of(magnitudes), sum_of(squares), sum};
+}
+
+Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
+                  std::size_t lane, std::size_t lanes, void* out) {
+    if (form.has_float_sums()) {
+        for (std::size_t k = 0; k < depth; ++k) static_cast<float*>(out)[k * lanes + lane] = x[k];
+        return {0, 0, 0};
+    }
+    const std::size_t unit = form.group * form.bytes, stride = unit * lanes, end = form.groups(depth) * form.group;
+    auto* const to = static_cast<unsigned char*>(out) + unit * lane;
+    if (form.bytes == 2) return quantise_as<std::uint16_t, 4>(x, depth, grid, zero, end, stride, to);
+    if (unit == 4) return quantise_as<std::uint8_t, 4>(x, depth, grid, zero, end, stride, to);
+    return quantise_as<std::uint8_t, 8>(x, depth, grid, zero, end, stride, to);
 }
 
 template <class Step, class T>
