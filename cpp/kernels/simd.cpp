@@ -175,7 +175,7 @@ ByteProducts byte_products() {
 #if defined(TRUERANK_X86_SETS)
     if (isa() == Isa::avx512) fours = (processor_here().leaf7_ecx & bits(11)) != 0;
     if (isa() == Isa::avx2) fours = (processor_here().leaf7_1_eax & bits(4)) != 0;
-    pairs = isa() == Isa::avx2;
+    pairs = isa() != Isa::baseline;
 #elif defined(__aarch64__) && defined(__linux__)
     fours = (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
 #elif defined(__aarch64__) && defined(__APPLE__)

@@ -57,7 +57,7 @@ int vector_bytes();
 extern const measured::Processor* measured_here;
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
-// of 16 bits (AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
+// of 16 bits (AVX2, AVX-512); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
 // dot products of Armv8.2).
 enum class ByteProducts : int { none, pairs, fours };
 ByteProducts byte_products();

@@ -64,7 +64,7 @@ std::vector<NamedForm> forms(std::size_t depth) {
         {"distances", kernels.distances[static_cast<int>(Levels::int16)], LevelSum::distances, 0, 255}};
     constexpr int bytes = static_cast<int>(Levels::int8);
 #if defined(TRUERANK_X86_SETS) || defined(__aarch64__) || defined(_M_ARM64)
-    const bool has_fours = byte_products() == ByteProducts::fours, has_pairs = byte_products() == ByteProducts::pairs;
+    const bool has_fours = byte_products() == ByteProducts::fours, has_pairs = vector_bytes() > 16;
 #else
     const bool has_fours = true, has_pairs = true;  // by way of generic arithmetic
 #endif
