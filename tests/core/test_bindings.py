@@ -341,6 +341,16 @@ def test_many_names_are_told_apart(size: int) -> None:
     assert len(np.unique(_core.name_hashes(names))) == size
 
 
+def test_a_table_of_names_grows() -> None:
+    """Again and again, and each name keeps its number."""
+    names = [f"{i:x}" for i in range(5000)]
+    table = _core.Names()
+    for start in range(0, len(names), 100):
+        assert table.add(names[start : start + 100]).tolist() == list(range(start, start + 100))
+        assert table.add(names[:start]).tolist() == list(range(start))
+    assert table.listed() == tuple(names)
+
+
 def names_of_one_hash(size: int) -> list[str]:
     """Return names of 16 letters each that are hashed alike: two steps of hash_of cancel out."""
     whole = (1 << 64) - 1
