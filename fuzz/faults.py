@@ -40,7 +40,7 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
         ("cpp/engine/quantiser.hpp", "(residues.squares)) * kUp", "(residues.squares)) / 2"),
         (QUERIES, "= q_.rounded_up(facts.residue);", "= 0;"),
         (PANEL, "error = residue + 255 *", "error = 255 *"),
-        (QUERIES, "= query.offset - slack,", "= query.offset - 0 * slack,"),
+        (QUERIES, "= facts.offset - slack,", "= facts.offset - 0 * slack,"),
         (PANEL, "max(sum_panel_.residue,", "min(sum_panel_.residue,"),
         (QUERIES, "row.residue) / scale", "row.residue) * 0"),
         (
@@ -71,12 +71,12 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
     ],
     "late_interaction": [
         (TOKEN_BOUNDS, "value - error, value + error", "value - error / 4, value + error / 4"),
-        (TOKEN_BOUNDS, "max(facts.residue, made.residue +", "max(0.0, made.residue +"),
-        (TOKEN_BOUNDS, "facts.offset += offset;", ""),
+        (TOKEN_BOUNDS, "max(facts.residue, residue)", "max(0.0, residue)"),
+        (TOKEN_BOUNDS, "facts.offset += q_.shift_product(row);", ""),
         (MAXIMA, "if (span.continues) most =", "if (false) most ="),
         (MAXIMA, "if (trace != trace) find_nans", "if (false) find_nans"),
         (
-            "cpp/engine/token_scores.hpp",
+            "cpp/engine/token_worker.hpp",
             "sum += static_cast<double>(maxima[token]);",
             "sum = static_cast<C>(sum + static_cast<double>(maxima[token]));",
         ),

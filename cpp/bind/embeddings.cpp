@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -43,12 +44,12 @@ const void* checked_numbers(const py::array& array, bool wide, std::int64_t n, c
 }
 
 // The starts of lists of one token or more, one after the other, of so many rows.
-const std::int64_t* checked_starts(const Int64Array& starts, std::int64_t rows) {
-    require(starts.ndim() == 1 && starts.size() > 0, "tokens: not the starts of lists");
-    const std::int64_t *const first = starts.data(), *const last = first + starts.size() - 1;
-    const bool ascend = std::adjacent_find(first, last + 1, std::greater_equal<>()) == last + 1;
-    require(*first == 0 && *last == rows && ascend, "tokens: not the starts of lists");
-    return first;
+std::span<const std::int64_t> checked_starts(const Int64Array& array, std::int64_t rows) {
+    require(array.ndim() == 1 && array.size() > 0, "tokens: not the starts of lists");
+    const std::span starts(array.data(), static_cast<std::size_t>(array.size()));
+    const bool ascend = std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end();
+    require(starts.front() == 0 && starts.back() == rows && ascend, "tokens: not the starts of lists");
+    return starts;
 }
 
 // Checks rows and returns the number of tasks; without rows, task i is query i.
@@ -59,11 +60,20 @@ std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t
     return rows->size();
 }
 
-Fault count_vectors(const Embeddings& embeddings, const Tasks& tasks, NanRule nan, const Execution& execution,
-                    const Counts& counts) {
+// What ranks and partial counts have in common.
+CountArrays count_vectors(const Embeddings& embeddings, const std::optional<Int64Array>& rows, const Tasks& tasks,
+                          const AuditedRules& audited_rules, const Execution& execution) {
+    require(tasks.size <= require_queries(rows, embeddings.query_count()), "rows: not one for each task");
+    require(execution.block >= 0, "block: negative");
+    require(!audited_rules.rules.ascending, "order: only descending for vectors");
+    require(!tasks.candidates.ranges, "candidates: ranges");
+    CountArrays results(tasks.size);
+    const Counts counts =
+        tasks.is_partial() ? results.add_partial_counts(audited_rules) : results.add_counts(audited_rules);
     Fault fault;
-    without_gil([&] { fault = rank_embeddings(embeddings, tasks, nan, execution, counts); });
-    return fault;
+    without_gil([&] { fault = rank_embeddings(embeddings, tasks, audited_rules.rules.nan, execution, counts); });
+    results.fault = fault_or_none(fault);
+    return results;
 }
 
 CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays, const AuditedRules& audited_rules,
@@ -71,17 +81,8 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = task_arrays.size();
     require_within(*task_arrays.targets, embeddings.entity_count(), "targets: outside of the entities");
-    const std::int64_t queries = require_queries(task_arrays.rows, embeddings.query_count());
-    require(size <= queries, "rows: not one for each task");
-    require(block >= 0, "block: negative");
-    require(!audited_rules.rules.ascending, "order: only descending for vectors");
-    const Tasks tasks = task_arrays.view(size);
-    require(!tasks.candidates.ranges, "candidates: ranges");
-    CountArrays results(size);
-    const Counts counts = results.add_counts(audited_rules);
-    const Execution execution{block, threads, interrupt_hook(), listener};
-    results.fault = fault_or_none(count_vectors(embeddings, tasks, audited_rules.rules.nan, execution, counts));
-    return results;
+    return count_vectors(embeddings, task_arrays.rows, task_arrays.view(size), audited_rules,
+                         {block, threads, interrupt_hook(), listener});
 }
 
 CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays,
@@ -90,9 +91,6 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
                                       PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = task_arrays.size(), entities = embeddings.entity_count();
-    require(size <= require_queries(task_arrays.rows, embeddings.query_count()), "rows: not one for each task");
-    require(block >= 0, "block: negative");
-    require(!audited_rules.rules.ascending, "order: only descending for vectors");
     using Limits = std::numeric_limits<std::int64_t>;
     require(first_column >= 0 && first_column <= Limits::max() - entities, "first_column: out of range");
     require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
@@ -102,12 +100,8 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
     tasks.first_column = first_column;
     tasks.filter = tasks.filter.within(first_column, first_column + entities);
     tasks.candidates = tasks.candidates.within(first_column, first_column + entities);
-    require(!tasks.candidates.ranges, "candidates: ranges");
-    CountArrays results(size);
-    const Counts counts = results.add_partial_counts(audited_rules);
-    const Execution execution{block, threads, interrupt_hook(), listener};
-    results.fault = fault_or_none(count_vectors(embeddings, tasks, audited_rules.rules.nan, execution, counts));
-    return results;
+    return count_vectors(embeddings, task_arrays.rows, tasks, audited_rules,
+                         {block, threads, interrupt_hook(), listener});
 }
 
 // The values above and below which a score is certainly above and below another one, and the relative error of a sum.
@@ -197,8 +191,6 @@ Embeddings EmbeddingArrays::view() const {
         require(!bias && !means && similarity == Similarity::dot, "tokens: only of dot, without a bias or means");
         embeddings.query_tokens = checked_starts(tokens->first, embeddings.queries.rows);
         embeddings.entity_tokens = checked_starts(tokens->second, embeddings.entities.rows);
-        embeddings.token_queries = tokens->first.size() - 1;
-        embeddings.token_entities = tokens->second.size() - 1;
     }
     if (means) {
         embeddings.query_means =

@@ -51,7 +51,7 @@ void register_machine(py::module_& m) {
     m.def(
         "bounds_tally",
         [] {
-            const BoundsTally tally = bounds_tally();
+            const BoundsTally tally = bounds_tally;
             return std::tuple(tally.pairs, tally.bounded, tally.open, tally.scored);
         },
         "Of all pairs of a task and a candidate in calls of this thread: how many there were; those that went by "

@@ -7,7 +7,7 @@
 // its vector is, its norm and its bias, is for the few pairs that stay open (CandidateFacts).
 //
 // Where all lanes have one step and no offset, an interval need not be made: sums themselves have thresholds
-// (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (set_thresholds).
+// (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (LaneTasks).
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,13 @@
 
 #include "engine/bounded_queries.hpp"
 #include "engine/quantiser.hpp"
-#include "engine/sink.hpp"
+#include "engine/sweep.hpp"
 #include "kernels/decisions.hpp"
 
 namespace truerank {
+
+// Of a lane without a candidate, or without a task.
+inline constexpr float kNoCandidate = std::numeric_limits<float>::quiet_NaN();
 
 // What is known of a candidate.
 struct CandidateFacts {
@@ -66,9 +69,27 @@ struct LaneArrays {
 template <class C>
 struct LaneTasks {
     std::size_t layers = 0;
-    std::int64_t tasks = 0;
+    std::int64_t count = 0;
     const C* scores = nullptr;
     std::vector<float> above, below;
+
+    // Unless pairs are counted, none is above.
+    void set(LayeredTasks<C>& tasks, const Quantiser<C>& quantiser) {
+        layers = tasks.layers();
+        count = tasks.tasks();
+        scores = tasks.thresholds();
+        const bool counts = tasks.counts();
+        const std::size_t n = layers * quantiser.kernels.lanes;
+        for (auto* thresholds : {&above, &below}) thresholds->assign(n, kNoCandidate);
+        for (std::size_t i = 0; i < n; ++i) {
+            const C score = scores[i];
+            if (score != score) continue;  // no task, or one that nothing is above
+            BoundedQueries<C>::set_floats(quantiser.scale.thresholds(static_cast<double>(score), 0), above[i],
+                                          below[i]);
+            if (!counts) above[i] = Quantiser<C>::kInfinity;
+        }
+    }
+    LaneThresholds thresholds() const { return {layers, above.data(), below.data()}; }
 };
 
 template <class C>
@@ -83,7 +104,7 @@ class BoundedPanel {
         width_ = static_cast<std::size_t>(width);
         blocks_ = (width_ + lanes - 1) / lanes;
         levels_.assign(blocks_, form.size(size, lanes));
-        words_.assign(width_, q_.has_second_levels(form) ? q_.word_row_bytes() : 0);
+        words_.assign(width_, q_.word_row_bytes(form));
         word_values_.resize(width_);
         rows_.resize(width_);
         shifted_.resize(width_ * size);
@@ -96,24 +117,14 @@ class BoundedPanel {
         const float step = common_step(form);
         for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
         has_sum_thresholds_ = step > 0 && width_ == blocks_ * lanes;
-        set_sum_panel(step);
-        return true;
-    }
-    // Sets the thresholds of the tasks of the lanes. Unless pairs are counted, none is above.
-    void set_thresholds(LayeredTasks<C>& tasks) {
-        tasks_.layers = tasks.layers();
-        tasks_.tasks = tasks.tasks();
-        tasks_.scores = tasks.thresholds();
-        const bool counts = tasks.counts();
-        const std::size_t n = tasks_.layers * q_.kernels.lanes;
-        for (auto* thresholds : {&tasks_.above, &tasks_.below}) thresholds->assign(n, kNoCandidate);
-        for (std::size_t i = 0; i < n; ++i) {
-            const C score = tasks_.scores[i];
-            if (score != score) continue;  // no task, or one that nothing is above
-            BoundedQueries<C>::set_floats(q_.scale.thresholds(static_cast<double>(score), 0), tasks_.above[i],
-                                          tasks_.below[i]);
-            if (!counts) tasks_.above[i] = Quantiser<C>::kInfinity;
+        // The largest errors of the lanes, from which thresholds on sums follow.
+        const bool products = q_.kind == Kind::products;
+        sum_panel_ = {1 / step, 0, 0};
+        for (std::size_t j = 0; j < width_; ++j) {
+            sum_panel_.residue = std::max(sum_panel_.residue, products ? values_.residue[j] : values_.high[j]);
+            sum_panel_.norm = std::max(sum_panel_.norm, products ? values_.norm[j] : 0.0F);
         }
+        return true;
     }
 
     std::size_t width() const { return width_; }
@@ -125,7 +136,7 @@ class BoundedPanel {
 
     // What kernels take.
     const unsigned char* levels(std::size_t block) const { return levels_[block]; }
-    ValueLanes value_lanes() const { return values_.view(q_.quantisation.kind == Kind::products); }
+    ValueLanes value_lanes() const { return values_.view(q_.kind == Kind::products); }
     // The second levels of a candidate, and how its values follow from their sums.
     const unsigned char* words(std::size_t lane) const { return words_[lane]; }
     const ValueLane& word_lane(std::size_t lane) const { return word_values_[lane]; }
@@ -133,15 +144,8 @@ class BoundedPanel {
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
 
-    // The tasks of the lanes.
-    std::size_t layers() const { return tasks_.layers; }
-    std::int64_t tasks() const { return tasks_.tasks; }
-    C score(std::size_t slot) const { return tasks_.scores[slot]; }
-    LaneThresholds thresholds() const { return {tasks_.layers, tasks_.above.data(), tasks_.below.data()}; }
-
   private:
     using Kind = typename Quantiser<C>::Kind;
-    static constexpr float kNoCandidate = std::numeric_limits<float>::quiet_NaN();
     // Candidates have one step where theirs are, on the average, no finer than this one by more than this factor.
     static constexpr double kCoarser = 2;
 
@@ -153,12 +157,12 @@ class BoundedPanel {
         const C* const row = rows_.load(j, column);
         CandidateFacts& facts = facts_[j];
         facts.column = column;
-        facts.extent = q_.kernels.shift(row, q_.quantisation.shift.data(), q_.size(), shifted(j));
+        facts.extent = q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted(j));
         if (scoring.bias != nullptr) facts.offset = static_cast<double>(scoring.bias[column]) / slope;
         if (scoring.candidate_means != nullptr) {
             facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
         }
-        if (q_.quantisation.kind == Kind::squares) facts.squares = q_.squares_of(row);
+        if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
         facts.is_zero = q_.is_zero(row);
         has_zeros_ = has_zeros_ || facts.is_zero;
@@ -167,14 +171,13 @@ class BoundedPanel {
     // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
     // most.
     float common_step(const LevelForm& form) const {
-        const Quantisation<C>& quantisation = q_.quantisation;
         if (q_.scoring.bias != nullptr || q_.scoring.candidate_means != nullptr) return 0;
-        if (quantisation.kind == Kind::distances) return quantisation.distance_grid.step;
-        if (quantisation.kind != Kind::products || quantisation.centred_queries) return 0;
+        if (q_.kind == Kind::distances) return q_.distance_grid.step;
+        if (q_.kind != Kind::products || q_.centred_queries) return 0;
         double sum = 0;
         float most = 0;
         for (const CandidateFacts& facts : facts_) {
-            const float step = quantisation.grid_of(facts.extent.largest, quantisation.grid(form.greatest)).step;
+            const float step = q_.step_of(facts.extent.largest, static_cast<float>(form.greatest));
             sum += static_cast<double>(step);
             most = std::max(most, step);
         }
@@ -182,15 +185,15 @@ class BoundedPanel {
     }
     void quantise(std::size_t j, float step, const LevelForm& form, double largest_query) {
         const std::size_t lanes = q_.kernels.lanes;
-        const Quantisation<C>& quantisation = q_.quantisation;
         CandidateFacts& facts = facts_[j];
-        LevelGrid grid = quantisation.grid(form.greatest);
-        if (quantisation.kind == Kind::products) {
-            grid = step > 0 ? quantisation.with_step(step, grid) : quantisation.grid_of(facts.extent.largest, grid);
+        LevelGrid grid = q_.distance_grid;
+        if (q_.kind == Kind::products) {
+            const auto greatest = static_cast<float>(form.greatest);
+            grid = q_.product_grid(step > 0 ? step : q_.step_of(facts.extent.largest, greatest), greatest);
         }
         const Quantised made = q_.quantise(shifted(j), facts.extent, grid, form, form.zero, form.place(j % lanes),
                                            lanes, levels_[j / lanes]);
-        facts.norm = made.norm + quantisation.shift_norm;
+        facts.norm = made.norm + q_.shift_norm;
         values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
                                              : lane_of_levels(facts, made));
         if (words_.bytes() > 0) {
@@ -201,7 +204,7 @@ class BoundedPanel {
     // roundings, and by that of doubles to floats.
     ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double roughness, double largest_query) const {
         const double share = 2 * roughness + (q_.depth() + 40) * 0x1p-23;
-        const double weight = q_.quantisation.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
+        const double weight = q_.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
         double error = q_.depth() * 0x1p-55 * weight;
         if (sizeof(C) == 8) error += std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm);
         return {.low_scale = q_.rounded_down(-weight * (1 + share)),
@@ -214,14 +217,14 @@ class BoundedPanel {
     // How the values of a candidate follow from sums of levels.
     ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made) const {
         double offset = facts.offset, error = 0, levels = 0, residue = made.residue;
-        if (q_.quantisation.kind == Kind::distances) {
+        if (q_.kind == Kind::distances) {
             error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
             residue = 0;
         } else {
             levels = made.norm + residue;  // the norm of the quantised vector, at most
             residue += q_.kFloatError * levels;
             if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
-            if (q_.quantisation.centred_queries) {
+            if (q_.centred_queries) {
                 offset -= static_cast<double>(made.extent.squares) / 2;
                 error = static_cast<double>(made.extent.squares) * q_.squares_error();
             }
@@ -234,16 +237,6 @@ class BoundedPanel {
                 .residue = q_.rounded_up(residue * q_.kUp),
                 .norm = q_.rounded_up(levels * q_.kUp)};
     }
-    // Takes the largest errors of the lanes, from which thresholds on sums follow.
-    void set_sum_panel(float step) {
-        const bool products = q_.quantisation.kind == Kind::products;
-        sum_panel_ = {1 / step, 0, 0};
-        for (std::size_t j = 0; j < width_; ++j) {
-            sum_panel_.residue = std::max(sum_panel_.residue, products ? values_.residue[j] : values_.high[j]);
-            sum_panel_.norm = std::max(sum_panel_.norm, products ? values_.norm[j] : 0.0F);
-        }
-    }
-
     const Quantiser<C>& q_;
     std::size_t width_ = 0, blocks_ = 0;
 
@@ -259,7 +252,6 @@ class BoundedPanel {
 
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};
-    LaneTasks<C> tasks_;
 };
 
 }  // namespace truerank

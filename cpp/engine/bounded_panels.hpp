@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "engine/bounded_panel.hpp"
@@ -25,7 +26,7 @@
 #include "engine/scored_rows.hpp"
 #include "engine/scoring.hpp"
 #include "engine/settling.hpp"
-#include "engine/sink.hpp"
+#include "engine/sweep.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/sums.hpp"
@@ -36,7 +37,7 @@ namespace truerank {
 template <class C>
 class BoundedPanels {
   public:
-    BoundedPanels(const Quantisation<C>& quantisation, const Scoring<C>& scoring) : quantiser_(quantisation, scoring) {}
+    BoundedPanels(const Quantiser<C>& quantiser, BoundsTally& tally) : quantiser_(quantiser), tally_(tally) {}
     // Its parts know each other.
     BoundedPanels(const BoundedPanels&) = delete;
     BoundedPanels& operator=(const BoundedPanels&) = delete;
@@ -60,32 +61,36 @@ class BoundedPanels {
 
     // Decides the pairs of a panel by bounds, for the tasks of the queries and, unless this is null, for those of the
     // lanes. Where bounds do not cover the panel, or would not gain, it does nothing and returns false.
-    bool run(const std::int64_t* columns, std::int64_t width, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks,
-             BoundsTally& tally) {
+    bool run(const Panel& panel, BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
         const C* const thresholds = tasks.thresholds();
         if (thresholds == nullptr) return false;
         if (lane_tasks != nullptr && lane_tasks->layers() > 0 && lane_tasks->thresholds() == nullptr) return false;
         const auto load = [&] {
             queries_.set_thresholds(thresholds, tasks.counts());
-            return load_panel(columns, width, lane_tasks);
+            return load_panel(panel, lane_tasks);
         };
         if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
             form_ = (form_ + 1) % forms().size();  // for tests
         }
-        if (!forced_ && gauge_.is_trial() && !passes_trial(width, load)) return false;
+        if (!forced_ && gauge_.is_trial()) {  // which is a cost of bounds if they lose it
+            const auto start = Gauge::Clock::now();
+            if (!promises(panel.width, load)) {
+                gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(panel.width));
+                return false;
+            }
+        }
         // As a rule once for a cell, and not a cost of this panel.
         if (!queries_.quantise(forms()[form_])) return usable_ = false;
         const auto start = Gauge::Clock::now();
         if (!load()) return false;
-        decide(tasks, lane_tasks, tally);
-        tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + panel_.tasks() * queries_.count();
-        gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(width));
+        decide(tasks, lane_tasks);
+        tally_.bounded += std::ssize(queries_.tasks()) * panel.width + lanes_.count * queries_.count();
+        gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(panel.width));
         return true;
     }
 
   private:
-    static constexpr auto kTileRows = BoundedQueries<C>::kTileRows;
     static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }
@@ -103,104 +108,83 @@ class BoundedPanels {
         return queries_.count() * ((width + lanes - 1) / lanes * lanes);
     }
 
-    const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
-    bool load_panel(const std::int64_t* columns, std::int64_t width, LayeredTasks<C>* lane_tasks) {
-        if (!panel_.load(columns, width, forms()[form_], queries_.largest_norm())) return false;
-        if (lane_tasks != nullptr) set_lane_thresholds(*lane_tasks);
-        set_sum_thresholds();
+    const std::vector<LevelForm>& forms() const { return quantiser_.forms; }
+    bool load_panel(const Panel& panel, LayeredTasks<C>* lane_tasks) {
+        if (!panel_.load(panel.columns, panel.width, forms()[form_], queries_.largest_norm())) return false;
+        if (lane_tasks != nullptr) {
+            lanes_.set(*lane_tasks, quantiser_);
+            const std::size_t of_lanes = lanes_.layers * quantiser_.kernels.lanes;
+            const std::size_t of_queries = static_cast<std::size_t>(queries_.count()) * lanes_.layers;
+            uncounted_.resize(std::max({uncounted_.size(), of_lanes, of_queries}));
+            lane_masks_.resize(kTileQueries * lanes_.layers);
+        }
+        if (panel_.has_sum_thresholds()) {
+            const std::size_t tasks = queries_.tasks().size();
+            for (auto* array : {&sum_above_, &sum_below_}) array->resize(tasks + BoundedQueries<C>::kVectorRoom);
+            decisions_.set_sum_thresholds(queries_.sum_tasks(), tasks, panel_.sum_panel(), sum_above_.data(),
+                                          sum_below_.data());
+        }
         return true;
     }
-    void set_lane_thresholds(LayeredTasks<C>& lane_tasks) {
-        panel_.set_thresholds(lane_tasks);
-        const std::size_t of_lanes = panel_.layers() * quantiser_.kernels.lanes;
-        const std::size_t pairs = static_cast<std::size_t>(queries_.count()) * panel_.layers();
-        if (uncounted_.size() < std::max(of_lanes, pairs)) uncounted_.resize(std::max(of_lanes, pairs));
-        lane_masks_.resize(kTileQueries * panel_.layers());
-    }
-    void set_sum_thresholds() {
-        if (!panel_.has_sum_thresholds()) return;
-        const std::size_t n = queries_.tasks().size();
-        for (auto* array : {&sum_above_, &sum_below_}) array->resize(n + BoundedQueries<C>::kVectorRoom);
-        decisions_.set_sum_thresholds(queries_.sum_tasks(), n, panel_.sum_panel(), sum_above_.data(),
-                                      sum_below_.data());
-    }
 
-    // Decides the pairs of a tile, and returns its number of queries.
-    std::int64_t decide_tile(std::int64_t tile) {
-        const std::int64_t n = queries_.rows_of(tile);
-        const auto row = static_cast<std::size_t>(tile * kTileRows), rows = static_cast<std::size_t>(n);
+    // Decides the pairs of a tile for the tasks of its queries.
+    void decide_tile(const QueryTile& tile) {
         const LevelForm& form = forms()[form_];
         const std::size_t block_sums = kTileQueries * quantiser_.kernels.lanes, blocks = panel_.blocks();
-        sums_.resize(blocks * block_sums * sizeof(std::int32_t));
-        auto* const sums = reinterpret_cast<std::int32_t*>(sums_.data());
         for (std::size_t block = 0; block < blocks; ++block) {
-            form.sum(queries_.levels(tile), panel_.levels(block), form.groups(quantiser_.size()),
-                     queries_.starts() + row, sums + block * block_sums);
+            form.sum(queries_.levels(tile.index), panel_.levels(block), form.groups(quantiser_.size()),
+                     queries_.starts() + tile.first_query, sums_ + block * block_sums);
         }
-        const std::int64_t* const first = queries_.first() + row;
-        const auto tasks = static_cast<std::size_t>(first[rows] - first[0]);
-        if (masks_.size() < tasks) masks_.resize(tasks);
-        if (tasks == 0) return n;
+        if (masks_.size() < tile.tasks) masks_.resize(tile.tasks);
+        if (tile.tasks == 0) return;
+        const std::int64_t* const first = queries_.first() + tile.first_query;
         if (panel_.has_sum_thresholds()) {
-            decisions_.decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
+            decisions_.decide_sums(sums_, blocks, tile.queries, first, sum_above_.data(), sum_below_.data(),
+                                   masks_.data());
         } else {
-            decisions_.decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
-                              queries_.above(), queries_.below(), masks_.data());
+            decisions_.decide(form, sums_, blocks, tile.queries, queries_.value_rows() + tile.first_query,
+                              panel_.value_lanes(), first, queries_.above(), queries_.below(), masks_.data());
         }
-        return n;
     }
     // Decides the pairs of the tile that was decided last for the tasks of the lanes.
-    void decide_lanes(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
-        const auto row = static_cast<std::size_t>(tile * kTileRows);
-        decisions_.decide_lanes(forms()[form_], reinterpret_cast<const std::int32_t*>(sums_.data()),
-                                static_cast<std::size_t>(n), queries_.value_rows() + row, panel_.value_lanes(),
-                                queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
+    void decide_lanes(const QueryTile& tile, std::uint32_t* counters) {
+        decisions_.decide_lanes(forms()[form_], sums_, tile.queries, queries_.value_rows() + tile.first_query,
+                                panel_.value_lanes(), queries_.offsets() + tile.first_query, lanes_.thresholds(),
+                                counters, lane_masks_.data());
     }
 
     // Decides the pairs of the panel tile by tile, and settles those that stay open.
-    void decide(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks, BoundsTally& tally) {
-        const RowSide<C> rows{queries_, tasks};
+    void decide(BoundedTasks<C>& tasks, LayeredTasks<C>* lane_tasks) {
         // Rows and lanes are settled in turn, so that both find the same queries in the cache.
         const std::size_t open_at_once = lane_tasks != nullptr ? kOpenOfBothAtOnce : kOpenAtOnce;
-        for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
-            const std::int64_t n = decide_tile(tile);
-            tasks.take_masks(masks_.data(), tile * kTileRows, n);
-            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, tasks.counters());
-            scored_rows_.record(tile, taken + open);
-            tally.open += taken + open;
-            tally.scored += taken;
+        for (std::int64_t i = 0; i < queries_.tiles(); ++i) {
+            const QueryTile tile = queries_.tile(i);
+            const auto first_task = static_cast<std::int64_t>(tile.first_task);
+            decide_tile(tile);
+            tasks.take_masks(masks_.data(), static_cast<std::int64_t>(tile.first_query),
+                             static_cast<std::int64_t>(tile.queries));
+            const std::int64_t taken =
+                scored_rows_.take(i, first_task, first_task + static_cast<std::int64_t>(tile.tasks), masks_.data());
+            const std::int64_t open = collect(masks_, tile.first_task, tile.tasks, tasks.counters(), open_);
+            scored_rows_.record(i, taken + open);
+            tally_.open += taken + open;
+            tally_.scored += taken;
             if (lane_tasks != nullptr) {
-                decide_lanes(tile, n, lane_tasks->counters());
-                tally.open += collect_lanes(tile, n);
+                decide_lanes(tile, lane_tasks->counters());
+                tally_.open += collect(lane_masks_, tile.first_query * lanes_.layers, tile.queries * lanes_.layers,
+                                       uncounted_.data(), lane_open_);
             }
-            if (open_.count + lane_open_.count < open_at_once) continue;
-            settling_.settle(open_, rows, tally);
+            const bool is_last = i + 1 == queries_.tiles();
+            if (!is_last && open_.count + lane_open_.count < open_at_once) continue;
+            settling_.settle(open_, RowSide<C>{queries_, tasks});
             if (lane_tasks == nullptr) continue;
-            settle_lanes(*lane_tasks, tally);
+            settling_.settle(lane_open_, LaneSide<C>{queries_, lanes_, quantiser_, *lane_tasks});
             // What lists took made their thresholds higher.
-            if (!lane_tasks->counts()) panel_.set_thresholds(*lane_tasks);
+            if (!is_last && !lane_tasks->counts()) lanes_.set(*lane_tasks, quantiser_);
         }
-        settling_.settle(open_, rows, tally);
         scored_rows_.score(tasks);
-        if (lane_tasks != nullptr) settle_lanes(*lane_tasks, tally);
     }
-
-    // Takes the pairs of rows that are scored whole out of the masks of a tile.
-    std::int64_t take_rows(std::int64_t tile, std::int64_t n) {
-        const std::int64_t* const first = queries_.first() + tile * kTileRows;
-        return scored_rows_.take(tile, first[0], first[n], masks_.data());
-    }
-    // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
-    std::int64_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
-        const std::int64_t* const first = queries_.first() + tile * kTileRows;
-        return collect(masks_, static_cast<std::size_t>(first[0]), static_cast<std::size_t>(first[n] - first[0]),
-                       counters, open_);
-    }
-    std::int64_t collect_lanes(std::int64_t tile, std::int64_t n) {
-        const std::size_t first = static_cast<std::size_t>(tile * kTileRows) * panel_.layers();
-        return collect(lane_masks_, first, static_cast<std::size_t>(n) * panel_.layers(), uncounted_.data(),
-                       lane_open_);
-    }
+    // Adds up what was decided of some tasks, and lists the open pairs behind those of others. Returns their number.
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
                          std::uint32_t* counters, OpenPairs& open) {
         const std::size_t pairs =
@@ -209,14 +193,6 @@ class BoundedPanels {
         return static_cast<std::int64_t>(pairs);
     }
 
-    // Whether bounds promise to gain; a trial that they lose is a cost of theirs.
-    template <class Load>
-    bool passes_trial(std::int64_t width, const Load& load) {
-        const auto start = Gauge::Clock::now();
-        if (promises(width, load)) return true;
-        gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(width));
-        return false;
-    }
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
     // quantised are tried as they are.
     template <class Load>
@@ -245,28 +221,27 @@ class BoundedPanels {
                 open_pairs += std::min(std::popcount(masks[i].open()), most);
             }
         };
-        for (std::int64_t tile = 0; tile < queries_.tiles(); tile += tried_step()) {
-            const std::int64_t n = decide_tile(tile), *const first = queries_.first() + tile * kTileRows;
-            add(masks_, static_cast<std::size_t>(first[n] - first[0]));
-            pairs += (first[n] - first[0]) * width;
-            if (panel_.layers() > 0) {
-                decide_lanes(tile, n, uncounted_.data());
-                add(lane_masks_, static_cast<std::size_t>(n) * panel_.layers());
-                pairs += n * panel_.tasks();
+        for (std::int64_t i = 0; i < queries_.tiles(); i += tried_step()) {
+            const QueryTile tile = queries_.tile(i);
+            decide_tile(tile);
+            add(masks_, tile.tasks);
+            pairs += static_cast<std::int64_t>(tile.tasks) * width;
+            if (lanes_.layers > 0) {
+                decide_lanes(tile, uncounted_.data());
+                add(lane_masks_, tile.queries * lanes_.layers);
+                pairs += static_cast<std::int64_t>(tile.queries) * lanes_.count;
             }
         }
         return static_cast<double>(open_pairs) / static_cast<double>(std::max<std::int64_t>(1, pairs));
     }
 
-    void settle_lanes(LayeredTasks<C>& lane_tasks, BoundsTally& tally) {
-        settling_.settle(lane_open_, LaneSide<C>{queries_, panel_, quantiser_, lane_tasks}, tally);
-    }
-
-    const Quantiser<C> quantiser_;
+    const Quantiser<C>& quantiser_;
+    BoundsTally& tally_;
     const DecisionKernels<C>& decisions_ = decision_kernels<C>();
     BoundedQueries<C> queries_{quantiser_};
     BoundedPanel<C> panel_{quantiser_};
-    Settling<C> settling_{quantiser_, queries_, panel_};
+    LaneTasks<C> lanes_;  // none where lanes have no tasks
+    Settling<C> settling_{quantiser_, queries_, panel_, tally_};
     ScoredRows<C> scored_rows_{quantiser_, queries_, panel_};
     Gauge gauge_;
     const bool forced_ = are_bounds_forced();
@@ -274,7 +249,7 @@ class BoundedPanels {
     std::size_t form_ = forms().size() - 1;
 
     // A tile, and the pairs that it leaves open.
-    LineBuffer sums_;
+    alignas(64) std::int32_t sums_[kTileQueries * kPanelLanes];
     std::vector<std::int32_t> sum_above_, sum_below_;  // of tasks
     std::vector<PairMasks> masks_, lane_masks_;
     OpenPairs open_, lane_open_;

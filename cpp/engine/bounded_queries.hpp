@@ -34,22 +34,19 @@ struct QueryFacts {
 template <class C>
 struct TaskFacts {
     ValueThresholds values{};
-    double norm = 0;
     std::uint32_t query = 0;
     C score = std::numeric_limits<C>::quiet_NaN();
 };
 
-// The numbers of queries that decisions take, in arrays as kernels read them: see ValueRow and RowOffset.
-struct RowArrays {
-    std::vector<ValueRow> values;
-    std::vector<RowOffset> offsets;
-    void assign(std::size_t queries) {
-        values.assign(queries, {1, 1, 0});
-        offsets.resize(queries);
-    }
+// Some queries in a row, kTileQueries or fewer, as kernels take them at once; and their tasks.
+struct QueryTile {
+    std::size_t index;
+    std::size_t first_query, queries;
+    std::size_t first_task, tasks;
 };
-// The numbers of tasks that decisions take, likewise: thresholds on values; and thresholds on sums, of a query with
-// this norm and residue, all over the scale of the query (SumTasks).
+
+// The numbers of tasks that decisions take, in arrays as kernels read them: thresholds on values; and thresholds on
+// sums, of a query with this norm and residue, all over the scale of the query (SumTasks).
 struct TaskArrays {
     std::vector<float> above, below, sum_above, sum_below, sum_norm, sum_residue;
     void assign(std::size_t tasks) {
@@ -87,13 +84,14 @@ class BoundedQueries {
         scores_ = nullptr;
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
         levels_.assign(static_cast<std::size_t>(tiles()), form.size(size, kTileQueries));
-        words_.assign(n, q_.has_second_levels(form) ? q_.word_row_bytes() : 0);
+        words_.assign(n, q_.word_row_bytes(form));
         word_values_.resize(n);
         starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
         rows_.resize(n);
         shifted_.resize(size);
         facts_.assign(n, {});
-        of_rows_.assign(n);
+        value_rows_.assign(n, {1, 1, 0});
+        offsets_.resize(n);
         tasks_.assign(static_cast<std::size_t>(first_[n]), {});
         of_tasks_.assign(tasks_.size() + kVectorRoom);
         largest_norm_ = 0;
@@ -127,7 +125,13 @@ class BoundedQueries {
 
     std::int64_t count() const { return count_; }
     std::int64_t tiles() const { return (count_ + kTileRows - 1) / kTileRows; }
-    std::int64_t rows_of(std::int64_t tile) const { return std::min(kTileRows, count_ - tile * kTileRows); }
+    QueryTile tile(std::int64_t index) const {
+        const std::int64_t *const first = first_ + index * kTileRows,
+                                  n = std::min(kTileRows, count_ - index * kTileRows);
+        return {static_cast<std::size_t>(index), static_cast<std::size_t>(index * kTileRows),
+                static_cast<std::size_t>(n), static_cast<std::size_t>(first[0]),
+                static_cast<std::size_t>(first[n] - first[0])};
+    }
     // The first task of each query.
     const std::int64_t* first() const { return first_; }
     const std::vector<TaskFacts<C>>& tasks() const { return tasks_; }
@@ -135,11 +139,11 @@ class BoundedQueries {
     const C* row(std::size_t query) const { return rows_[query]; }
     double largest_norm() const { return largest_norm_; }
 
-    // What kernels take, of a tile, of its rows, and of all tasks.
-    const unsigned char* levels(std::int64_t tile) const { return levels_[static_cast<std::size_t>(tile)]; }
+    // What kernels take, of a tile, of its queries, and of all tasks.
+    const unsigned char* levels(std::size_t tile) const { return levels_[tile]; }
     const std::int32_t* starts() const { return starts_.data(); }
-    const ValueRow* value_rows() const { return of_rows_.values.data(); }
-    const RowOffset* offsets() const { return of_rows_.offsets.data(); }
+    const ValueRow* value_rows() const { return value_rows_.data(); }
+    const RowOffset* offsets() const { return offsets_.data(); }
     const float* above() const { return of_tasks_.above.data(); }
     const float* below() const { return of_tasks_.below.data(); }
     SumTasks sum_tasks() const {
@@ -149,8 +153,7 @@ class BoundedQueries {
     // The second levels of a query, and how its values follow from their sums.
     const unsigned char* words(std::size_t query) const { return words_[query]; }
     const ValueRow& word_row(std::size_t query) const { return word_values_[query]; }
-    bool has_words() const { return words_.bytes() > 0; }
-    std::size_t word_row_bytes() const { return words_.bytes(); }
+    std::size_t word_row_bytes() const { return words_.bytes(); }  // 0 where there are none
 
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr std::size_t kVectorRoom = 16;  // numbers of a whole vector after the last one
@@ -164,15 +167,13 @@ class BoundedQueries {
     bool quantise(std::int64_t i, const LevelForm& form) {
         const auto at = static_cast<std::size_t>(i);
         const std::int64_t id = ids_[at];
-        const Quantisation<C>& quantisation = q_.quantisation;
-        const bool centred = quantisation.centred_queries;
         const C* const row = rows_.load(at, id);
         QueryFacts& facts = facts_[at];
-        const Extent whole = q_.kernels.shift(row, quantisation.zeros.data(), q_.size(), shifted_.data());
+        const Extent whole = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
         const Extent extent =
-            centred ? q_.kernels.shift(row, quantisation.shift.data(), q_.size(), shifted_.data()) : whole;
+            q_.centred_queries ? q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted_.data()) : whole;
         if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[id]);
-        if (quantisation.kind == Kind::squares) facts.squares = q_.squares_of(row);
+        if (q_.kind == Kind::squares) facts.squares = q_.squares_of(row);
         if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean) ||
             !q_.is_inside(facts.squares)) {
             return false;
@@ -185,62 +186,58 @@ class BoundedQueries {
         facts.residue = made.residue;
         starts_[at] = -made.levels * form.zero;
         set_row(at, made, facts);
-        if (has_words()) {
+        if (words_.bytes() > 0) {
             const Quantised finer = q_.quantise_words(shifted_.data(), extent, words_[at]);
-            word_values_[at] = {finer.step, of_rows_.values[at].norm, q_.rounded_up(finer.residue)};
+            word_values_[at] = {finer.step, value_rows_[at].norm, q_.rounded_up(finer.residue)};
         }
-        set_tasks(i, facts);
         return true;
     }
     // The grid on which a query is quantised, and its offset: what its values have beside the sum over levels.
     LevelGrid grid_of(const C* row, const Extent& extent, const LevelForm& form, QueryFacts& facts) {
-        const Quantisation<C>& quantisation = q_.quantisation;
-        LevelGrid grid = quantisation.grid(form.query_greatest);
-        if (quantisation.kind == Kind::products) {
-            grid = quantisation.grid_of(extent.largest, grid);
-            if (form.query_in_word != 0)
-                grid = quantisation.with_step(std::max(grid.step, q_.word_step(form, shifted_.data())), grid);
-            if (quantisation.centred_queries) {
-                facts.offset = -static_cast<double>(extent.squares) / 2;
-            } else {
-                for (std::size_t k = 0; k < q_.size(); ++k) {
-                    facts.offset += static_cast<double>(row[k]) * static_cast<double>(quantisation.shift[k]);
-                }
-            }
-        } else if (quantisation.kind == Kind::distances) {
+        if (q_.kind == Kind::products) {
+            facts.offset = q_.centred_queries ? -static_cast<double>(extent.squares) / 2 : q_.shift_product(row);
+            const auto greatest = static_cast<float>(form.query_greatest);
+            const float step = std::max(q_.step_of(extent.largest, greatest), q_.word_step(form, shifted_.data()));
+            return q_.product_grid(step, greatest);
+        }
+        if (q_.kind == Kind::distances) {
             // The query is clamped to the box: what is outside is as far from all candidates in the box.
-            const float edge = grid.step * grid.greatest;
+            const float edge = q_.distance_grid.step * q_.distance_grid.greatest;
             for (float& x : shifted_) {
                 const float inside = std::clamp(x, 0.0F, edge);
                 facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
                 x = inside;
             }
         }
-        return grid;
+        return q_.distance_grid;
     }
-    // Sets how the values of a query follow from sums.
+    // Sets how the values of a query follow from sums, and what its tasks have from it.
     void set_row(std::size_t query, const Quantised& made, const QueryFacts& facts) {
-        ValueRow& row = of_rows_.values[query];
-        if (q_.quantisation.kind == Kind::products) {
+        ValueRow& row = value_rows_[query];
+        if (q_.kind == Kind::products) {
             row.scale = made.step;
-            row.norm = q_.rounded_up(q_.quantisation.centred_queries ? made.norm : facts.norm);
+            row.norm = q_.rounded_up(q_.centred_queries ? made.norm : facts.norm);
             row.residue = q_.rounded_up(facts.residue);
-        } else if (q_.quantisation.kind == Kind::squares) {
+        } else if (q_.kind == Kind::squares) {
             row.scale = static_cast<float>(2 / (1 - facts.squares));
         }
-        of_rows_.offsets[query] = offset_of(facts);
-    }
-    // Sets what the tasks of a query have from it.
-    void set_tasks(std::int64_t query, const QueryFacts& facts) {
-        const ValueRow& row = of_rows_.values[static_cast<std::size_t>(query)];
         const auto scale = static_cast<double>(row.scale);
         for (std::int64_t t = first_[query]; t < first_[query + 1]; ++t) {
             const auto task = static_cast<std::size_t>(t);
             tasks_[task].query = static_cast<std::uint32_t>(query);
-            tasks_[task].norm = facts.norm;
             of_tasks_.sum_norm[task] = q_.rounded_up(static_cast<double>(row.norm) / scale);
             of_tasks_.sum_residue[task] = q_.rounded_up(static_cast<double>(row.residue) / scale);
         }
+        // Where thresholds belong to lanes, a query adds its offset to its values, less what its mean adds to every
+        // threshold.
+        const double slack = slack_of(facts);
+        double low = facts.offset - slack, high = facts.offset + slack;
+        if (q_.scoring.query_means != nullptr) {
+            const ValueThresholds with = q_.scale.thresholds(0, facts.mean), without = q_.scale.thresholds(0, 0);
+            low -= with.above - without.above;
+            high -= with.below - without.below;
+        }
+        offsets_[query] = {q_.rounded_down(low), q_.rounded_up(high)};
     }
 
     void set_threshold(std::size_t t, C score) {
@@ -249,7 +246,7 @@ class BoundedQueries {
         task.score = score;
         if (score != score) return of_tasks_.set_all_below(t);  // nothing is above a NaN
         task.values = q_.scale.thresholds(static_cast<double>(score), query.mean);
-        const double slack = slack_of(query), scale = static_cast<double>(of_rows_.values[task.query].scale);
+        const double slack = slack_of(query), scale = static_cast<double>(value_rows_[task.query].scale);
         float &value_above = of_tasks_.above[t], &value_below = of_tasks_.below[t];
         set_floats({task.values.above - query.offset + slack, task.values.below - query.offset - slack}, value_above,
                    value_below);
@@ -263,20 +260,8 @@ class BoundedQueries {
     // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
     double slack_of(const QueryFacts& query) const {
         const double slack =
-            std::abs(query.offset) * (q_.squares_error() + 0x1p-40) + query.norm * q_.quantisation.shift_norm * 0x1p-30;
-        return q_.quantisation.kind == Kind::distances ? slack + query.residue : slack;
-    }
-    // What a query adds to its values, where thresholds belong to lanes: its offset, less what its mean adds to every
-    // threshold.
-    RowOffset offset_of(const QueryFacts& query) const {
-        const double slack = slack_of(query);
-        double low = query.offset - slack, high = query.offset + slack;
-        if (q_.scoring.query_means != nullptr) {
-            const ValueThresholds with = q_.scale.thresholds(0, query.mean), without = q_.scale.thresholds(0, 0);
-            low -= with.above - without.above;
-            high -= with.below - without.below;
-        }
-        return {q_.rounded_down(low), q_.rounded_up(high)};
+            std::abs(query.offset) * (q_.squares_error() + 0x1p-40) + query.norm * q_.shift_norm * 0x1p-30;
+        return q_.kind == Kind::distances ? slack + query.residue : slack;
     }
 
     const Quantiser<C>& q_;
@@ -297,7 +282,8 @@ class BoundedQueries {
     LevelGroups words_;                 // of each
     std::vector<ValueRow> word_values_;
     std::vector<QueryFacts> facts_;
-    RowArrays of_rows_;
+    std::vector<ValueRow> value_rows_;
+    std::vector<RowOffset> offsets_;
     double largest_norm_ = 0;
     std::vector<float> shifted_;  // the one that is being quantised, less the shift
 

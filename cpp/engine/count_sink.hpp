@@ -92,7 +92,7 @@ class CountSink : public Sink<C>, public BoundedTasks<C> {
     }
 
     // What bounds need, and what they tell (engine/bounded_panels.hpp).
-    BoundedTasks<C>* query_tasks() override { return this; }
+    BoundedTasks<C>* query_tasks() override { return shared_.counts.audit() ? nullptr : this; }  // it needs all scores
     const C* thresholds() override { return shared_.true_scores.data() + cell_->first_task; }
 
     std::uint32_t* counters() override {

@@ -173,7 +173,7 @@ inline Fault rank_crowded(const Embeddings& embeddings, const Tasks& tasks, cons
         Fault fault_of_part = rank_rows(matrix, ids, rows_of_tasks, tasks, nan, execution, counts);
         if (fault_of_part) fault_of_part.row = rows[static_cast<std::size_t>(fault_of_part.row)];
         fault.take(fault_of_part);
-        add_to_tally({static_cast<std::int64_t>(ids.size()) * group->candidates.size - n * columns, 0, 0, 0});
+        bounds_tally.add({static_cast<std::int64_t>(ids.size()) * group->candidates.size - n * columns, 0, 0, 0});
         done += n * columns;
     }
     return fault;

@@ -39,7 +39,7 @@ struct TargetScores {
 // Takes the target's own score out of the partial counts of a task, for which it was counted, whatever it is. Returns
 // whether the best of the other scores has to be found anew.
 template <class C>
-bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score, Best& best) {
+bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score) {
     const bool is_nan = score != score,
                differs = is_nan != (true_score != true_score) || score < true_score || score > true_score;
     --counts.candidates[task];
@@ -48,30 +48,9 @@ bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_s
     counts.differing[task] += differs;
     if (!counts.audit() || is_nan) return false;
     counts.inf[task] -= std::isinf(score);
-    const bool is_best = Order<C>::key(score) == best.key;
-    best.count -= is_best;
+    const bool is_best = Order<C>::key(score) == counts.best[task];
+    counts.at_best[task] -= is_best;
     return is_best && differs;
-}
-
-// Finds the best score of a task again, without its target, and how many others have it: rarely needed.
-template <class C>
-Best best_without_target(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted,
-                         std::size_t position, const Execution& execution) {
-    const std::int64_t task = sorted.order[position];
-    const auto group = std::find_if(sorted.groups.begin(), sorted.groups.end(), [&](const Group& g) {
-        return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
-    });
-    std::vector<C> scores(static_cast<std::size_t>(embeddings.entity_count()));
-    const Execution unheard{execution.block, execution.threads, execution.interrupted};  // all pairs were done before
-    score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, unheard, scores.data());
-    Best best{Order<C>::bottom()};
-    for (std::int64_t i = 0; i < group->candidates.size; ++i) {
-        const std::int64_t column = group->candidates(i), number = column + tasks.first_column;
-        const Key<C> key = Order<C>::key(scores[static_cast<std::size_t>(column)]);
-        if (number == tasks.targets[task] || Order<C>::is_key_of_nan(key) || key < best.key) continue;
-        best.add({key, !tasks.filter.task_has(task, number)}, false);
-    }
-    return best;
 }
 
 // Compares the scores of sorted tasks as they are made.
@@ -94,22 +73,9 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
             counts.candidates[sorted.order[static_cast<std::size_t>(i)]] = group.candidates.size;
         }
     }
-    Execution sweeping = execution;
-    sweeping.bounded = !counts.audit();  // an audit needs the scores
-    sweep<C>(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
+    sweep<C>(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
              [&] { return std::make_unique<CountSink<C>>(scoring.kernels, shared); });
     if (shared.fault) return shared.fault;
-    if (partial) {
-        for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
-            const std::size_t position = target_scores.positions[i];
-            const std::int64_t task = sorted.order[position];
-            Best none{};
-            Best& best = counts.audit() ? shared.best[static_cast<std::size_t>(task)] : none;
-            if (leave_out_target(counts, task, target_scores.scores[i], true_scores[position], best)) {
-                best = best_without_target<C>(embeddings, tasks, sorted, position, execution);
-            }
-        }
-    }
     for (std::size_t i = 0; i < sorted.order.size(); ++i) {
         const std::int64_t task = sorted.order[i];
         const auto t = static_cast<std::size_t>(task);
@@ -121,7 +87,18 @@ Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const Sorte
             settle(counts, task, true_scores[i], shared.nan[t], nan);
         }
     }
-    return {};
+    if (!partial) return {};
+    CrowdedQueries again;  // where the best of the other scores has to be found, which is rare
+    std::int64_t query = 0;
+    for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
+        const std::size_t position = target_scores.positions[i];
+        const C score = target_scores.scores[i], true_score = true_scores[position];
+        if (!leave_out_target(counts, sorted.order[position], score, true_score)) continue;
+        while (sorted.first_task_of(query + 1) <= static_cast<std::int64_t>(position)) ++query;
+        if (again.queries.empty() || again.queries.back() != query) again.queries.push_back(query);
+    }
+    return rank_crowded(embeddings, tasks, sorted, again, nan,
+                        {execution.block, execution.threads, execution.interrupted}, counts);
 }
 
 template <class C>

@@ -6,6 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/rank.hpp"
@@ -19,12 +22,9 @@ namespace truerank {
 // counted as real numbers: number j has its real part at j * column_stride and its imaginary part `part_stride` after
 // it, and they are columns 2 j and 2 j + 1.
 struct VectorMatrix : Scores {
-    bool in_parts = false;  // else its columns are real numbers, column_stride apart
-    std::ptrdiff_t part_stride = 0;
-    VectorMatrix() : Scores{} {}
-    VectorMatrix(const Scores& real_numbers) : Scores(real_numbers) {}
-    VectorMatrix(const Scores& complex_numbers, std::ptrdiff_t part_stride_)
-        : Scores(complex_numbers), in_parts(true), part_stride(part_stride_) {}
+    std::optional<std::ptrdiff_t> part_stride;  // none where columns are real numbers, column_stride apart
+    VectorMatrix(const Scores& numbers = {}, std::optional<std::ptrdiff_t> part_stride_ = {})
+        : Scores(numbers), part_stride(part_stride_) {}
 };
 
 // Matrices with one vector in each row. If either of them holds doubles, or bytes, whose sums doubles hold exactly,
@@ -40,18 +40,16 @@ struct Embeddings {
     const void* entity_means = nullptr;
     // Of late interaction: query i has the rows of `queries` from query_tokens[i] up to but not including
     // query_tokens[i + 1], its tokens; entities likewise. The score of a pair is the sum, over the query's tokens, of
-    // the greatest score with any token of the entity. Null where each has one vector.
-    const std::int64_t* query_tokens = nullptr;
-    const std::int64_t* entity_tokens = nullptr;
-    std::int64_t token_queries = 0, token_entities = 0;
-    bool has_tokens() const { return query_tokens != nullptr; }
-    std::int64_t query_count() const { return has_tokens() ? token_queries : queries.rows; }
-    std::int64_t entity_count() const { return has_tokens() ? token_entities : entities.rows; }
+    // the greatest score with any token of the entity. Empty where each has one vector.
+    std::span<const std::int64_t> query_tokens{}, entity_tokens{};
+    bool has_tokens() const { return !query_tokens.empty(); }
+    std::int64_t query_count() const { return has_tokens() ? std::ssize(query_tokens) - 1 : queries.rows; }
+    std::int64_t entity_count() const { return has_tokens() ? std::ssize(entity_tokens) - 1 : entities.rows; }
     // The numbers of a query and those of a candidate that are multiplied for the score of a pair, on the average.
     std::int64_t mean_depth() const {
         if (!has_tokens()) return queries.columns;
-        const std::int64_t of_query = queries.rows / std::max<std::int64_t>(1, token_queries);
-        return queries.columns * (1 + of_query * (entities.rows / std::max<std::int64_t>(1, token_entities)));
+        const std::int64_t of_query = queries.rows / std::max<std::int64_t>(1, query_count());
+        return queries.columns * (1 + of_query * (entities.rows / std::max<std::int64_t>(1, entity_count())));
     }
     bool wide() const { return queries.dtype >= DType::float64 || entities.dtype >= DType::float64; }
 };
@@ -63,7 +61,6 @@ struct Execution {
     int threads;
     bool (*interrupted)();
     Listener* listener = nullptr;
-    bool bounded = true;  // whether bounds may decide pairs, where they can
 };
 
 // As rank(), with scores that are computed on the way: rows are queries, columns are entities. Tasks that bring their

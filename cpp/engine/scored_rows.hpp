@@ -21,10 +21,9 @@
 #include "engine/bounded_queries.hpp"
 #include "engine/quantiser.hpp"
 #include "engine/scoring.hpp"
-#include "engine/sink.hpp"
+#include "engine/sweep.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
-#include "kernels/similarity.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {

@@ -14,7 +14,6 @@
 #include "engine/embeddings.hpp"
 #include "engine/vectors.hpp"
 #include "kernels/similarity.hpp"
-#include "kernels/similarity.hpp"
 
 namespace truerank {
 

@@ -22,9 +22,8 @@
 #include "engine/bounds.hpp"
 #include "engine/quantiser.hpp"
 #include "engine/scoring.hpp"
-#include "engine/sink.hpp"
+#include "engine/sweep.hpp"
 #include "kernels/decisions.hpp"
-#include "kernels/similarity.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 
@@ -46,7 +45,6 @@ struct RowSide {
     const BoundedQueries<C>& queries;
     BoundedTasks<C>& tasks;
     std::size_t query(OpenPair pair) const { return queries.tasks()[pair.task].query; }
-    double norm(OpenPair pair) const { return queries.tasks()[pair.task].norm; }
     const ValueThresholds& values(OpenPair pair) const { return queries.tasks()[pair.task].values; }
     // Whether a value that is at least `low`, or at most `high`, is above the thresholds, or below.
     bool is_above(OpenPair pair, float low) const { return low > queries.above()[pair.task]; }
@@ -61,22 +59,21 @@ struct RowSide {
 template <class C>
 struct LaneSide {
     const BoundedQueries<C>& queries;
-    const BoundedPanel<C>& panel;
+    const LaneTasks<C>& lanes;
     const Quantiser<C>& quantiser;
     LayeredTasks<C>& tasks;
-    std::size_t query(OpenPair pair) const { return pair.task / panel.layers(); }
-    double norm(OpenPair pair) const { return queries.facts(query(pair)).norm; }
+    std::size_t query(OpenPair pair) const { return pair.task / lanes.layers; }
     ValueThresholds values(OpenPair pair) const {
-        return quantiser.scale.thresholds(static_cast<double>(panel.score(place(pair))),
+        return quantiser.scale.thresholds(static_cast<double>(lanes.scores[place(pair)]),
                                           queries.facts(query(pair)).mean);
     }
     bool is_above(OpenPair pair, float low) const {
-        return low + queries.offsets()[query(pair)].low > panel.thresholds().above[place(pair)];
+        return low + queries.offsets()[query(pair)].low > lanes.above[place(pair)];
     }
     bool is_below(OpenPair pair, float high) const {
-        return high + queries.offsets()[query(pair)].high < panel.thresholds().below[place(pair)];
+        return high + queries.offsets()[query(pair)].high < lanes.below[place(pair)];
     }
-    std::size_t place(OpenPair pair) const { return pair.task % panel.layers() * quantiser.kernels.lanes + pair.lane; }
+    std::size_t place(OpenPair pair) const { return pair.task % lanes.layers * quantiser.kernels.lanes + pair.lane; }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) const {
         OpenPair placed[kPanelLanes];
         for (std::size_t i = 0; i < n; ++i) placed[i] = {static_cast<std::uint32_t>(place(pairs[i])), pairs[i].lane};
@@ -87,149 +84,148 @@ struct LaneSide {
 template <class C>
 class Settling {
   public:
-    Settling(const Quantiser<C>& quantiser, const BoundedQueries<C>& queries, const BoundedPanel<C>& panel)
-        : q_(quantiser), queries_of_(queries), panel_(panel) {}
+    Settling(const Quantiser<C>& quantiser, const BoundedQueries<C>& queries, const BoundedPanel<C>& panel,
+             BoundsTally& tally)
+        : q_(quantiser), queries_of_(queries), panel_(panel), tally_(tally) {}
 
     // Forgets the queries of the last cell.
     void clear() { zero_sums_.clear(); }
     // Afterwards there are no open pairs.
     template <class Side>
-    void settle(OpenPairs& open, const Side& side, BoundsTally& tally) {
-        const std::size_t lanes = q_.kernels.lanes;
-        values_.resize(lanes);
-        if (panel_.has_zeros()) settle_zeros(open, side, tally);
-        if (queries_of_.has_words()) settle_by_words(open, side);
+    void settle(OpenPairs& open, const Side& side) {
+        const bool has_words = queries_of_.word_row_bytes() > 0;
+        values_.resize(lanes());
+        if (panel_.has_zeros()) settle_zeros(open, side);
+        if (has_words) settle_by_words(open, side);
         // Of the pairs that words leave open for a list, nearly all are among its entries, which have to be scored.
-        const bool values_tell = side.tasks.counts() || !queries_of_.has_words();
+        const bool values_tell = side.tasks.counts() || !has_words;
         if (values_tell && !q_.has_sums_of_floats()) settle_by_values(open, side);
-        tally.scored += static_cast<std::int64_t>(open.count);
-        for (std::size_t at = 0; at < open.count; at += lanes) {
-            const std::size_t n = std::min(lanes, open.count - at);
-            const OpenPair* const pairs = open.list.data() + at;
+        score(open.list.data(), open.count, side, [&](const OpenPair* pairs, std::size_t n) {
             gather_rows(pairs, n, side);
             kernels_.accumulate_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(),
                                      values_.data());
-            take_sums(pairs, n, side);
-        }
+        });
         open.count = 0;
     }
 
   private:
-    // Turns the sums of pairs into scores, and hands these on.
-    template <class Side>
-    void take_sums(const OpenPair* pairs, std::size_t n, const Side& side) {
-        finish(pairs, n, side);
-        side.take_scores(pairs, values_.data(), n);
+    std::size_t lanes() const { return q_.kernels.lanes; }
+
+    // Hands on the scores of pairs. `sum(pairs, n)` writes the sums of some of them to values_.
+    template <class Side, class Sum>
+    void score(const OpenPair* pairs, std::size_t count, const Side& side, const Sum& sum) {
+        tally_.scored += static_cast<std::int64_t>(count);
+        addends_.resize_queries(static_cast<std::int64_t>(lanes()));
+        addends_.resize_candidates(static_cast<std::int64_t>(lanes()));
+        for (std::size_t at = 0; at < count; at += lanes()) {
+            const std::size_t n = std::min(lanes(), count - at);
+            sum(pairs + at, n);
+            for (std::size_t i = 0; i < n; ++i) {
+                const QueryFacts& query = queries_of_.facts(side.query(pairs[at + i]));
+                const CandidateFacts& candidate = panel_.facts(pairs[at + i].lane);
+                addends_.set_query(i, query.mean, query.squares);
+                addends_.set_candidate(q_.scoring, i, candidate.column, candidate.squares);
+            }
+            kernels_.finish(q_.scoring.similarity, addends_.tile(q_.scoring, values_.data(), 1, 0, true));
+            side.take_scores(pairs + at, values_.data(), n);
+        }
     }
     // Scores the pairs of candidates that are zero vectors, whose sums depend on the query alone, and keeps the others.
     // A zero vector is about as far from all queries, so that no bound tells much about it.
     template <class Side>
-    void settle_zeros(OpenPairs& open, const Side& side, BoundsTally& tally) {
-        const std::size_t lanes = q_.kernels.lanes;
-        zero_pairs_.clear();
-        std::size_t kept = 0;
-        for (std::size_t at = 0; at < open.count; ++at) {
-            const OpenPair pair = open.list[at];
-            if (panel_.facts(pair.lane).is_zero) {
-                zero_pairs_.push_back(pair);
-            } else {
-                open.list[kept++] = pair;
-            }
-        }
-        open.count = kept;
-        if (zero_pairs_.empty()) return;
+    void settle_zeros(OpenPairs& open, const Side& side) {
+        OpenPair *const first = open.list.data(), *const last = first + open.count;
+        OpenPair* const zeros =
+            std::partition(first, last, [&](OpenPair pair) { return !panel_.facts(pair.lane).is_zero; });
+        open.count = static_cast<std::size_t>(zeros - first);
+        if (zeros == last) return;
         if (zero_sums_.empty()) sum_zeros();
-        for (std::size_t at = 0; at < zero_pairs_.size(); at += lanes) {
-            const std::size_t n = std::min(lanes, zero_pairs_.size() - at);
-            const OpenPair* const pairs = zero_pairs_.data() + at;
+        score(zeros, static_cast<std::size_t>(last - zeros), side, [&](const OpenPair* pairs, std::size_t n) {
             for (std::size_t i = 0; i < n; ++i) values_[i] = zero_sums_[side.query(pairs[i])];
-            take_sums(pairs, n, side);
-        }
-        tally.scored += static_cast<std::int64_t>(zero_pairs_.size());
+        });
     }
-    // Sums up the pairs of all queries and a zero vector. Sums are the same with query and candidate exchanged.
+    // Sums up the pairs of all queries and a zero vector.
     void sum_zeros() {
-        const std::size_t lanes = kernels_.lanes;
         const auto count = static_cast<std::size_t>(queries_of_.count());
-        const std::vector<C> zeros(kFewQueries * q_.size(), C{0});
-        std::vector<C> sums(kFewQueries * lanes);
-        queries_.resize(lanes);
-        zero_sums_.resize(count);
-        for (std::size_t first = 0; first < count; first += lanes) {
-            const std::size_t n = std::min(lanes, count - first);
-            for (std::size_t i = 0; i < lanes; ++i) queries_[i] = queries_of_.row(first + std::min(i, n - 1));
-            row_kernels<C>().accumulate(q_.scoring.similarity, zeros.data(), 1, queries_.data(), q_.size(), false,
-                                        lanes, sums.data());
-            std::copy_n(sums.begin(), n, zero_sums_.begin() + static_cast<std::ptrdiff_t>(first));
+        const std::vector<C> zero(q_.size());
+        queries_.resize(lanes());
+        candidates_.assign(lanes(), zero.data());
+        zero_sums_.resize(count + lanes());
+        for (std::size_t first = 0; first < count; first += lanes()) {
+            const std::size_t n = std::min(lanes(), count - first);
+            for (std::size_t i = 0; i < n; ++i) queries_[i] = queries_of_.row(first + i);
+            kernels_.accumulate_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(),
+                                     zero_sums_.data() + first);
         }
     }
 
-    // Keeps those pairs of which sums over words do not tell. As good as random, its sides are not branched on.
-    template <class Side>
-    void settle_by_words(OpenPairs& open, const Side& side) {
-        constexpr std::size_t at_once = 64;
-        const std::size_t bytes = queries_of_.word_row_bytes();
+    // Keeps those pairs that stay open. Of so many at once, `sum(pairs, n)` sums up what `tell(pair, i)` then makes of
+    // each. As good as random, its answer is not branched on.
+    template <class Side, class Sum, class Tell>
+    static void keep_open(OpenPairs& open, const Side& side, std::size_t at_once, const Sum& sum, const Tell& tell) {
         std::uint32_t* const counters = side.tasks.counters();
         std::size_t kept = 0;
         for (std::size_t at = 0; at < open.count; at += at_once) {
             const std::size_t n = std::min(at_once, open.count - at);
-            const unsigned char *queries[at_once], *candidates[at_once];
-            std::int32_t sums[at_once];
+            sum(open.list.data() + at, n);
             for (std::size_t i = 0; i < n; ++i) {
                 const OpenPair pair = open.list[at + i];
-                queries[i] = queries_of_.words(side.query(pair));
-                for (std::size_t line = 0; line < bytes; line += 64) prefetch(address_after(queries[i], line));
-                candidates[i] = panel_.words(pair.lane);
-            }
-            q_.kernels.sum_word_rows(queries, candidates, n, bytes, sums);
-            for (std::size_t i = 0; i < n; ++i) {
-                const OpenPair pair = open.list[at + i];
-                const ValueRow& row = queries_of_.word_row(side.query(pair));
-                const ValueLane& lane = panel_.word_lane(pair.lane);
-                const float x = static_cast<float>(sums[i]) * row.scale * lane.low_scale;
-                const float error = row.norm * lane.residue + row.residue * lane.norm;
-                const bool above = side.is_above(pair, x + lane.low - error);
-                const bool below = side.is_below(pair, x + lane.high + error);
-                counters[side.place(pair)] += above;
+                const auto [is_above, is_below] = tell(pair, i);
+                counters[side.place(pair)] += is_above;
                 open.list[kept] = pair;
-                kept += static_cast<std::size_t>(!(below | above));
+                kept += static_cast<std::size_t>(!(is_below | is_above));
             }
         }
         open.count = kept;
     }
-    // The same of values.
+    struct Answer {
+        bool is_above, is_below;
+    };
+    // By sums over words.
+    template <class Side>
+    void settle_by_words(OpenPairs& open, const Side& side) {
+        constexpr std::size_t at_once = 64;
+        const unsigned char *queries[at_once], *candidates[at_once];
+        std::int32_t sums[at_once];
+        const auto sum = [&, bytes = queries_of_.word_row_bytes()](const OpenPair* pairs, std::size_t n) {
+            for (std::size_t i = 0; i < n; ++i) {
+                queries[i] = queries_of_.words(side.query(pairs[i]));
+                for (std::size_t line = 0; line < bytes; line += 64) prefetch(address_after(queries[i], line));
+                candidates[i] = panel_.words(pairs[i].lane);
+            }
+            q_.kernels.sum_word_rows(queries, candidates, n, bytes, sums);
+        };
+        keep_open(open, side, at_once, sum, [&](OpenPair pair, std::size_t i) {
+            const ValueRow& row = queries_of_.word_row(side.query(pair));
+            const ValueLane& lane = panel_.word_lane(pair.lane);
+            const float x = static_cast<float>(sums[i]) * row.scale * lane.low_scale;
+            const float error = row.norm * lane.residue + row.residue * lane.norm;
+            return Answer{side.is_above(pair, x + lane.low - error), side.is_below(pair, x + lane.high + error)};
+        });
+    }
+    // By values.
     template <class Side>
     void settle_by_values(OpenPairs& open, const Side& side) {
-        const std::size_t lanes = q_.kernels.lanes;
-        const bool counts = side.tasks.counts();
-        std::uint32_t* const counters = side.tasks.counters();
-        std::size_t kept = 0;
-        for (std::size_t at = 0; at < open.count; at += lanes) {
-            const std::size_t n = std::min(lanes, open.count - at);
-            gather_rows(open.list.data() + at, n, side);
+        const auto sum = [&](const OpenPair* pairs, std::size_t n) {
+            gather_rows(pairs, n, side);
             kernels_.sum_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
-            for (std::size_t i = 0; i < n; ++i) {
-                const OpenPair pair = open.list[at + i];
-                const ValueThresholds& thresholds = side.values(pair);
-                const double value = q_.scale.value(static_cast<double>(values_[i]));
-                // The rounding of this sum, and for products that of the score.
-                const double size =
-                    q_.scale.is_product() ? side.norm(pair) * panel_.facts(pair.lane).norm : std::abs(value);
-                const double sum = value + panel_.facts(pair.lane).offset;
-                const double slack = 2 * q_.scale.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
-                const bool below = sum + slack < thresholds.below;
-                const bool above = counts && sum - slack > thresholds.above;
-                counters[side.place(pair)] += above;
-                open.list[kept] = pair;
-                kept += static_cast<std::size_t>(!(below | above));
-            }
-        }
-        open.count = kept;
+        };
+        keep_open(open, side, lanes(), sum, [&, counts = side.tasks.counts()](OpenPair pair, std::size_t i) {
+            const CandidateFacts& candidate = panel_.facts(pair.lane);
+            const ValueThresholds& thresholds = side.values(pair);
+            const double value = q_.scale.value(static_cast<double>(values_[i]));
+            // The rounding of this sum, and for products that of the score.
+            const double size =
+                q_.scale.is_product() ? queries_of_.facts(side.query(pair)).norm * candidate.norm : std::abs(value);
+            const double total = value + candidate.offset;
+            const double slack = 2 * q_.scale.gamma() * size + std::abs(total) * 0x1p-50 + 0x1p-100;
+            return Answer{counts && total - slack > thresholds.above, total + slack < thresholds.below};
+        });
     }
 
     template <class Side>
     void gather_rows(const OpenPair* pairs, std::size_t n, const Side& side) {
-        for (auto* rows : {&queries_, &candidates_}) rows->resize(q_.kernels.lanes);
+        for (auto* rows : {&queries_, &candidates_}) rows->resize(lanes());
         for (std::size_t i = 0; i < n; ++i) {
             const C* const row = queries_of_.row(side.query(pairs[i]));
             // The rows of queries are far apart, and seldom in the nearest cache; the hardware finds what follows.
@@ -239,25 +235,11 @@ class Settling {
         }
     }
 
-    // Makes scores of the sums of n pairs.
-    template <class Side>
-    void finish(const OpenPair* pairs, std::size_t n, const Side& side) {
-        addends_.resize_queries(static_cast<std::int64_t>(q_.kernels.lanes));
-        addends_.resize_candidates(static_cast<std::int64_t>(q_.kernels.lanes));
-        for (std::size_t i = 0; i < n; ++i) {
-            const QueryFacts& query = queries_of_.facts(side.query(pairs[i]));
-            const CandidateFacts& candidate = panel_.facts(pairs[i].lane);
-            addends_.set_query(i, query.mean, query.squares);
-            addends_.set_candidate(q_.scoring, i, candidate.column, candidate.squares);
-        }
-        kernels_.finish(q_.scoring.similarity, addends_.tile(q_.scoring, values_.data(), 1, 0, true));
-    }
-
     const Quantiser<C>& q_;
     const BoundedQueries<C>& queries_of_;
     const BoundedPanel<C>& panel_;
+    BoundsTally& tally_;
     const SimilarityKernels<C>& kernels_ = q_.scoring.kernels;
-    std::vector<OpenPair> zero_pairs_;
     std::vector<C> zero_sums_;  // of the queries, once they are asked for
     std::vector<const C*> queries_, candidates_;
     std::vector<C> values_;  // or scores, of some pairs

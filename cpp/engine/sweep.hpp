@@ -8,6 +8,7 @@
 // of a panel as they can (bounded_panels.hpp), and a panel that they decline is scored.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,8 +17,8 @@
 #include "engine/embeddings.hpp"
 #include "engine/scoring.hpp"
 #include "engine/selection.hpp"
-#include "engine/sink.hpp"
 #include "engine/threads.hpp"
+#include "kernels/decisions.hpp"
 
 namespace truerank {
 
@@ -65,27 +66,58 @@ struct SortedTasks {
 };
 SortedTasks sort_tasks(const Tasks& tasks, const Embeddings& embeddings);
 
-// How much there is to do, where a pair takes `depth` multiply-adds, and the threads that this is worth.
-struct Workload {
-    double multiply_adds = 0;
-    Workload(const SortedTasks& sorted, std::int64_t depth);
-    int threads(const Execution& execution) const;  // 0: as many as are free
-    Duration duration() const;
-};
-
 // Lists the first task of each of a cell's queries, and where those of the last one end, counted from the cell's first.
-void list_first_tasks(const Cell& cell, const SortedQuery* queries, std::vector<std::int64_t>& first_task);
+void list_first_tasks(const Cell& cell, const SortedTasks& sorted, std::vector<std::int64_t>& first_task);
 
-// What the sizes of cells depend on.
-struct CellSizing {
-    std::int64_t depth;
-    std::int64_t lanes;
-    std::int64_t number_bytes;  // the size of a component
-    std::int64_t task_bytes;    // what a sink keeps for each task
-    std::int64_t block;         // candidates in a cell; 0: chosen here
-    int threads;
+// The tasks of a cell's queries, for bounds: what their pairs are compared with, and what becomes of these.
+template <class C>
+class BoundedTasks {
+  public:
+    virtual ~BoundedTasks() = default;
+    // Whether it matters how many pairs are above; else only those that are not below do.
+    virtual bool counts() const { return true; }
+    // The score that those of each task are compared with. Null where too many pairs would be open as yet.
+    virtual const C* thresholds() = 0;
+    // One for each task: to it are added the pairs that are certainly above, where these are counted.
+    virtual std::uint32_t* counters() = 0;
+    // Takes out of the masks of the tasks of some queries what is no candidate.
+    virtual void take_masks(PairMasks*, std::int64_t /* first_query */, std::int64_t /* queries */) {}
+    // Takes the scores of n pairs that stayed open.
+    virtual void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) = 0;
 };
-std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing);
+
+// The same of tasks that a panel's candidates have, in layers of one task for each lane. Of an open pair, the task is
+// its place in the layers.
+template <class C>
+class LayeredTasks : public BoundedTasks<C> {
+  public:
+    virtual std::size_t layers() const = 0;
+    virtual std::int64_t tasks() const = 0;
+};
+
+// What takes the scores of a thread, which come in cell by cell.
+template <class C>
+class Sink {
+  public:
+    virtual ~Sink() = default;
+    // The tasks of query i are first[i] to first[i + 1], counted from the cell's first.
+    virtual void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) = 0;
+    virtual void begin_panel(const Panel& panel) = 0;
+    // Takes the scores of some queries against the panel; returns how much work that was, in scores.
+    virtual std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) = 0;
+    // Comes last, unless the sweep was stopped before.
+    virtual void end_cell() {}
+    // For a sink that can do without most scores: what bounds need. Null for others, and where lanes have no tasks.
+    virtual BoundedTasks<C>* query_tasks() { return nullptr; }
+    virtual LayeredTasks<C>* lane_tasks() { return nullptr; }
+};
+
+// What a thread of a sweep asks from time to time: whether to stop (Stop::requested).
+struct Poll {
+    Stop& stop;
+    bool is_caller;
+    bool stops(std::int64_t work, std::int64_t done = 0) const { return stop.requested(is_caller, work, done); }
+};
 
 // Scores all cells of the sorted tasks; each worker has a sink of its own, which keeps so many bytes for each task.
 template <class C>

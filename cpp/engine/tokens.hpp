@@ -1,4 +1,5 @@
-// Lists of tokens, of queries or of documents, laid one after the other, and the panels that they fill.
+// Lists of tokens, of queries and of documents, laid one after the other, the panels that they fill, and maxima of what
+// is summed up for their pairs.
 //
 // Late interaction has several vectors for each query and document, one for each of its tokens. Kernels take vectors
 // in tiles of six and in panels of many lanes. Lists are laid densely into both, so that a tile may hold the tokens of
@@ -9,90 +10,79 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "engine/sweep.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/maxima.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
 
-// The tokens of some queries, or of some documents.
-class TokenLists {
-  public:
+// The tokens of some queries, or of some documents: the rows of the matrix that they are, list by list.
+struct TokenLists {
+    std::vector<std::int64_t> ids;
+    std::vector<std::size_t> ends;  // of lists
+
     void clear() {
-        ids_.clear();
-        ends_.clear();
+        ids.clear();
+        ends.clear();
     }
     // Adds a list of the matrix in which list i has the rows from starts[i] to starts[i + 1].
-    void add(const std::int64_t* starts, std::int64_t list) {
-        for (std::int64_t id = starts[list]; id < starts[list + 1]; ++id) ids_.push_back(id);
-        ends_.push_back(ids_.size());
+    void add(std::span<const std::int64_t> starts, std::int64_t list) {
+        const auto i = static_cast<std::size_t>(list);
+        for (std::int64_t id = starts[i]; id < starts[i + 1]; ++id) ids.push_back(id);
+        ends.push_back(ids.size());
     }
-    std::size_t size() const { return ends_.size(); }
-    std::size_t tokens() const { return ids_.size(); }
-    std::size_t tiles() const { return (ids_.size() + kTileQueries - 1) / kTileQueries; }
-    std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends_[list - 1]; }
-    std::size_t end(std::size_t list) const { return ends_[list]; }
+    std::size_t size() const { return ends.size(); }
+    std::size_t tiles() const { return (ids.size() + kTileQueries - 1) / kTileQueries; }
+    std::size_t begin(std::size_t list) const { return list == 0 ? 0 : ends[list - 1]; }
+    std::size_t end(std::size_t list) const { return ends[list]; }
     std::size_t length(std::size_t list) const { return end(list) - begin(list); }
-    // The row of the matrix that a token is.
-    std::int64_t id(std::size_t token) const { return ids_[token]; }
-    const std::int64_t* ids() const { return ids_.data(); }
-
-  private:
-    std::vector<std::int64_t> ids_;
-    std::vector<std::size_t> ends_;
 };
 
 // Some of up to kPanelLanes documents, one bit for each.
 using DocumentMask = std::uint64_t;
 
-// The panels that the tokens of up to kPanelLanes documents fill.
-class TokenPanels {
-  public:
-    void assign(const TokenLists& documents, std::size_t lanes) {
-        lanes_ = lanes;
-        tokens_ = documents.tokens();
-        documents_ = documents.size();
-        panels_.clear();
-        spans_.clear();
+// A panel that tokens of documents fill.
+struct TokenPanel {
+    std::size_t first, width;       // its tokens, in their lists
+    std::size_t first_span, spans;  // which lanes are whose: in TokenBlock::spans
+    DocumentMask documents = 0;
+};
+
+// The lists that one thread works on, of some queries and of up to kPanelLanes documents.
+struct TokenBlock {
+    TokenLists queries, documents;
+    std::vector<TokenPanel> panels;
+    std::vector<LaneSpan> spans;
+
+    // Lays the tokens of the documents into panels of so many lanes.
+    void fill_panels(std::size_t lanes) {
+        panels.clear();
+        spans.clear();
         std::size_t document = 0;
-        for (std::size_t at = 0; at < tokens_; at += lanes) {
-            const std::size_t end = std::min(tokens_, at + lanes);
-            Of panel{spans_.size(), 0, 0};
+        for (std::size_t at = 0; at < documents.ids.size(); at += lanes) {
+            const std::size_t end = std::min(documents.ids.size(), at + lanes);
+            TokenPanel panel{at, end - at, spans.size(), 0};
             for (;; ++document) {
-                const std::size_t from = std::max(at, documents.begin(document)), last = documents.end(document);
-                spans_.push_back({static_cast<std::uint32_t>(from - at),
-                                  static_cast<std::uint32_t>(std::min(end, last) - at),
-                                  static_cast<std::uint32_t>(document), documents.begin(document) < at, last <= end});
+                const std::size_t begin = documents.begin(document), last = documents.end(document);
+                spans.push_back({static_cast<std::uint32_t>(std::max(at, begin) - at),
+                                 static_cast<std::uint32_t>(std::min(end, last) - at),
+                                 static_cast<std::uint32_t>(document), begin < at, last <= end});
                 panel.documents |= DocumentMask{1} << document;
                 if (last >= end) break;
             }
             document += documents.end(document) == end;
-            panel.last_span = spans_.size();
-            panels_.push_back(panel);
+            panel.spans = spans.size() - panel.first_span;
+            panels.push_back(panel);
         }
     }
-    std::size_t size() const { return panels_.size(); }
-    std::size_t documents() const { return documents_; }
-    std::size_t first(std::size_t panel) const { return panel * lanes_; }
-    std::size_t width(std::size_t panel) const { return std::min(lanes_, tokens_ - first(panel)); }
-    DocumentMask documents(std::size_t panel) const { return panels_[panel].documents; }
-    const LaneSpan* spans(std::size_t panel) const { return spans_.data() + panels_[panel].first_span; }
-    std::size_t span_count(std::size_t panel) const { return panels_[panel].last_span - panels_[panel].first_span; }
-
-  private:
-    struct Of {
-        std::size_t first_span, last_span;
-        DocumentMask documents;
-    };
-    std::size_t lanes_ = 1, tokens_ = 0, documents_ = 0;
-    std::vector<Of> panels_;
-    std::vector<LaneSpan> spans_;
 };
 
-// Pairs of a query and a document of which something is asked: consecutive queries of some lists, from `first` on, and
-// the documents of each.
+// Pairs of a query and a document of which something is asked: consecutive queries of a block, from `first` on, and the
+// documents of each.
 struct WantedPairs {
     std::size_t first = 0;
     std::vector<DocumentMask> documents;
@@ -108,6 +98,50 @@ struct WantedPairs {
             }
         }
     }
+};
+
+// The maxima of the tokens of queries over those of documents, of scores or of sums over levels.
+template <class T>
+class TokenMaxima {
+  public:
+    using Take = void (*)(const T* sums, const LaneSpan* spans, std::size_t n, std::size_t stride, T* maxima,
+                          T* running);
+
+    // `take` is one of MaximaKernels, for panels of so many lanes.
+    TokenMaxima(const TokenBlock& block, Take take, std::size_t lanes)
+        : block_(block), take_(take), sums_(kTileQueries * lanes) {}
+
+    // Takes the maxima of pairs; false if it was stopped. `sum(tile, panel, out)` sums up a tile of the queries' tokens
+    // and a panel of the documents'. Panels come one after the other, each with all of its tiles. `tile_work` is what a
+    // tile is worth between polls.
+    template <class Sum>
+    bool take(const WantedPairs& pairs, const Sum& sum, std::size_t tile_work, const Poll& poll) {
+        rows_ = block_.queries.tiles() * kTileQueries;
+        maxima_.resize(block_.documents.size() * rows_);
+        running_.resize(rows_ * kRunning<T>);
+        for (std::size_t i = 0; i < block_.panels.size(); ++i) {
+            const TokenPanel& panel = block_.panels[i];
+            pairs.list_tiles(block_.queries, panel.documents, tiles_);
+            for (const std::size_t tile : tiles_) {
+                const std::size_t row = tile * kTileQueries;
+                sum(tile, i, sums_.data());
+                take_(sums_.data(), block_.spans.data() + panel.first_span, panel.spans, rows_, maxima_.data() + row,
+                      running_.data() + row * kRunning<T>);
+            }
+            if (poll.stops(static_cast<std::int64_t>(tiles_.size() * tile_work))) return false;
+        }
+        return true;
+    }
+    // Those of all tokens of the queries over a document. Only those of pairs that were taken are known.
+    const T* of(std::size_t document) const { return maxima_.data() + document * rows_; }
+
+  private:
+    const TokenBlock& block_;
+    Take take_;
+    std::vector<T> sums_;
+    std::size_t rows_ = 0;  // of tiles: tokens of the queries, and some more
+    std::vector<T> maxima_, running_;
+    std::vector<std::size_t> tiles_;
 };
 
 }  // namespace truerank

@@ -62,7 +62,7 @@ template <class C, class T>
 void read_parts(const VectorMatrix& matrix, std::int64_t row, C* out) {
     const Scores& real_parts = matrix;
     Scores imaginary_parts = matrix;
-    imaginary_parts.data += matrix.part_stride;
+    imaginary_parts.data += *matrix.part_stride;
     const Reader<T> real_from(real_parts), imaginary_from(imaginary_parts);
     C real[kNumbersAtOnce], imaginary[kNumbersAtOnce];
     const std::int64_t numbers = matrix.columns / 2;
@@ -79,7 +79,7 @@ void read_parts(const VectorMatrix& matrix, std::int64_t row, C* out) {
 
 template <class C, class T>
 void read(const VectorMatrix& matrix, std::int64_t row, C* out) {
-    if (matrix.in_parts) return read_parts<C, T>(matrix, row, out);
+    if (matrix.part_stride) return read_parts<C, T>(matrix, row, out);
     const Reader<T> from(matrix);
     if (from.contiguous_rows()) return widen(from.in_place(row, 0), matrix.columns, out);
     for (std::int64_t k = 0; k < matrix.columns; k += kNumbersAtOnce) {
@@ -92,25 +92,17 @@ using Read = void (*)(const VectorMatrix&, std::int64_t, C*);
 
 template <class C>
 Read<C> reader(DType dtype) {
-    switch (dtype) {
-        case DType::float16:
-            return read<C, Half>;
-        case DType::bfloat16:
-            return read<C, BFloat16>;
-        case DType::float64:
-            return read<C, double>;
-        case DType::int8:
-            return read<C, std::int8_t>;
-        case DType::uint8:
-            return read<C, std::uint8_t>;
-        default:
-            return read<C, float>;
-    }
+    if (dtype == DType::float16) return read<C, Half>;
+    if (dtype == DType::bfloat16) return read<C, BFloat16>;
+    if (dtype == DType::float64) return read<C, double>;
+    if (dtype == DType::int8) return read<C, std::int8_t>;
+    if (dtype == DType::uint8) return read<C, std::uint8_t>;
+    return read<C, float>;
 }
 
 template <class C>
 bool is_in_place(const VectorMatrix& matrix) {
-    if (matrix.in_parts) return false;
+    if (matrix.part_stride) return false;
     const bool same = matrix.dtype == (sizeof(C) == 4 ? DType::float32 : DType::float64);
     return same && Reader<C>(matrix).contiguous_rows();
 }
@@ -179,16 +171,9 @@ const C* Vectors<C>::row(std::int64_t id, bool normalise, C* buffer) const {
 
 template <class C>
 void Vectors<C>::locate(const std::int64_t* ids, std::int64_t n, std::vector<C>& scratch, const C** vectors) const {
-    const std::int64_t depth = this->depth();
-    if (!in_place_) scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(n * depth)));
+    if (!in_place_) scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(n * depth())));
     for (std::int64_t i = 0; i < n; ++i) {
-        if (in_place_) {
-            vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride);
-        } else {
-            C* const copy = scratch.data() + i * depth;
-            read_(matrix_, ids[i], copy);
-            vectors[i] = copy;
-        }
+        vectors[i] = row(ids[i], false, scratch.data() + (in_place_ ? 0 : i * depth()));
     }
 }
 

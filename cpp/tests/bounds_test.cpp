@@ -418,12 +418,12 @@ BoundsTally tally_of(const std::string& levels, Similarity similarity, std::size
     std::vector<std::int64_t> targets(queries), counts[3];
     std::iota(targets.begin(), targets.end(), 0);
     for (auto& of_tasks : counts) of_tasks.assign(queries, 0);
-    const BoundsTally before = bounds_tally();
+    const BoundsTally before = bounds_tally;
     choose_levels(levels.c_str());
     rank_embeddings({matrix(q, queries), matrix(e, entities), similarity}, {queries, nullptr, targets.data()},
                     NanRule::worst, {0, 1, nullptr}, {counts[0].data(), counts[1].data(), counts[2].data()});
     choose_levels("off");
-    const BoundsTally after = bounds_tally();
+    const BoundsTally after = bounds_tally;
     return {after.pairs - before.pairs, after.bounded - before.bounded, after.open - before.open,
             after.scored - before.scored};
 }
@@ -461,10 +461,10 @@ void check_bounds(Checks& checks) {
     check_collect<double>(checks, random);
     check_gauge(checks);
     check_tally(checks);
-    const BoundsTally before = bounds_tally();
+    const BoundsTally before = bounds_tally;
     check_counts_with_bounds<float>(checks, random);
     check_counts_with_bounds<double>(checks, random);
-    const BoundsTally after = bounds_tally();
+    const BoundsTally after = bounds_tally;
     checks.expect(after.bounded > before.bounded && after.open > before.open && after.scored > before.scored,
                   "no pairs went by bounds");
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/sums.hpp"
 #include "tests/tests.hpp"
@@ -83,7 +83,7 @@ std::vector<NamedForm> forms(std::size_t depth) {
 template <class T>
 void check_level_sums(Checks& checks, Random& random) {
     const std::size_t lanes = sum_kernels<T>().lanes;
-    std::vector<std::size_t> depths{255, 256, 257, 1000, static_cast<std::size_t>(Quantisation<T>::kDeepest)};
+    std::vector<std::size_t> depths{255, 256, 257, 1000, static_cast<std::size_t>(Quantiser<T>::kDeepest)};
     for (std::size_t depth = 1; depth <= 200; depth += depth < 70 ? 1 : 13) depths.push_back(depth);
     for (const std::size_t depth : depths) {
         for (const NamedForm& named : forms<T>(depth)) {

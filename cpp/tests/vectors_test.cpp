@@ -74,10 +74,8 @@ struct Problem {
         entity_tokens = std::move(of_entities);
         const auto n = static_cast<std::int64_t>(query_tokens.size()) - 1;
         const auto m = static_cast<std::int64_t>(entity_tokens.size()) - 1;
-        embeddings.query_tokens = query_tokens.data();
-        embeddings.entity_tokens = entity_tokens.data();
-        embeddings.token_queries = n;
-        embeddings.token_entities = m;
+        embeddings.query_tokens = query_tokens;
+        embeddings.entity_tokens = entity_tokens;
         std::vector<T> sums;
         for (std::size_t i = 0; i + 1 < query_tokens.size(); ++i) {
             for (std::size_t j = 0; j + 1 < entity_tokens.size(); ++j) {
@@ -103,8 +101,7 @@ struct Problem {
             first = starts.front();
             last = starts.back();
             for (std::int64_t& start : starts) start -= first;
-            part.entity_tokens = starts.data();
-            part.token_entities = static_cast<std::int64_t>(starts.size()) - 1;
+            part.entity_tokens = starts;
         }
         part.entities.data += first * part.entities.row_stride;
         part.entities.rows = last - first;
@@ -561,10 +558,10 @@ void check_vectors(Checks& checks) {
     check_as<double>(checks, random);
     check_free_threads<float>(checks, random);
     check_free_threads<double>(checks, random);
-    const BoundsTally before = bounds_tally();
+    const BoundsTally before = bounds_tally;
     check_lists_of_vectors<float>(checks, random);
     check_lists_of_vectors<double>(checks, random);
-    const BoundsTally after = bounds_tally();
+    const BoundsTally after = bounds_tally;
     const std::int64_t bounded = after.bounded - before.bounded, open = after.open - before.open;
     checks.expect(open > 0 && bounded > open, "no pairs of lists were decided by bounds, or none stayed open");
     check_means_of_long_sides<float>(checks, random);
