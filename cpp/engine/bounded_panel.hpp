@@ -111,6 +111,7 @@ class BoundedPanel {
         facts_.assign(width_, {});
         has_zeros_ = false;
         values_.assign(blocks_ * lanes, kNoCandidate);
+        rows_.load(0, columns, width);
         for (std::size_t j = 0; j < width_; ++j) {
             if (!load_facts(j, columns[j])) return false;
         }
@@ -154,7 +155,7 @@ class BoundedPanel {
     bool load_facts(std::size_t j, std::int64_t column) {
         const Scoring<C>& scoring = q_.scoring;
         const double slope = q_.scale.slope();
-        const C* const row = rows_.load(j, column);
+        const C* const row = rows_[j];
         CandidateFacts& facts = facts_[j];
         facts.column = column;
         facts.extent = q_.kernels.shift(row, q_.shift.data(), q_.size(), shifted(j));

@@ -96,8 +96,10 @@ class BoundedQueries {
         of_tasks_.assign(tasks_.size() + kVectorRoom);
         largest_norm_ = 0;
         usable_ = true;
-        for (std::int64_t i = 0; i < count_ && usable_; ++i) {
-            if (is_taken(i)) usable_ = quantise(i, form);
+        for (std::int64_t tile = 0; tile < tiles() && usable_; tile += step_) {
+            const std::int64_t begin = tile * kTileRows, end = std::min(begin + kTileRows, count_);
+            rows_.load(static_cast<std::size_t>(begin), ids_ + begin, end - begin);
+            for (std::int64_t i = begin; i < end && usable_; ++i) usable_ = quantise(i, form);
         }
         return usable_;
     }
@@ -167,7 +169,7 @@ class BoundedQueries {
     bool quantise(std::int64_t i, const LevelForm& form) {
         const auto at = static_cast<std::size_t>(i);
         const std::int64_t id = ids_[at];
-        const C* const row = rows_.load(at, id);
+        const C* const row = rows_[at];
         QueryFacts& facts = facts_[at];
         const Extent whole = q_.kernels.shift(row, q_.zeros.data(), q_.size(), shifted_.data());
         const Extent extent =

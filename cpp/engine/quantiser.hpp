@@ -64,8 +64,9 @@ class KeptVectors {
         rows_.resize(n);
         owned_.resize(copies_ ? n * size() : 1);
     }
-    const C* load(std::size_t i, std::int64_t id) {
-        return rows_[i] = vectors_.row(id, normalise_, owned_.data() + (copies_ ? i * size() : 0));
+    // Takes n of them, from the i-th on.
+    void load(std::size_t i, const std::int64_t* ids, std::int64_t n) {
+        vectors_.load(ids, n, normalise_, owned_.data() + (copies_ ? i * size() : 0), rows_.data() + i);
     }
     const C* operator[](std::size_t i) const { return rows_[i]; }
 
@@ -161,7 +162,7 @@ class Quantiser {
     }
     double squares_of(const C* row) const {
         double squares = 0;
-        add_squares(&row, 1, scoring.depth(), &squares);
+        row_kernels<C>().add_squares(&row, 1, size(), &squares);
         return squares;
     }
     // What the shift adds to the products of a query with all candidates.

@@ -121,8 +121,9 @@ class SweepWorker {
         if (stops(poll, queries() * lanes * (1 + depth / 16))) return false;
         sums_.resize(static_cast<std::size_t>(kFewRows * lanes));
         vectors_.resize(static_cast<std::size_t>(lanes));
+        scratch_.resize(std::max(scratch_.size(), static_cast<std::size_t>(lanes * depth)));
         addends_.gather_candidates(scoring_, panel.columns, panel.width);
-        scoring_.candidates.locate(panel.columns, panel.width, scratch_, vectors_.data());
+        scoring_.candidates.load(panel.columns, panel.width, false, scratch_.data(), vectors_.data());
         std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
         row_kernels<C>().accumulate(
             scoring_.similarity, queries_.data(), query_rows_.size(), vectors_.data(), static_cast<std::size_t>(depth),

@@ -19,9 +19,10 @@ bool lost_digits(double squares) { return squares < 0x1p-960 || squares == std::
 // component comes to 1 or more, but below 2 (or, if that component is subnormal, close to it). The product is exact
 // but for components that are far too small to matter in the sum. Vectors with an infinite component, and those of
 // zeros, stay as they are: then this returns false.
-bool normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lanes, double* out) {
+template <class C>
+bool normalise_scaled(const C* vector, std::int64_t depth, C* out) {
     double largest = 0;
-    for (std::int64_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(vector[k]));
+    for (std::int64_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(double{vector[k]}));
     if (largest == 0 || largest == std::numeric_limits<double>::infinity()) return false;
     const double scale = std::ldexp(1.0, std::min(-std::ilogb(largest), 1023));
     double squares = 0;
@@ -30,7 +31,7 @@ bool normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lan
         squares += x * x;
     }
     const double root = std::sqrt(squares);
-    for (std::int64_t k = 0; k < depth; ++k) out[k * lanes] = vector[k] * scale / root;
+    for (std::int64_t k = 0; k < depth; ++k) out[k] = static_cast<C>(vector[k] * scale / root);
     return true;
 }
 
@@ -121,59 +122,41 @@ void Vectors<C>::pack(const std::int64_t* ids, std::int64_t n, std::int64_t lane
     if (n < lanes) std::fill_n(out, depth * lanes, C{0});
     if (packing.squares) std::fill_n(squares, lanes, 0.0);
     const bool adjacent = this->adjacent(ids, n);
+    if (!in_place(packing.normalise)) {
+        scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(vectors_at_once * depth)));
+    }
     for (std::int64_t first = 0; first < n; first += vectors_at_once) {
         const std::int64_t width = std::min(vectors_at_once, n - first);
         const C* vectors[vectors_at_once];
-        locate(ids + first, width, scratch, vectors);
-        double sums[vectors_at_once];
-        if (packing.squares) {
-            add_squares(vectors, width, depth, sums);
-            std::copy_n(sums, width, squares + first);
-        }
-        C* const to = out + first;
-        if (packing.normalise) {
-            double roots[vectors_at_once];
-            for (std::int64_t i = 0; i < width; ++i) roots[i] = sums[i] == 0 ? 1 : std::sqrt(sums[i]);
-            for (std::int64_t k = 0; k < depth; ++k) {
-                for (std::int64_t i = 0; i < width; ++i) {
-                    to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / roots[i]);
-                }
-            }
-            if constexpr (sizeof(C) == 8) {
-                for (std::int64_t i = 0; i < width; ++i) {
-                    if (lost_digits(sums[i])) normalise_scaled(vectors[i], depth, lanes, to + i);
-                }
-            }
-        } else {
-            kernels_.pack(vectors, static_cast<std::size_t>(width), static_cast<std::size_t>(depth), adjacent,
-                          static_cast<std::size_t>(lanes), to);
-        }
+        load(ids + first, width, packing.normalise, scratch.data(), vectors,
+             packing.squares ? squares + first : nullptr);
+        kernels_.pack(vectors, static_cast<std::size_t>(width), static_cast<std::size_t>(depth), adjacent,
+                      static_cast<std::size_t>(lanes), out + first);
     }
 }
 
 template <class C>
-const C* Vectors<C>::row(std::int64_t id, bool normalise, C* buffer) const {
-    const auto* from = reinterpret_cast<const C*>(matrix_.data + id * matrix_.row_stride);
-    if (!in_place_) {
-        read_(matrix_, id, buffer);
-        from = buffer;
-    }
-    if (!normalise) return from;
-    double squares = 0;
-    add_squares(&from, 1, depth(), &squares);
-    const double root = squares == 0 ? 1 : std::sqrt(squares);
-    if constexpr (sizeof(C) == 8) {
-        if (lost_digits(squares) && normalise_scaled(from, depth(), 1, buffer)) return buffer;
-    }
-    for (std::int64_t k = 0; k < depth(); ++k) buffer[k] = static_cast<C>(static_cast<double>(from[k]) / root);
-    return buffer;
-}
-
-template <class C>
-void Vectors<C>::locate(const std::int64_t* ids, std::int64_t n, std::vector<C>& scratch, const C** vectors) const {
-    if (!in_place_) scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(n * depth())));
+void Vectors<C>::load(const std::int64_t* ids, std::int64_t n, bool normalise, C* buffer, const C** vectors,
+                      double* squares) const {
+    const auto size = static_cast<std::size_t>(depth());
     for (std::int64_t i = 0; i < n; ++i) {
-        vectors[i] = row(ids[i], false, scratch.data() + (in_place_ ? 0 : i * depth()));
+        C* const copy = buffer + i * depth();
+        if (!in_place_) read_(matrix_, ids[i], copy);
+        vectors[i] = in_place_ ? reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride) : copy;
+    }
+    constexpr std::int64_t at_once = 16;
+    for (std::int64_t first = 0; (normalise || squares != nullptr) && first < n; first += at_once) {
+        const std::int64_t width = std::min(at_once, n - first);
+        double sums[at_once];
+        kernels_.add_squares(vectors + first, static_cast<std::size_t>(width), size, sums);
+        if (squares != nullptr) std::copy_n(sums, width, squares + first);
+        for (std::int64_t i = 0; normalise && i < width; ++i) {
+            const C*& vector = vectors[first + i];
+            C* const copy = buffer + (first + i) * depth();
+            const bool scaled = sizeof(C) == 8 && lost_digits(sums[i]) && normalise_scaled(vector, depth(), copy);
+            if (!scaled) kernels_.divide(vector, size, sums[i] == 0 ? 1 : std::sqrt(sums[i]), copy);
+            vector = copy;
+        }
     }
 }
 

@@ -73,7 +73,27 @@ void accumulate(Similarity similarity, const T* queries, std::size_t rows, const
     });
 }
 
+template <class T>
+void add_squares(const T* const* vectors, std::size_t n, std::size_t depth, double* sums) {
+    using A = Block<T>;
+    using Wide = typename Simd<double, A::size * sizeof(double)>::type;
+    for (std::size_t first = 0; first < n; first += A::size) {
+        const T* some[A::size];
+        for (std::size_t i = 0; i < A::size; ++i) some[i] = vectors[std::min(first + i, n - 1)];
+        Wide sum{};
+        for_transposed<A, 1>(some, depth, false, [&](std::size_t, const auto* e) __attribute__((always_inline)) {
+            const Wide x = __builtin_convertvector(*e, Wide);
+            sum += x * x;
+        });
+        for (std::size_t i = 0; i < A::size && first + i < n; ++i) sums[first + i] = sum[i];
+    }
+}
+
 // The compilers turn these loops into vectors of the instruction set.
+template <class T>
+void divide(const T* from, std::size_t n, double by, T* to) {
+    for (std::size_t k = 0; k < n; ++k) to[k] = static_cast<T>(static_cast<double>(from[k]) / by);
+}
 template <class T>
 void widen(const Half* from, std::size_t n, T* to) {
     for (std::size_t k = 0; k < n; ++k) {
@@ -93,8 +113,12 @@ void widen(const BFloat16* from, std::size_t n, T* to) {
 }
 
 template <class T>
-constexpr RowKernels<T> kTable = {
-    .pack = pack<T>, .accumulate = accumulate<T>, .widen_half = widen<T>, .widen_bfloat16 = widen<T>};
+constexpr RowKernels<T> kTable = {.pack = pack<T>,
+                                  .accumulate = accumulate<T>,
+                                  .add_squares = add_squares<T>,
+                                  .divide = divide<T>,
+                                  .widen_half = widen<T>,
+                                  .widen_bfloat16 = widen<T>};
 
 }  // namespace
 

@@ -116,6 +116,11 @@ struct RowKernels {
     // for kFewQueries rows, and more than `rows` may be written.
     void (*accumulate)(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,
                        std::size_t depth, bool adjacent, std::size_t lanes, T* sums);
+    // Sums up the squared components of n vectors, in double precision and in their order; for floats the products are
+    // exact.
+    void (*add_squares)(const T* const* vectors, std::size_t n, std::size_t depth, double* sums);
+    // Divides the n components of a vector, in double precision.
+    void (*divide)(const T* from, std::size_t n, double by, T* to);
     // Widen the n components of a vector.
     void (*widen_half)(const Half* from, std::size_t n, T* to);
     void (*widen_bfloat16)(const BFloat16* from, std::size_t n, T* to);
