@@ -38,7 +38,7 @@ constexpr std::size_t kMaxInRegisters = 5;
 
 // Writes the keys of n scores. Returns the number of NaN.
 template <class T>
-std::int64_t write_keys(const T* scores, std::size_t n, Key<T>* keys) {
+TRUERANK_INLINE std::int64_t write_keys(const T* scores, std::size_t n, Key<T>* keys) {
     using L = Lanes<T>;
     typename L::Counts nan = {};
     std::size_t i = 0;

@@ -14,7 +14,7 @@
 
 namespace truerank {
 
-const measured::Processor* measured_here = nullptr;
+measured::Processor measured_here = {};
 
 namespace {
 
@@ -129,7 +129,7 @@ void choose(const Row& row) {
                (wanted.widest_vector == 0 || wanted.widest_vector == best_row().vector_bytes) &&
                (wanted.vector_bytes == 0 || wanted.vector_bytes == row.vector_bytes);
     };
-    measured_here = std::ranges::find_if(measured::kProcessors, fits);
+    measured_here = *std::ranges::find_if(measured::kProcessors, fits);
 }
 
 // "baseline" names the first row everywhere, so that a script need not know the architecture.
@@ -164,7 +164,7 @@ bool choose_isa(const char* name) {
 
 Isa isa() { return chosen_row->set; }
 Isa isa_of_several(bool of_floats) {
-    const bool wide = of_floats && measured_here->compares_wide_floats;
+    const bool wide = of_floats && measured_here.compares_wide_floats;
     return chosen_row->vector_bytes == 64 && !wide ? chosen_row[-1].set : chosen_row->set;
 }
 const char* isa_name() { return chosen_row->name; }

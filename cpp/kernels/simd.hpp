@@ -54,7 +54,7 @@ const char* isa_name();
 int vector_bytes();
 
 // What suits the processor and the chosen instruction set.
-extern const measured::Processor* measured_here;
+extern measured::Processor measured_here;
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
 // of 16 bits (AVX2, AVX-512); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
