@@ -104,8 +104,6 @@ class BoundedPanel {
         width_ = static_cast<std::size_t>(width);
         blocks_ = (width_ + lanes - 1) / lanes;
         levels_.assign(blocks_, form.size(size, lanes));
-        words_.assign(width_, q_.word_row_bytes(form));
-        word_values_.resize(width_);
         rows_.resize(width_);
         shifted_.resize(width_ * size);
         facts_.assign(width_, {});
@@ -138,9 +136,6 @@ class BoundedPanel {
     // What kernels take.
     const unsigned char* levels(std::size_t block) const { return levels_[block]; }
     ValueLanes value_lanes() const { return values_.view(q_.kind == Kind::products); }
-    // The second levels of a candidate, and how its values follow from their sums.
-    const unsigned char* words(std::size_t lane) const { return words_[lane]; }
-    const ValueLane& word_lane(std::size_t lane) const { return word_values_[lane]; }
     // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
@@ -197,9 +192,6 @@ class BoundedPanel {
         facts.norm = made.norm + q_.shift_norm;
         values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
                                              : lane_of_levels(facts, made));
-        if (words_.bytes() > 0) {
-            word_values_[j] = lane_of_levels(facts, q_.quantise_words(shifted(j), facts.extent, words_[j]));
-        }
     }
     // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
@@ -248,8 +240,6 @@ class BoundedPanel {
     bool has_zeros_ = false;
     LevelGroups levels_;  // of blocks
     LaneArrays values_;
-    LevelGroups words_;  // of each
-    std::vector<ValueLane> word_values_;
 
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};

@@ -47,7 +47,7 @@ class BoundedPanels {
         queries_.load(rows, first);
         scored_rows_.clear();
         settling_.clear();
-        usable_ = forced_ || queries_.count() >= measured::kLeastBoundedQueries;
+        usable_ = forced_ || !is_few_queries();
     }
     // The candidates of the next panel, at most: few where bounds have not gained yet, which may take very long.
     std::int64_t width() const {
@@ -70,9 +70,7 @@ class BoundedPanels {
             queries_.set_thresholds(thresholds, tasks.counts());
             return load_panel(panel, lane_tasks);
         };
-        if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
-            form_ = (form_ + 1) % forms().size();  // for tests
-        }
+        if (forced_ && is_few_queries()) form_ = (form_ + 1) % forms().size();  // for tests
         if (!forced_ && gauge_.is_trial()) {  // which is a cost of bounds if they lose it
             const auto start = Gauge::Clock::now();
             if (!promises(panel.width, load)) {
@@ -91,6 +89,8 @@ class BoundedPanels {
     }
 
   private:
+    bool is_few_queries() const { return queries_.count() < Quantiser<C>::least_queries(quantiser_.scoring); }
+
     static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }

@@ -1,10 +1,10 @@
 // The queries of a cell as bounds take them, and what the pairs of each of their tasks are compared with.
 //
 // Queries are quantised once for a cell, and serve all of its panels. For each there are its levels, in tiles as the
-// sums take them; what is known of it, such as its norm and its residue, which bound the error of its sums; and, where
-// pairs are summed again over finer levels, a row of words. For each task of a query, its true score is turned into two
-// thresholds on values (ValueScale). From these the query's offset, which all its values have in common, is taken off,
-// so that pairs are compared without it, and what its rounding can do moves the thresholds apart.
+// sums take them, and what is known of it, such as its norm and its residue, which bound the error of its sums. For
+// each task of a query, its true score is turned into two thresholds on values (ValueScale). From these the query's
+// offset, which all its values have in common, is taken off, so that pairs are compared without it, and what its
+// rounding can do moves the thresholds apart.
 //
 // A grid of steps is tried on some tiles alone (quantise_tiles) before all queries are quantised.
 #pragma once
@@ -84,8 +84,6 @@ class BoundedQueries {
         scores_ = nullptr;
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
         levels_.assign(static_cast<std::size_t>(tiles()), form.size(size, kTileQueries));
-        words_.assign(n, q_.word_row_bytes(form));
-        word_values_.resize(n);
         starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
         rows_.resize(n);
         shifted_.resize(size);
@@ -152,10 +150,6 @@ class BoundedQueries {
         return {of_tasks_.sum_above.data(), of_tasks_.sum_below.data(), of_tasks_.sum_norm.data(),
                 of_tasks_.sum_residue.data()};
     }
-    // The second levels of a query, and how its values follow from their sums.
-    const unsigned char* words(std::size_t query) const { return words_[query]; }
-    const ValueRow& word_row(std::size_t query) const { return word_values_[query]; }
-    std::size_t word_row_bytes() const { return words_.bytes(); }  // 0 where there are none
 
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr std::size_t kVectorRoom = 16;  // numbers of a whole vector after the last one
@@ -188,10 +182,6 @@ class BoundedQueries {
         facts.residue = made.residue;
         starts_[at] = -made.levels * form.zero;
         set_row(at, made, facts);
-        if (words_.bytes() > 0) {
-            const Quantised finer = q_.quantise_words(shifted_.data(), extent, words_[at]);
-            word_values_[at] = {finer.step, value_rows_[at].norm, q_.rounded_up(finer.residue)};
-        }
         return true;
     }
     // The grid on which a query is quantised, and its offset: what its values have beside the sum over levels.
@@ -281,8 +271,6 @@ class BoundedQueries {
     KeptVectors<C> rows_;
     LevelGroups levels_;                // of tiles
     std::vector<std::int32_t> starts_;  // of sums
-    LevelGroups words_;                 // of each
-    std::vector<ValueRow> word_values_;
     std::vector<QueryFacts> facts_;
     std::vector<ValueRow> value_rows_;
     std::vector<RowOffset> offsets_;

@@ -33,16 +33,14 @@
 
 namespace truerank {
 
-// The levels of vectors in groups, tiles of queries or blocks of candidates, of so many bytes each; or, as groups of
-// one, the second levels of vectors, in rows of words. They begin with a cache line: of a vector that lies across two,
-// both are read.
+// The levels of vectors in groups, tiles of queries or blocks of candidates, of so many bytes each. They begin with a
+// cache line: of a vector that lies across two, both are read.
 class LevelGroups {
   public:
     void assign(std::size_t groups, std::size_t bytes) {
         bytes_ = bytes;
         lines_.assign(groups * bytes / sizeof(Line) + 1, Line{});
     }
-    std::size_t bytes() const { return bytes_; }
     unsigned char* operator[](std::size_t group) { return lines_.front().bytes + group * bytes_; }
     const unsigned char* operator[](std::size_t group) const { return lines_.front().bytes + group * bytes_; }
 
@@ -50,7 +48,7 @@ class LevelGroups {
     struct alignas(64) Line {
         unsigned char bytes[64];
     };
-    std::size_t bytes_ = 0;  // of a group; 0 where there are no levels
+    std::size_t bytes_ = 0;  // of a group
     std::vector<Line> lines_;
 };
 
@@ -121,12 +119,21 @@ class Quantiser {
         return result;
     }
 
+    // For fewer queries it takes longer to quantise candidates than to score them.
+    static std::int64_t least_queries(const Scoring<C>& scoring) {
+        const std::int64_t depth = std::max<std::int64_t>(1, scoring.depth());
+        const std::int64_t least = measured::kLeastBoundedQueries + measured::kLeastBoundedNumbers / depth;
+        const Similarity similarity = scoring.similarity;
+        const bool by_distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1 ||
+                                  similarity == Similarity::complex_l1 || similarity == Similarity::poincare;
+        return by_distances ? least / 2 : least;
+    }
+
     const Scoring<C>& scoring;
     const SumKernels<C>& kernels = sum_kernels<C>();
     ValueScale<C> scale;
     Kind kind = Kind::products;
     std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
-    LevelForm words{};             // of products: those of single rows, for the pairs that bytes leave open
     LevelGrid distance_grid{};
     std::vector<C> shift;  // of candidates; of queries, too, unless values are products
     double shift_norm = 0;
@@ -142,12 +149,6 @@ class Quantiser {
     std::size_t size() const { return static_cast<std::size_t>(scoring.depth()); }
     double depth() const { return static_cast<double>(scoring.depth()); }
     bool has_sums_of_floats() const { return forms.front().has_float_sums(); }
-    // The size of a row of the words over which the pairs are summed next that a form leaves open; 0 where they are
-    // not.
-    std::size_t word_row_bytes(const LevelForm& form) const {
-        if (kind != Kind::products || form.bytes != 1) return 0;
-        return (words.size(size(), 1) + kWordRowBytes - 1) / kWordRowBytes * kWordRowBytes;
-    }
     static bool is_usable(const Extent& extent) { return extent.largest <= kLargest; }
     static bool is_usable(double addend) { return std::abs(addend) <= kLargestAddend; }
     // Whether a point of the Poincare ball is far enough from its edge for floats.
@@ -208,12 +209,6 @@ class Quantiser {
         }
         return made;
     }
-    // Writes the second levels of a shifted vector, in a row of their own; queries and candidates have the same.
-    Quantised quantise_words(const float* shifted, const Extent& extent, unsigned char* out) const {
-        const auto greatest = static_cast<float>(words.greatest);
-        return quantise(shifted, extent, product_grid(step_of(extent.largest, greatest), greatest), words, words.zero,
-                        0, 1, out);
-    }
 
   private:
     static constexpr float kLargest = 0x1p40F;        // components beyond this are not quantised
@@ -252,7 +247,7 @@ class Quantiser {
     }
     void sum_products() {
         const ByteProducts by = byte_products();
-        words = kernels.words[static_cast<int>(by)];
+        LevelForm words = kernels.words[static_cast<int>(by)];
         // Words are as fine as sums of 30 bits allow.
         words.greatest = words.query_greatest = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / depth())));
         if (chosen_levels() == Levels::int16 || by == ByteProducts::pairs || kernels.has_fused_words) {

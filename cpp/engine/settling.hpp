@@ -1,10 +1,9 @@
 // Settles the pairs that sums over the levels of a panel leave open, one by one.
 //
-// An open pair is one whose interval has a threshold in it. It goes through up to four steps, each dearer than the one
+// An open pair is one whose interval has a threshold in it. It goes through up to three steps, each dearer than the one
 // before, and each of which leaves fewer pairs to the next: the score that a zero vector has with a query, which is
-// computed once for all zero vectors; the sum over words, whose levels are finer than bytes; the value, summed up in
-// floating point in any order, with a bound on its rounding; and the score, as it is defined. Only the last tells a
-// tie.
+// computed once for all zero vectors; the value, summed up in floating point in any order, with a bound on its
+// rounding; and the score, as it is defined. Only the last tells a tie.
 //
 // Pairs come from two sides. A task of a query is a RowSide; where both directions of an alignment are counted at once,
 // a task of a candidate is a LaneSide. Both say where the query, the lane and the thresholds of a pair are, and hand on
@@ -46,9 +45,6 @@ struct RowSide {
     BoundedTasks<C>& tasks;
     std::size_t query(OpenPair pair) const { return queries.tasks()[pair.task].query; }
     const ValueThresholds& values(OpenPair pair) const { return queries.tasks()[pair.task].values; }
-    // Whether a value that is at least `low`, or at most `high`, is above the thresholds, or below.
-    bool is_above(OpenPair pair, float low) const { return low > queries.above()[pair.task]; }
-    bool is_below(OpenPair pair, float high) const { return high < queries.below()[pair.task]; }
     // The place of its task among the counters.
     std::size_t place(OpenPair pair) const { return pair.task; }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) const {
@@ -66,12 +62,6 @@ struct LaneSide {
     ValueThresholds values(OpenPair pair) const {
         return quantiser.scale.thresholds(static_cast<double>(lanes.scores[place(pair)]),
                                           queries.facts(query(pair)).mean);
-    }
-    bool is_above(OpenPair pair, float low) const {
-        return low + queries.offsets()[query(pair)].low > lanes.above[place(pair)];
-    }
-    bool is_below(OpenPair pair, float high) const {
-        return high + queries.offsets()[query(pair)].high < lanes.below[place(pair)];
     }
     std::size_t place(OpenPair pair) const { return pair.task % lanes.layers * quantiser.kernels.lanes + pair.lane; }
     void take_scores(const OpenPair* pairs, const C* scores, std::size_t n) const {
@@ -93,13 +83,9 @@ class Settling {
     // Afterwards there are no open pairs.
     template <class Side>
     void settle(OpenPairs& open, const Side& side) {
-        const bool has_words = queries_of_.word_row_bytes() > 0;
         values_.resize(lanes());
         if (panel_.has_zeros()) settle_zeros(open, side);
-        if (has_words) settle_by_words(open, side);
-        // Of the pairs that words leave open for a list, nearly all are among its entries, which have to be scored.
-        const bool values_tell = side.tasks.counts() || !has_words;
-        if (values_tell && !q_.has_sums_of_floats()) settle_by_values(open, side);
+        if (!q_.has_sums_of_floats()) settle_by_values(open, side);
         score(open.list.data(), open.count, side, [&](const OpenPair* pairs, std::size_t n) {
             gather_rows(pairs, n, side);
             kernels_.accumulate_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(),
@@ -159,68 +145,34 @@ class Settling {
         }
     }
 
-    // Keeps those pairs that stay open. Of so many at once, `sum(pairs, n)` sums up what `tell(pair, i)` then makes of
-    // each. As good as random, its answer is not branched on.
-    template <class Side, class Sum, class Tell>
-    static void keep_open(OpenPairs& open, const Side& side, std::size_t at_once, const Sum& sum, const Tell& tell) {
+    // Keeps those pairs that values leave open. As good as random, what they tell is not branched on.
+    template <class Side>
+    void settle_by_values(OpenPairs& open, const Side& side) {
         std::uint32_t* const counters = side.tasks.counters();
+        const bool counts = side.tasks.counts();
         std::size_t kept = 0;
-        for (std::size_t at = 0; at < open.count; at += at_once) {
-            const std::size_t n = std::min(at_once, open.count - at);
-            sum(open.list.data() + at, n);
+        for (std::size_t at = 0; at < open.count; at += lanes()) {
+            const std::size_t n = std::min(lanes(), open.count - at);
+            gather_rows(open.list.data() + at, n, side);
+            kernels_.sum_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
             for (std::size_t i = 0; i < n; ++i) {
                 const OpenPair pair = open.list[at + i];
-                const auto [is_above, is_below] = tell(pair, i);
+                const CandidateFacts& candidate = panel_.facts(pair.lane);
+                const ValueThresholds& thresholds = side.values(pair);
+                const double value = q_.scale.value(static_cast<double>(values_[i]));
+                // The rounding of this sum, and for products that of the score.
+                const double size =
+                    q_.scale.is_product() ? queries_of_.facts(side.query(pair)).norm * candidate.norm : std::abs(value);
+                const double total = value + candidate.offset;
+                const double slack = 2 * q_.scale.gamma() * size + std::abs(total) * 0x1p-50 + 0x1p-100;
+                const bool is_above = counts && total - slack > thresholds.above;
+                const bool is_below = total + slack < thresholds.below;
                 counters[side.place(pair)] += is_above;
                 open.list[kept] = pair;
                 kept += static_cast<std::size_t>(!(is_below | is_above));
             }
         }
         open.count = kept;
-    }
-    struct Answer {
-        bool is_above, is_below;
-    };
-    // By sums over words.
-    template <class Side>
-    void settle_by_words(OpenPairs& open, const Side& side) {
-        constexpr std::size_t at_once = 64;
-        const unsigned char *queries[at_once], *candidates[at_once];
-        std::int32_t sums[at_once];
-        const auto sum = [&, bytes = queries_of_.word_row_bytes()](const OpenPair* pairs, std::size_t n) {
-            for (std::size_t i = 0; i < n; ++i) {
-                queries[i] = queries_of_.words(side.query(pairs[i]));
-                for (std::size_t line = 0; line < bytes; line += 64) prefetch(address_after(queries[i], line));
-                candidates[i] = panel_.words(pairs[i].lane);
-            }
-            q_.kernels.sum_word_rows(queries, candidates, n, bytes, sums);
-        };
-        keep_open(open, side, at_once, sum, [&](OpenPair pair, std::size_t i) {
-            const ValueRow& row = queries_of_.word_row(side.query(pair));
-            const ValueLane& lane = panel_.word_lane(pair.lane);
-            const float x = static_cast<float>(sums[i]) * row.scale * lane.low_scale;
-            const float error = row.norm * lane.residue + row.residue * lane.norm;
-            return Answer{side.is_above(pair, x + lane.low - error), side.is_below(pair, x + lane.high + error)};
-        });
-    }
-    // By values.
-    template <class Side>
-    void settle_by_values(OpenPairs& open, const Side& side) {
-        const auto sum = [&](const OpenPair* pairs, std::size_t n) {
-            gather_rows(pairs, n, side);
-            kernels_.sum_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
-        };
-        keep_open(open, side, lanes(), sum, [&, counts = side.tasks.counts()](OpenPair pair, std::size_t i) {
-            const CandidateFacts& candidate = panel_.facts(pair.lane);
-            const ValueThresholds& thresholds = side.values(pair);
-            const double value = q_.scale.value(static_cast<double>(values_[i]));
-            // The rounding of this sum, and for products that of the score.
-            const double size =
-                q_.scale.is_product() ? queries_of_.facts(side.query(pair)).norm * candidate.norm : std::abs(value);
-            const double total = value + candidate.offset;
-            const double slack = 2 * q_.scale.gamma() * size + std::abs(total) * 0x1p-50 + 0x1p-100;
-            return Answer{counts && total - slack > thresholds.above, total + slack < thresholds.below};
-        });
     }
 
     template <class Side>

@@ -152,7 +152,7 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
         const std::int64_t queries = group.last_query - group.first_query;
         multiply_adds += static_cast<double>(queries) * static_cast<double>(group.candidates.size) *
                          static_cast<double>(1 + embeddings.mean_depth());
-        bounds_may_gain = bounds_may_gain || (!has_tokens && queries >= measured::kLeastBoundedQueries);
+        bounds_may_gain = bounds_may_gain || (!has_tokens && queries >= Quantiser<C>::least_queries(scoring));
     }
     // Fewer are done before another thread has woken up; and fewer take some ten milliseconds (see kBriefBytes).
     constexpr double serial = 1 << 23, brief = 1 << 29;

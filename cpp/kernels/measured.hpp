@@ -166,8 +166,10 @@ inline constexpr std::int64_t kScoresPerOffer = 64;
 // -- Bounds: bench/cases/test_bounds.py
 // ----------------------------------------------------------------------------------
 
-// For fewer queries it takes longer to quantise a candidate than to score it.
-inline constexpr std::int64_t kLeastBoundedQueries = 24;
+// For fewer queries than kLeastBoundedQueries + kLeastBoundedNumbers / d it takes longer to quantise a candidate than
+// to score it. For distances half as many do, which take twice as long to score. (From d = 16 to 768: bounds lost with
+// 128 queries of 64 components and 48 of 300, and gained with 160 and 64.)
+inline constexpr std::int64_t kLeastBoundedQueries = 40, kLeastBoundedNumbers = 6400;
 // Shorter vectors are scored in less time. Products by AVX-512 are as fast without bounds up to 16 components (0.9 of
 // the time with 8, on Sapphire Rapids); with AVX2 bounds gain from 8 on.
 inline constexpr std::int64_t kLeastDepth = 8, kLeastDepthOfWideProducts = 16;

@@ -8,7 +8,6 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
-#include "kernels/transpose.hpp"
 
 namespace truerank {
 namespace {
@@ -155,29 +154,6 @@ struct Squares : SquaredDifference {
     static constexpr double error = 0;
 };
 
-void sum_word_rows(const unsigned char* const* queries, const unsigned char* const* candidates, std::size_t n,
-                   std::size_t bytes, std::int32_t* sums) {
-    using Ints = I::Ints;
-    using Unaligned = Simd<std::int32_t>::unaligned;
-    static_assert(kWordRowBytes % kBytes == 0);
-    add_lanes<std::int32_t>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
-        constexpr std::size_t side = kWordRowBytes / kBytes;
-        const unsigned char *q = queries[i], *e = candidates[i];
-        Ints sum[side] = {};
-        for (std::size_t at = 0; at < bytes; at += kWordRowBytes) {
-            TRUERANK_UNROLL
-            for (std::size_t s = 0; s < side; ++s) {
-                const Ints x = *reinterpret_cast<const Unaligned*>(e + at + s * kBytes),
-                           y = *reinterpret_cast<const Unaligned*>(q + at + s * kBytes);
-                I::add_word_products(sum[s], x, y);
-            }
-        }
-        TRUERANK_UNROLL
-        for (std::size_t s = 1; s < side; ++s) sum[0] += sum[s];
-        return sum[0];
-    });
-}
-
 template <class V>
 TRUERANK_INLINE float sum_of(V vector) {
     float sum = 0;
@@ -296,7 +272,6 @@ template <class T>
 constexpr SumKernels<T> kTable = {
     .shift = shift<T>,
     .quantise = quantise,
-    .sum_word_rows = sum_word_rows,
     .words = {form<T, WordProducts<false>>(), form<T, WordProducts<false>>(), form<T, WordProducts<true>>()},
     .bytes = {{}, form<T, BytePairs>(), form<T, ByteFours>()},
     .has_fused_words = I::has_fused_words,

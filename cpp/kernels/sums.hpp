@@ -78,9 +78,6 @@ struct LevelGrid {
     float greatest;
 };
 
-// Rows of words have whole pieces of so many bytes. Words after the last component are 0.
-inline constexpr std::size_t kWordRowBytes = 128;
-
 template <class T>
 struct SumKernels {
     // Writes the differences of two vectors, each rounded to a float.
@@ -88,9 +85,6 @@ struct SumKernels {
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
-    // The sums of products of n pairs of rows of words. Those of others come after them, up to a whole block.
-    void (*sum_word_rows)(const unsigned char* const* queries, const unsigned char* const* candidates, std::size_t n,
-                          std::size_t bytes, std::int32_t* sums);
     // Of products: words and bytes for each of ByteProducts. Where processors fuse products of words, their sums take
     // half as long as those of floats, and are worth it beside bytes.
     LevelForm words[3], bytes[3];

@@ -120,21 +120,18 @@ TRUERANK_INLINE To added_halves(Vector vector) {
 // taken at a time as a block to transpose has rows: its columns add up to the sums of all of them.
 template <class T, class Make>
 TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
-    // Transposition moves bits, whatever they are.
-    using Block = Arithmetic<std::conditional_t<sizeof(T) == 4, float, double>, kTransposedBytes>;
-    using Numbers = typename Simd<T, kTransposedBytes>::type;
-    constexpr std::size_t size = Block::size;
-    for (std::size_t first = 0; first < n; first += size) {
-        typename Block::Vector block[size];
-        for (std::size_t i = 0; i < size; ++i) {
+    using A = Arithmetic<T, kTransposedBytes>;
+    for (std::size_t first = 0; first < n; first += A::size) {
+        typename A::Vector block[A::size];
+        for (std::size_t i = 0; i < A::size; ++i) {
             // The last one stands in for those that are missing.
-            block[i] = (typename Block::Vector)added_halves<Numbers, T>(make(std::min(first + i, n - 1)));
+            block[i] = added_halves<typename A::Vector, T>(make(std::min(first + i, n - 1)));
         }
-        Transposition<Block>::transpose(block);
-        Numbers total = (Numbers)block[0];
+        Transposition<A>::transpose(block);
+        typename A::Vector total = block[0];
         TRUERANK_UNROLL
-        for (std::size_t i = 1; i < size; ++i) total += (Numbers)block[i];
-        std::memcpy(sums + first, &total, sizeof total);
+        for (std::size_t i = 1; i < A::size; ++i) total += block[i];
+        A::store(sums + first, total);
     }
 }
 

@@ -433,7 +433,7 @@ void check_tally(Checks& checks) {
     for (const auto& [name, similarity] : kSimilarities) {
         if (similarity == Similarity::poincare || similarity == Similarity::complex_l1) continue;
         const BoundsTally shallow = tally_of("int16", similarity, measured::kLeastDepth - 1, 0),
-                          deep = tally_of("int16", similarity, 64, 0), off = tally_of("off", similarity, 64, 0);
+                          deep = tally_of("int16", similarity, 256, 0), off = tally_of("off", similarity, 256, 0);
         checks.expect(off.bounded == 0 && shallow.bounded == 0 && deep.bounded > 0, "bounds are tried, %s", name);
         // The shift takes away what the vectors have in common. The last panel has a vector that bounds do not cover.
         const BoundsTally finest = tally_of("int16!", similarity, 16, 30);

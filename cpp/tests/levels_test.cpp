@@ -276,36 +276,6 @@ void check_float_sums(Checks& checks, Random& random) {
     }
 }
 
-// Sums of single rows, of all words and of those nearest to the limits of a sum.
-template <class T>
-void check_word_rows(Checks& checks, Random& random) {
-    const SumKernels<T>& kernels = sum_kernels<T>();
-    for (const std::size_t depth : {1u, 2u, 63u, 64u, 65u, 128u, 200u, 1000u}) {
-        const int greatest = static_cast<int>(std::sqrt(0x1p30 / static_cast<double>(depth)));
-        const std::size_t bytes = (2 * depth + kWordRowBytes - 1) / kWordRowBytes * kWordRowBytes;
-        for (std::size_t n = 1; n < 20; ++n) {
-            std::vector<std::vector<std::int16_t>> rows(2 * n, std::vector<std::int16_t>(bytes / 2));
-            std::vector<const unsigned char*> queries, candidates;
-            for (std::size_t i = 0; i < 2 * n; ++i) {
-                for (std::size_t k = 0; k < depth; ++k) {
-                    const auto level = static_cast<int>(random.below(2 * greatest + 1)) - greatest;
-                    rows[i][k] = static_cast<std::int16_t>(std::min(32767, n % 2 == 0 ? level : greatest));
-                }
-                (i < n ? queries : candidates).push_back(reinterpret_cast<const unsigned char*>(rows[i].data()));
-            }
-            std::vector<std::int32_t> sums(n + kTileQueries * kernels.lanes, -1);
-            kernels.sum_word_rows(queries.data(), candidates.data(), n, bytes, sums.data());
-            bool right = true;
-            for (std::size_t i = 0; i < n; ++i) {
-                std::int64_t sum = 0;
-                for (std::size_t k = 0; k < depth; ++k) sum += rows[i][k] * rows[n + i][k];
-                right = right && sums[i] == sum;
-            }
-            checks.expect(right, "sums of rows of words, depth %zu, %zu pairs", depth, n);
-        }
-    }
-}
-
 }  // namespace
 
 void check_levels(Checks& checks) {
@@ -318,8 +288,6 @@ void check_levels(Checks& checks) {
     check_quantise<double>(checks, random);
     check_float_sums<float>(checks, random);
     check_float_sums<double>(checks, random);
-    check_word_rows<float>(checks, random);
-    check_word_rows<double>(checks, random);
 }
 
 }  // namespace truerank::tests

@@ -312,8 +312,8 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
         return taken / pairs
 
     # The first panel is scored, the second is tried; then it depends on the time that either takes.
-    assert 0 < bounded(40, 64, name="int16") < 1
-    for queries, length, hostile in ((23, 64, False), (40, 7, False), (40, 64, True)):
+    assert 0 < bounded(80, 64, name="int16") < 1
+    for queries, length, hostile in ((60, 64, False), (80, 7, False), (80, 64, True)):
         assert bounded(queries, length, name="int16", hostile=hostile) == 0
         assert bounded(queries, length, name="int16!", hostile=hostile) == 1
 
