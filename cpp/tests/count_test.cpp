@@ -267,6 +267,36 @@ void check_long(Checks& checks, const char* name, Random& random) {
     }
 }
 
+// More true scores than 16 bits can number, all but one of which are close together; most scores lie between these and
+// that one, where a histogram, if it is made, has bins without a true score.
+template <class T>
+void check_crowds(Checks& checks, const char* name, Random& random) {
+    for (const std::size_t k : {65'535u, 65'537u, 70'000u}) {
+        std::vector<Key<T>> true_scores;
+        for (std::size_t j = 0; j + 1 < k; ++j) true_scores.push_back(Order<T>::key(T(0x1p-20)) + Key<T>(2 * j));
+        true_scores.push_back(Order<T>::key(T(1)));
+        const T crowd = Order<T>::score(true_scores[k - 2]);
+        std::vector<T> scores(80'000);
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            const auto near = random.below(static_cast<std::int64_t>(2 * k));
+            scores[i] = i % 16 == 15 ? Order<T>::score(static_cast<Key<T>>(true_scores[0] + near))
+                                     : crowd + T(0.25) + static_cast<T>(random.below(1000)) / 2000;
+        }
+        std::vector<T> sorted = scores;
+        std::sort(sorted.begin(), sorted.end());
+        std::vector<PartialCounts> results(k);
+        std::vector<std::int64_t> scratch(count_kernels<T>().scratch_size(k));
+        count_kernels<T>().count_several(scores.data(), scores.size(), true_scores.data(), k, results.data(),
+                                         scratch.data());
+        bool right = true;
+        for (std::size_t j = 0; j < k; ++j) {
+            const auto [low, high] = std::equal_range(sorted.begin(), sorted.end(), Order<T>::score(true_scores[j]));
+            right = right && results[j].above == sorted.end() - high && results[j].tied == high - low;
+        }
+        checks.expect(right, "count_several, %s, %zu true scores, most of them close together", name, k);
+    }
+}
+
 template <class T>
 void check_best(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
@@ -364,6 +394,7 @@ void check_count(Checks& checks) {
         if constexpr (std::is_floating_point_v<T>) check_sums<T>(checks, name, random);
         check_several<T>(checks, name, random);
         if constexpr (std::is_floating_point_v<T>) check_long<T>(checks, name, random);
+        if constexpr (std::is_floating_point_v<T>) check_crowds<T>(checks, name, random);
         check_best<T>(checks, name, random);
         check_columns<T>(checks, name, random);
     });

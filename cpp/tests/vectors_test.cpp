@@ -293,7 +293,8 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     check_means(checks, problem, rule, random);
 }
 
-// Counts against given scores, which no candidate need have, for the entities on both sides of a cut.
+// Counts against given scores, which no candidate need have, for the entities on both sides of a cut; in every other
+// call with an audit.
 template <class T>
 void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
     std::vector<std::int64_t> rows, targets;
@@ -308,27 +309,38 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
         if (random.one_in(3)) targets[i] = -1;
     }
     const std::int64_t entities = problem.sizes.entities, cut = random.below(entities + 1);
-    std::vector<std::int64_t> sums[5];
+    const bool audit = random.one_in(2);
+    std::vector<std::int64_t> sums[6];
     for (auto& sum : sums) sum.assign(n, 0);
+    std::vector<Best> best;  // the true score is counted once, when all parts are together
+    for (const T score : given) best.push_back({Order<T>::key(score), 1});
     for (const auto& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, cut}, {cut, entities}}) {
         std::vector<std::int64_t> starts;
         const Embeddings part = problem.part(first, last, starts);
         Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
         tasks.true_scores = reinterpret_cast<const char*>(given.data());
         tasks.first_column = first;
-        std::vector<std::int64_t> found[5];
+        std::vector<std::int64_t> found[8];
         for (auto& counts : found) counts.assign(n, 0);
         Counts counts{found[0].data(), found[1].data(), found[2].data(), found[3].data()};
         counts.differing = found[4].data();
+        if (audit) {
+            counts.inf = found[5].data();
+            counts.at_best = found[6].data();
+            counts.best = found[7].data();
+            std::fill(found[7].begin(), found[7].end(), std::int64_t{Order<T>::bottom()});
+        }
         const Fault fault = rank_embeddings(part, tasks, NanRule::worst, execution_of(problem, random), counts);
         checks.expect(fault.kind == Fault::Kind::none, "partial counts: a fault");
-        for (std::size_t c = 0; c < 5; ++c) {
+        for (std::size_t c = 0; c < 6; ++c) {
             std::transform(sums[c].begin(), sums[c].end(), found[c].begin(), sums[c].begin(), std::plus<>());
         }
+        for (std::size_t i = 0; audit && i < n; ++i) best[i].add({found[7][i], found[6][i]}, false);
     }
     bool right = true;
     for (std::size_t i = 0; i < n; ++i) {
-        std::int64_t expected[5] = {};
+        std::int64_t expected[6] = {};
+        Best expected_best{Order<T>::key(given[i]), 1};
         for (std::int64_t j = 0; j < entities; ++j) {
             const T score = problem.at(rows[i], j);
             if (j == targets[i]) {
@@ -339,11 +351,15 @@ void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
             expected[1] += score == given[i];
             expected[2] += 1;
             expected[3] += is_nan(score);
+            expected[5] += audit && std::isinf(score);
+            if (audit && !is_nan(score)) expected_best.add({Order<T>::key(score), 1}, false);
         }
-        for (std::size_t c = 0; c < 5; ++c) right = right && sums[c][i] == expected[c];
+        for (std::size_t c = 0; c < 6; ++c) right = right && sums[c][i] == expected[c];
+        right = right && best[i].key == expected_best.key && best[i].count == expected_best.count;
     }
-    checks.expect(right, "partial counts, %s, similarity %d, %lld of %lld", sizeof(T) == 4 ? "float" : "double",
-                  static_cast<int>(problem.similarity), static_cast<long long>(cut), static_cast<long long>(entities));
+    checks.expect(right, "partial counts, %s, similarity %d, %lld of %lld, audit %d",
+                  sizeof(T) == 4 ? "float" : "double", static_cast<int>(problem.similarity),
+                  static_cast<long long>(cut), static_cast<long long>(entities), audit);
 }
 
 template <class T>
@@ -522,6 +538,35 @@ void check_bytes(Checks& checks, DType dtype, Random& random) {
     }
 }
 
+// One query with more tasks than a cell has, whose scores are copied out, and compared as they are made.
+template <class T>
+void check_query_of_many_tasks(Checks& checks, Random& random) {
+    constexpr std::int64_t entities = 5, n = (1 << 16) + 70;
+    const Problem<T> problem({1, entities, 2}, Similarity::dot, true, 0, random);
+    const std::vector<std::int64_t> rows(n);
+    std::vector<T> scores(n * entities, T{-9});
+    score_embeddings(problem.embeddings, rows.data(), nullptr, n, execution_of(problem, random), scores.data());
+    bool right = true;
+    for (std::size_t i = 0; i < scores.size(); ++i) right = right && same(scores[i], problem.scores[i % entities]);
+    checks.expect(right, "score_embeddings, a query of many tasks");
+
+    std::vector<std::int64_t> targets(n), counts[3];
+    for (std::int64_t i = 0; i < n; ++i) targets[static_cast<std::size_t>(i)] = i % entities;
+    for (auto& of_tasks : counts) of_tasks.assign(n, 0);
+    choose_levels("off!");  // otherwise the query is scored into a row
+    const Fault fault =
+        rank_embeddings(problem.embeddings, {n, rows.data(), targets.data()}, NanRule::worst,
+                        execution_of(problem, random), {counts[0].data(), counts[1].data(), counts[2].data()});
+    choose_levels("");
+    right = !fault;
+    const auto score_at = [&](std::int64_t j) { return problem.at(0, j); };
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        const auto expected = plain_counts<T>(entities, targets[i], NanRule::worst, score_at);
+        for (std::size_t c = 0; c < 3; ++c) right = right && counts[c][i] == expected[c];
+    }
+    checks.expect(right, "rank_embeddings, a query of many tasks");
+}
+
 // A query of many tasks is scored into a row of its own: a fault names its row in the call, and the first of all rows.
 void check_fault_of_crowded_queries(Checks& checks) {
     constexpr std::int64_t queries = 9, entities = 40, each = 30;
@@ -568,6 +613,8 @@ void check_vectors(Checks& checks) {
     check_means_of_long_sides<double>(checks, random);
     check_bytes<std::int8_t>(checks, DType::int8, random);
     check_bytes<std::uint8_t>(checks, DType::uint8, random);
+    check_query_of_many_tasks<float>(checks, random);
+    check_query_of_many_tasks<double>(checks, random);
     check_fault_of_crowded_queries(checks);
 }
 
