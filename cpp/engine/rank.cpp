@@ -15,56 +15,74 @@
 namespace truerank {
 namespace {
 
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) { return divide_up(n, unit) * unit; }
+
+// Where columns are contiguous, a chunk is a strip of rows, all of about the same height, or some columns of one.
+template <class T>
+void cut_strips(const RowProblem<T>& p, std::int64_t row_bytes, int threads, Plan& plan) {
+    // Where rows have several tasks, strips are low, so that columns stay in the cache while the tasks pass over them.
+    const std::int64_t most_rows = static_cast<std::int64_t>(p.kernels.max_lanes) / (p.has_single_tasks() ? 1 : 8);
+    const int team = threads > 0 ? threads : default_threads();
+    std::int64_t strips = divide_up(p.scores.rows, most_rows);
+    // Chunks are as large as the number of threads allows: in each, the true scores of all lanes are read, and their
+    // counts added up.
+    const bool enough_strips = team == 1 || strips >= 4 * team;
+    if (enough_strips) strips = round_up(strips, team);
+    plan.chunk_groups = round_up(divide_up(p.scores.rows, strips), kLineBytes);
+    const std::int64_t strip_bytes = plan.chunk_groups * row_bytes;
+    if (!enough_strips) {
+        plan.chunks_per_row = std::min(divide_up(8 * team, strips), divide_up(strip_bytes, measured::kChunkBytes));
+    }
+    // But large chunks are cut, so that a stop is soon noticed.
+    plan.chunks_per_row = std::max(plan.chunks_per_row, divide_up(strip_bytes, 64 * measured::kChunkBytes));
+}
+
+// Elsewhere a chunk is some rows or, of rows that are long and of one length, some columns.
+template <class T>
+void cut_rows(const RowProblem<T>& p, std::int64_t row_bytes, Plan& plan) {
+    const std::int64_t bytes_at_once = row_bytes * plan.groups_at_once;
+    const bool is_long = !p.has_own_lists() && bytes_at_once >= 2 * measured::kChunkBytes;
+    const std::int64_t times = is_long ? 1 : std::max<std::int64_t>(1, measured::kChunkBytes / bytes_at_once);
+    plan.chunk_groups = plan.groups_at_once * times;
+    if (is_long) plan.chunks_per_row = divide_up(bytes_at_once, measured::kChunkBytes);
+}
+
 // How the work of a call is cut into chunks.
 template <class T>
 Plan make_plan(const RowProblem<T>& p, int threads) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-    const bool own_lists = p.candidates && !p.candidates.shared;
     Plan plan;
-    plan.row_length = own_lists ? p.candidates.longest : p.candidates_of(0);
-    plan.column_major = p.reader.contiguous_columns() && !p.candidates && !p.audit;
-    plan.single_tasks = p.reader.contiguous_rows() && !p.candidates && !p.audit && p.groups() == p.tasks.size;
-    plan.groups_at_once =
-        p.reader.column_major() && !p.reader.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
+    plan.row_length = p.has_own_lists() ? p.candidates.longest : p.candidates_of(0);
 
-    const std::int64_t average = own_lists ? divide_up(p.candidates.entries, p.candidates.size) : plan.row_length;
-    const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
-    const std::int64_t depth = p.tasks.size / p.groups();
-    // As a float, since the product may be more than an integer holds.
-    const double bytes =
-        static_cast<double>(p.groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + depth / 8);
-    plan.serial = bytes < measured::kSerialBytes;
-    plan.duration = bytes < measured::kBriefBytes ? Duration::brief : Duration::any;
+    // How rows are read.
+    const bool all_columns = !p.candidates && !p.audit;
+    plan.column_major = p.reader.contiguous_columns() && all_columns;
+    plan.single_tasks = p.reader.contiguous_rows() && all_columns && p.has_single_tasks();
+    const bool shares_lines = p.reader.column_major() && !p.reader.contiguous_rows() && !p.has_own_lists();
+    plan.groups_at_once = shares_lines ? divide_up(kLineBytes, size) : 1;  // those whose scores share a cache line
+
+    // How much work there is: as many bytes as are read, and as many again for every eight tasks of a row. As a float,
+    // since the product may be more than an integer holds.
+    const std::int64_t mean_length =
+        p.has_own_lists() ? divide_up(p.candidates.entries, p.candidates.size) : plan.row_length;
+    const std::int64_t row_bytes = std::max<std::int64_t>(size, mean_length * size);
+    const std::int64_t tasks_per_group = p.tasks.size / p.groups();
+    const double work =
+        static_cast<double>(p.groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + tasks_per_group / 8);
+    plan.serial = work < measured::kSerialBytes;
+    plan.duration = work < measured::kBriefBytes ? Duration::brief : Duration::any;
 
     if (plan.column_major) {
-        // Strips of about the same height. Where rows have several tasks, strips are low, so that columns stay in the
-        // cache while the tasks pass over them.
-        const auto most = static_cast<std::int64_t>(p.kernels.max_lanes) / (p.groups() == p.tasks.size ? 1 : 8);
-        const int team = threads > 0 ? threads : default_threads();
-        std::int64_t strips = divide_up(p.scores.rows, most);
-        // Chunks are as large as the number of threads allows: in each, the true scores of all lanes are read, and
-        // their counts added up. But large chunks are cut, so that a stop is soon noticed.
-        const bool whole_strips = team == 1 || strips >= 4 * team;
-        if (whole_strips) strips = divide_up(strips, team) * team;
-        plan.chunk_groups = divide_up(divide_up(p.scores.rows, strips), kLineBytes) * kLineBytes;
-        const std::int64_t bytes = plan.chunk_groups * row_bytes;
-        plan.chunks_per_row =
-            std::max(divide_up(bytes, 64 * measured::kChunkBytes),
-                     whole_strips ? 1 : std::min(divide_up(8 * team, strips), divide_up(bytes, measured::kChunkBytes)));
-    } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * measured::kChunkBytes) {
-        plan.chunk_groups = plan.groups_at_once;
-        plan.chunks_per_row = divide_up(row_bytes * plan.groups_at_once, measured::kChunkBytes);
+        cut_strips(p, row_bytes, threads, plan);
     } else {
-        plan.chunk_groups =
-            plan.groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / (row_bytes * plan.groups_at_once));
+        cut_rows(p, row_bytes, plan);
     }
-    // A chunk has whole cache lines, or whole visits.
-    const std::int64_t unit = plan.column_major ? 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit) : 64;
-    plan.chunk_columns =
-        divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit) * unit;
+    // Chunks of part of a row have whole cache lines, or whole visits.
+    const std::int64_t unit = plan.column_major ? kColumnsPerPass : 64;
+    plan.chunk_columns = round_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit);
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
-    const std::int64_t extent = plan.column_major ? p.row(p.group(p.groups() - 1)[0]) + 1 : p.groups();
-    plan.chunks = divide_up(extent, plan.chunk_groups) * plan.chunks_per_row;
+    const std::int64_t last_row = p.row(p.group(p.groups() - 1)[0]);
+    plan.chunks = divide_up(plan.column_major ? last_row + 1 : p.groups(), plan.chunk_groups) * plan.chunks_per_row;
     return plan;
 }
 

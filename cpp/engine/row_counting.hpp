@@ -23,12 +23,15 @@
 
 namespace truerank {
 
+// So few columns at a time stay in the cache while several layers pass over them.
+constexpr std::int64_t kColumnsPerPass = 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
+
 // How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
 // matrix) and, of each row, `chunk_columns` columns or candidates.
 struct Plan {
     bool column_major = false;  // columns are contiguous: many rows are counted at once
     bool single_tasks = false;  // every task has a row of its own, which is read in place
-    bool serial = false;
+    bool serial = false;        // too little work for a second thread
     Duration duration = Duration::any;
     std::int64_t chunks = 0;
     std::int64_t chunk_groups = 1;
@@ -75,14 +78,13 @@ class RowCounting {
     // Counts for the tasks of some groups in columns (or candidates) begin to end.
     void scan_rows(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end) {
         if (plan_.single_tasks) return scan_single_tasks(worker, first, last, begin, end);
-        const bool own_lists = p_.candidates && !p_.candidates.shared;
         // Filtered scores are read again, while they are in the cache.
         const bool finishes_rows = plan_.whole_rows() && p_.filter;
         for (std::int64_t g = first; g < last && !worker.stopped(plan_.groups_at_once * (end - begin));
              g += plan_.groups_at_once) {
             const std::int64_t next = std::min(last, g + plan_.groups_at_once);
             if (next < last) prefetch_true_scores(next);
-            scan_groups(worker, g, next, begin, own_lists ? p_.candidates_of(p_.group(g)[0]) : end);
+            scan_groups(worker, g, next, begin, p_.has_own_lists() ? p_.candidates_of(p_.group(g)[0]) : end);
             if (finishes_rows) finish_.finish_groups(worker, g, next);
         }
         if (plan_.whole_rows() && !finishes_rows) finish_.finish_groups(worker, first, last);
@@ -117,14 +119,19 @@ class RowCounting {
             }
         }
     }
-    // Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. What
-    // would break the stream that the hardware prefetches is done before it, or after several rows at a time: true
-    // scores are read, filtered scores are read again, counts are written.
+    // Groups of one task each, their columns, and whether rows lie apart.
+    struct SingleRows {
+        std::int64_t first, last, begin, end;
+        bool apart;
+    };
+    // Counts for tasks that have rows of their own, read in place. What would break the stream that the hardware
+    // prefetches is done before it (true scores are read), or after several rows at a time (filtered scores are read
+    // again, counts are written).
     void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
                            std::int64_t end) {
         const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
         const bool is_final = plan_.whole_rows() && !p_.tasks.is_partial();
-        // The rows of which filtered scores are read again are in the cache as yet.
+        // Filtered scores are read again after so few rows that these are still in the cache.
         const std::int64_t cached_rows =
             p_.filter ? std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kRowsAtOnce)
                       : measured::kRowsAtOnce;
@@ -155,11 +162,6 @@ class RowCounting {
             if (plan_.whole_rows() && !is_final) finish_.finish_groups(worker, start, next);
         }
     }
-    // Groups of one task each, their columns, and whether rows lie apart.
-    struct SingleRows {
-        std::int64_t first, last, begin, end;
-        bool apart;
-    };
     // Counts the rows of groups from g to stop - 1. Returns whether it was not stopped.
     bool count_single_tasks(RankWorker<T>& worker, const SingleRows& rows, std::int64_t g, std::int64_t stop,
                             std::span<RowCounts> counts) const {
@@ -197,7 +199,7 @@ class RowCounting {
         const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
         const std::int64_t later = g + rows_ahead < rows.last ? p_.row(p_.group(g + rows_ahead)[0]) : -1;
         constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
-        for (std::int64_t from = rows.begin; from < rows.end || from == rows.begin; from += columns_at_once) {
+        for (std::int64_t from = rows.begin; from < rows.end; from += columns_at_once) {
             const std::int64_t to = std::min(rows.end, from + columns_at_once);
             if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
             p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
@@ -234,9 +236,7 @@ class RowCounting {
         std::int64_t* const nan = tied + lanes;
         const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
         worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
-        // So few columns at a time stay in the cache while several layers pass over them.
-        const std::int64_t columns_at_once =
-            layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
+        const std::int64_t columns_at_once = layers == 1 ? end - begin : kColumnsPerPass;
         for (std::int64_t b = begin; b < end; b += columns_at_once) {
             const std::int64_t columns = std::min(columns_at_once, end - b);
             for (std::int64_t layer = 0; layer < layers; ++layer) {

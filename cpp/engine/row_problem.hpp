@@ -58,7 +58,7 @@ class TaskIds {
     std::int64_t first_, size_;
 };
 
-// The distinct true scores of tasks that read one row, and their counts there.
+// The distinct true scores of tasks that read one row, and what is counted for them there.
 template <class T>
 struct TrueScores {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -67,11 +67,11 @@ struct TrueScores {
     std::vector<std::size_t> slots;     // for every task, its place in keys and counts; none: its true score is a NaN
     std::vector<Key<T>> keys;           // sorted and distinct, without NaN
     std::vector<PartialCounts> counts;  // for every key
-    std::vector<std::int64_t> scratch;
-    std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;
-    std::int64_t nan;
-    Key<T> best;  // in an audit, of all scores, and how many have it
-    std::int64_t at_best;
+    std::int64_t nan;                   // among the scores that were counted
+    Key<T> best;                        // in an audit, of all scores
+    std::int64_t at_best;               // how many have it
+    std::vector<std::int64_t> scratch;  // of the kernels
+    std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;  // while they are gathered
 
     // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == none ? PartialCounts{} : counts[slots[t]]; }
@@ -97,18 +97,18 @@ struct RankWorker {
     Fault fault;
     std::vector<T> packed;  // scores that are copied before they are counted
 
-    // Of the first step: the rows of groups that are counted side by side, and their true scores;
+    // The first step, by groups: the rows of some, and for each its true scores.
     std::vector<std::int64_t> rows;
     std::vector<TrueScores<T>> row_true_scores;
-    // of tasks that have rows of their own, the true scores, and counts that are not final yet;
+    // By tasks that have rows of their own: the true scores of a chunk, and counts of some rows that are not final yet.
     std::vector<T> single_true_scores;
     std::vector<RowCounts> row_counts;
-    // and of rows that are counted side by side, along columns.
+    // Along columns, where rows are lanes: the true scores of a layer, its counts, and memory of the kernel.
     std::vector<T> layer_true_scores;
     std::vector<std::int64_t> lane_counts;
     std::vector<Line> lane_scratch;
 
-    // Of the second step: counts of filtered scores, and columns that are filtered among the candidates.
+    // The second step: counts of filtered scores, and columns that are filtered among the candidates.
     TrueScores<T> filtered_counts;
     std::vector<std::int64_t> common_columns;
 
@@ -148,12 +148,15 @@ class RowProblem {
     }
     bool is_nan(T score) const { return order.is_nan(score); }
     bool is_infinite(Key<T> key) const { return order.floating && (key == order.top || key == order.bottom); }
-    // What the best of all scores is above, in any case.
+    // The key that no number is worse than, from which the best is sought.
     Key<T> worst_key() const { return rules.ascending ? order.top : order.bottom; }
-    // The infinities among the scores that were counted in an audit.
+    // The infinities among the scores that were counted in an audit: those that equal the lowest key and the highest,
+    // which gather_true_scores added.
     std::int64_t infinities(const TrueScores<T>& true_scores) const {
         return order.floating ? true_scores.counts.front().tied + true_scores.counts.back().tied : 0;
     }
+    // Whether rows differ in their candidates.
+    bool has_own_lists() const { return candidates && !candidates.shared; }
     std::int64_t candidates_of(std::int64_t task) const {
         return candidates ? candidates.task_span(task).length : scores.columns;
     }
@@ -167,6 +170,8 @@ class RowProblem {
     }
 
     std::int64_t groups() const { return starts_.empty() ? tasks.size : static_cast<std::int64_t>(starts_.size()) - 1; }
+    // Whether every group is a single task.
+    bool has_single_tasks() const { return groups() == tasks.size; }
     TaskIds group(std::int64_t g) const {
         if (starts_.empty()) return {nullptr, g, 1};
         const std::int64_t first = starts_[static_cast<std::size_t>(g)];
@@ -214,7 +219,7 @@ class RowProblem {
         true_scores.scratch.resize(kernels.scratch_size(true_scores.keys.size()));
     }
 
-    // Adds what n scores count for some true scores.
+    // Counts n scores for some true scores.
     void count(const T* from, std::int64_t n, TrueScores<T>& true_scores) const {
         const auto size = static_cast<std::size_t>(n);
         if (true_scores.slots.size() == 1 && true_scores.keys.size() == 1) {
@@ -233,10 +238,11 @@ class RowProblem {
                               : kernels.count_one(from, size, true_score, more_follow, &row_counts.counts);
     }
 
-    // The columns of a selection, or those of a task's candidates from a place on, up to an end or to the last.
+    // The columns of a span of a selection.
     ListedColumns columns_of(const Selection& selection, Span span) const {
         return {selection, span, scores.columns, tasks.first_column};
     }
+    // The candidates of a task from a place among them on, up to an end or to the last.
     ListedColumns candidate_columns(std::int64_t task, std::int64_t begin = 0,
                                     std::int64_t end = std::numeric_limits<std::int64_t>::max()) const {
         if (!candidates) return {begin, std::min(end, scores.columns) - begin};
