@@ -118,13 +118,14 @@ inline Fault::Kind kind_of_nan(NanRule rule, bool is_true_score) {
     return rule == NanRule::omit && is_true_score ? Fault::Kind::nan_true_score : Fault::Kind::none;
 }
 
-// The keys of scores: integers in the order of the scores. `bottom` and `top` are the keys of -inf and +inf, or of the
-// least and the greatest integer; keys of NaN are below `bottom`.
+// What the keys of a type's scores mean: integers in the order of the scores. `bottom` and `top` are the keys of -inf
+// and +inf, or of the least and the greatest integer; keys of NaN are below `bottom`.
 struct KeyRange {
     std::int64_t bottom;
     std::int64_t top;
     bool floating;
 };
+// Writes the keys of the scores of a matrix of one column.
 KeyRange keys_of(const Scores& column, std::int64_t* keys);
 
 // Fills the counts. `threads` is their number, or 0 for as many as are free. `interrupted` is called now and then on

@@ -20,8 +20,7 @@ class Reader {
                     reinterpret_cast<std::uintptr_t>(scores.data) % alignof(T) == 0;
     }
 
-    // Whether scores are aligned and in native byte order.
-    bool is_plain() const { return is_plain_; }
+    // Whether the scores of a row, or of a column, are an array of T.
     bool contiguous_rows() const { return is_plain_ && scores_.column_stride == size; }
     bool contiguous_columns() const {
         return is_plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size;
@@ -29,6 +28,7 @@ class Reader {
     // Whether the scores of a column are closer together than those of a row.
     bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
 
+    // The address of a score; in_place() where scores are plain.
     const char* at(std::int64_t row, std::int64_t column) const {
         return scores_.data + row * scores_.row_stride + column * scores_.column_stride;
     }
@@ -86,7 +86,7 @@ class Reader {
     }
 
     const Scores& scores_;
-    bool is_plain_;
+    bool is_plain_;  // scores are aligned and in native byte order
 };
 
 }  // namespace truerank

@@ -145,6 +145,7 @@ class RowFinish {
         common.indices = worker.common_columns.data();
         return p_.columns_of(common, {0, static_cast<std::int64_t>(worker.common_columns.size())});
     }
+    // Notes a fault, unless its kind is none.
     void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
         worker.fault.take({kind, task, p_.row(task), -1});
     }

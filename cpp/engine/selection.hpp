@@ -126,8 +126,10 @@ class ListedColumns {
   public:
     std::int64_t start, size;
 
+    // Consecutive ones.
     ListedColumns(std::int64_t first, std::int64_t size_) : start(first), size(size_) {}
-    // The numbers of a selection may be those of a larger matrix, in which the first column has a number.
+    // Those of a span of a selection. Its numbers may be those of a larger matrix, in which the first of `columns` has
+    // the number first_column.
     ListedColumns(const Selection& selection, Span span, std::int64_t columns, std::int64_t first_column = 0)
         : start(span.start),
           size(span.length),
@@ -139,7 +141,6 @@ class ListedColumns {
         start = std::clamp<std::int64_t>(start - first_column, 0, columns);
         size = std::clamp<std::int64_t>(size, 0, columns - start);
     }
-
     // Those of an array of ids.
     ListedColumns(const std::vector<std::int64_t>& ids, Span span, std::int64_t columns)
         : start(span.start), size(span.length), indices_(ids.data()), columns_(columns) {}

@@ -21,8 +21,8 @@ struct BinMap {
     }
 };
 
-// The map that gives the true scores bins from about 1 to kBins - 2. Infinite true scores have the outermost bins, as
-// scores outside of that range.
+// The map that gives the true scores bins from about 2 to kBins - 2. Infinite true scores have the outermost bins, as
+// have all scores outside of that range.
 template <class T>
 BinMap<T> bin_map(const Key<T>* true_scores, std::size_t k) {
     while (k > 0 && true_scores[0] == Order<T>::bottom()) ++true_scores, --k;
@@ -107,7 +107,7 @@ std::size_t count_by_bins(const T* scores, std::size_t n, const Key<T>* true_sco
     auto* const bin_of = length + measured::kBins;
     std::memset(table, 0, measured::kBins * sizeof *table);
     typename L::Counts nan = {};
-    std::size_t most = 0;
+    std::size_t most_in_bin = 0;
     for (std::size_t first = 0; first < k; first += B::size) {
         T some[B::size] = {};
         std::uint16_t bins[B::size];
@@ -126,20 +126,23 @@ std::size_t count_by_bins(const T* scores, std::size_t n, const Key<T>* true_sco
             begin[b] = static_cast<std::uint16_t>(j);
         }
         length[b] = static_cast<std::uint16_t>(j + 1 - begin[b]);
-        most = std::max(most, std::size_t{length[b]});
+        most_in_bin = std::max(most_in_bin, std::size_t{length[b]});
     }
-    const auto steps = static_cast<std::size_t>(std::bit_width(most - 1));  // of a search in a bin
+    const auto steps = static_cast<std::size_t>(std::bit_width(most_in_bin - 1));  // of a search in a bin
+
+    // The bins of the first scores tell whether this takes less time than to search, or to compare in groups.
     alignas(kLine) std::uint16_t bins[measured::kBinnedScores];
-    std::uint16_t listed[measured::kBinnedScores];
+    std::uint16_t listed[measured::kBinnedScores];  // the places of bins that have a true score
     B::write(scores, measured::kProbedScores, map, bins, nan);
     std::size_t compared = 0;
     for (std::size_t u = 0; u < measured::kProbedScores; ++u) compared += table[bins[u]] & 1;
     const bool searches = k >= measured::kLeastSearched<T>;
     const std::size_t otherwise = searches ? measured::kSearchCycles : k / measured::kComparedPerCycle;
-    const std::size_t found = measured::kFoundCycles + measured::kStepCycles * steps;
-    const std::size_t cycles = measured::kBinCycles * measured::kProbedScores + compared * found;
+    const std::size_t to_compare = measured::kFoundCycles + measured::kStepCycles * steps;
+    const std::size_t cycles = measured::kBinCycles * measured::kProbedScores + compared * to_compare;
     if (cycles > otherwise * measured::kProbedScores) return 0;
-    nan = typename L::Counts{};
+
+    nan = typename L::Counts{};  // the probed scores are counted again
     // Entries of the table have 31 bits for a number of scores.
     const std::size_t whole = std::min(n - n % measured::kBinnedScores, std::size_t{1} << 30);
     for (std::size_t i = 0; i < whole; i += measured::kBinnedScores) {
@@ -166,6 +169,7 @@ std::size_t count_by_bins(const T* scores, std::size_t n, const Key<T>* true_sco
             ++below[at + (true_scores[at] < key ? 1 : 0)];
         }
     }
+    // Above a true score are all scores in higher bins that were not compared.
     std::uint32_t sum = 0;
     for (int b = 0; b < measured::kBins; ++b) {
         sum += (table[b] >> 1) & ((table[b] & 1) - 1);  // 0 for a bin whose scores were compared

@@ -6,7 +6,7 @@
 namespace truerank {
 namespace {
 
-// Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
+// Counts for one true score in one pass over the scores at the speed of memory. Returns the number of NaN.
 //
 // A sum of floats or doubles is a NaN where one of them is, and an addition takes less time than a comparison whose
 // result is counted: so scores may be added up, and only where a sum is a NaN are those in it compared. (It is one
@@ -96,8 +96,8 @@ std::int64_t count_one(const void* from, std::size_t n, typename Order<T>::Bits 
     return count_one_in<false>(scores, n, true_score, more_follow, counts);
 }
 
-// In ascending order this takes keys less the lowest number's, as unsigned integers: the NaN, which wrap round to the
-// top, are never least. Returns the best key, and adds to `equal` how many equal it.
+// Returns the best of `best` and the keys, and adds to `equal` how many of these equal it. In ascending order keys are
+// compared less the lowest number's, as unsigned integers: those of NaN wrap round to the top, and are never least.
 template <class K>
 K best_key(const K* keys, std::size_t n, bool ascending, K lowest, K best, std::int64_t* equal) {
     using Counter = std::make_unsigned_t<K>;
@@ -129,9 +129,6 @@ void best_of(const void* from, std::size_t n, bool ascending, Key<T>* best, std:
         *best = new_best;
     }
 }
-
-template <class T>
-constexpr std::size_t kMaxLanes = measured::kColumnBytes / sizeof(T);
 
 template <class T>
 void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
@@ -185,7 +182,7 @@ constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
                                      .best = best_of<T>,
                                      .count_columns = count_columns<T>,
                                      .lane_multiple = kBytes / sizeof(T),
-                                     .max_lanes = kMaxLanes<T>,
+                                     .max_lanes = measured::kColumnBytes / sizeof(T),
                                      .order = bit_order<T>()}};
 
 }  // namespace

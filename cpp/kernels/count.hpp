@@ -9,7 +9,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/measured.hpp"
 #include "kernels/simd.hpp"
 
 namespace truerank {
@@ -114,7 +113,7 @@ struct Order {
     static constexpr bool is_key_of_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
 };
 
-// The same for all types of one size, by the bits of their scores: what differs are numbers.
+// The same order for all types of one size, by the bits of their scores: what differs between types are these numbers.
 template <class Bits>
 struct BitOrder {
     Bits magnitude;  // the bits that are kept: of floats all but the sign
@@ -150,7 +149,7 @@ struct PartialCounts {
     std::int64_t tied = 0;
 };
 
-// For the scores of a type, of which only their size is known here: Bits.
+// The kernels for scores of some type, of which only the size is known here: that of Bits.
 template <class Bits>
 struct CountKernels {
     // Counts the scores among scores[0..n) that are above the true score, which is not a NaN, and those that equal it;
@@ -159,8 +158,8 @@ struct CountKernels {
     std::int64_t (*count_one)(const void* scores, std::size_t n, Bits true_score, bool more_follow,
                               PartialCounts* counts);
 
-    // The same for k true scores, given by their keys, which are sorted and distinct. `scratch` has room for
-    // scratch_size(k) integers.
+    // The same for k true scores, given by their keys, which are sorted and distinct; without any, only the NaN are
+    // counted. `scratch` has room for scratch_size(k) integers, whatever the instruction set.
     std::int64_t (*count_several)(const void* scores, std::size_t n, const Key<Bits>* true_scores, std::size_t k,
                                   PartialCounts* counts, std::int64_t* scratch);
     std::size_t (*scratch_size)(std::size_t true_scores);
@@ -181,11 +180,12 @@ struct CountKernels {
     BitOrder<Bits> order;
 };
 
-// The same for scores of type T.
+// Those for scores of type T: a unit has a table for each type.
 template <class T>
 struct ScoreKernels : CountKernels<typename Order<T>::Bits> {};
 
-// The kernels of the instruction set chosen at start, for scores of type T.
+// The kernels for scores of type T, of the instruction set chosen at start or, for several true scores, of the set that
+// counts these faster.
 template <class T>
 CountKernels<typename Order<T>::Bits> count_kernels() {
     CountKernels<typename Order<T>::Bits> kernels = kernels_of<ScoreKernels<T>>(isa());

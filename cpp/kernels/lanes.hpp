@@ -1,4 +1,4 @@
-// Vectors of scores, of their keys and of counters, which the bodies of the counting kernels are written in.
+// Vectors of scores, of their keys and of counters, in which the counting kernels are written.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct Lanes : Vectors<std::conditional_t<is_float16<T>, Key<T>, T>> {
     using typename Base::Mask;
     using Keys = Mask;
     using Base::size;
-    // A counter is added to a 64-bit sum, and starts again from 0, before it can overflow.
-    // Before that, no lane has more than so many, and all lanes together have fewer than 2^21 (see sums).
+    // After so many additions, at most, counters are added to 64-bit sums, and start again from 0. None can overflow
+    // before, and all lanes of a vector together have fewer than 2^21 (see sums).
     static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : (1 << 17) - 1;
 
     static TRUERANK_INLINE Keys load_keys(const T* scores) {

@@ -2,10 +2,10 @@
 // scores:
 //
 // - in registers: scores are compared with up to five true scores at a time, whose counters stay in registers.
-// - by search (many true scores): each score is searched for among the sorted true scores.
-// - by bins (floats and doubles, k >= 32; bins.hpp): a histogram of the scores, in which only bins that have a true
-// score
-//   are looked into. Bins are tried on some scores first, and left where the data do not suit them.
+// - by search (from kLeastSearched true scores on): each score is searched for among the sorted true scores.
+// - by bins (floats and doubles, from kLeastBinned true scores on; bins.hpp): a histogram of the scores, in which only
+//   bins that have a true score are looked into. Bins are tried on some scores first. Where the data do not suit them,
+//   and for the last scores of a row, it is one of the other ways.
 //
 // A chunk of scores stays in the nearest cache while all true scores pass over it. Where several groups do, or
 // searches, scores become keys first: integers in their order, which are compared in less time. (A single group takes
@@ -20,13 +20,15 @@
 namespace truerank {
 namespace {
 
-// Whether a histogram may be used; its tables have 16 bits for the number of a true score.
+// Whether a histogram may be used; its tables have 16 bits for the place of a true score, and for their number in a
+// bin.
 template <class T>
 constexpr bool uses_bins(std::size_t true_scores) {
     return std::is_floating_point_v<T> && true_scores >= measured::kLeastBinned && true_scores <= 65535;
 }
 
 template <class T>
+// Two histograms of a search, and the tables of bins (count_by_bins).
 constexpr std::size_t scratch_size(std::size_t true_scores) {
     const std::size_t searched = 2 * true_scores + 2;
     if (uses_bins<T>(true_scores)) return searched + measured::kBins + true_scores / 4 + 1;
@@ -111,7 +113,7 @@ TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, 
 }
 
 // The same for k true scores, in groups of nearly equal size, each of which prefetches its share of the next chunk.
-// Returns the number of NaN that each group has found.
+// Returns the number of NaN, which every group has counted.
 template <class T>
 std::int64_t count_in_groups(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
                              PartialCounts* counts, std::uintptr_t ahead) {
@@ -195,6 +197,7 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
             }
         }
     }
+    // The scores above a true score, that of place j, have it and those before it below them: j + 1 or more.
     std::int64_t above = 0;
     for (std::size_t j = k; (searched || binned) && j-- > 0;) {
         above += below[j + 1];
