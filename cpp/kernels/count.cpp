@@ -187,9 +187,11 @@ constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
 
 }  // namespace
 
-#define TRUERANK_TABLE(T) \
-    template <>           \
-    const ScoreKernels<T> KernelsOf<ScoreKernels<T>, kSet>::table = kTable<T>;
+#define TRUERANK_TABLE(T)                                          \
+    template <>                                                    \
+    const ScoreKernels<T>& unit_kernels<ScoreKernels<T>, kSet>() { \
+        return kTable<T>;                                          \
+    }
 TRUERANK_TABLE(Half)
 TRUERANK_TABLE(BFloat16)
 TRUERANK_TABLE(float)

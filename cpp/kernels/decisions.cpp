@@ -218,8 +218,12 @@ constexpr DecisionKernels<T> kTable = {.decide = decide<T>,
 }  // namespace
 
 template <>
-const DecisionKernels<float> KernelsOf<DecisionKernels<float>, kSet>::table = kTable<float>;
+const DecisionKernels<float>& unit_kernels<DecisionKernels<float>, kSet>() {
+    return kTable<float>;
+}
 template <>
-const DecisionKernels<double> KernelsOf<DecisionKernels<double>, kSet>::table = kTable<double>;
+const DecisionKernels<double>& unit_kernels<DecisionKernels<double>, kSet>() {
+    return kTable<double>;
+}
 
 }  // namespace truerank

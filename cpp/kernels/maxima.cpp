@@ -123,8 +123,12 @@ constexpr MaximaKernels<T> kTable = {
 }  // namespace
 
 template <>
-const MaximaKernels<float> KernelsOf<MaximaKernels<float>, kSet>::table = kTable<float>;
+const MaximaKernels<float>& unit_kernels<MaximaKernels<float>, kSet>() {
+    return kTable<float>;
+}
 template <>
-const MaximaKernels<double> KernelsOf<MaximaKernels<double>, kSet>::table = kTable<double>;
+const MaximaKernels<double>& unit_kernels<MaximaKernels<double>, kSet>() {
+    return kTable<double>;
+}
 
 }  // namespace truerank

@@ -123,8 +123,12 @@ constexpr RowKernels<T> kTable = {.pack = pack<T>,
 }  // namespace
 
 template <>
-const RowKernels<float> KernelsOf<RowKernels<float>, kSet>::table = kTable<float>;
+const RowKernels<float>& unit_kernels<RowKernels<float>, kSet>() {
+    return kTable<float>;
+}
 template <>
-const RowKernels<double> KernelsOf<RowKernels<double>, kSet>::table = kTable<double>;
+const RowKernels<double>& unit_kernels<RowKernels<double>, kSet>() {
+    return kTable<double>;
+}
 
 }  // namespace truerank

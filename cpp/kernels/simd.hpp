@@ -62,19 +62,17 @@ extern measured::Processor measured_here;
 enum class ByteProducts : int { none, pairs, fours };
 ByteProducts byte_products();
 
-// The kernels of one family and one instruction set: a unit has a specialisation of each table.
+// The kernels of one family and one instruction set: each unit specialises this for its own.
 template <class Kernels, Isa set>
-struct KernelsOf {
-    static const Kernels table;
-};
+const Kernels& unit_kernels();
 template <class Kernels>
 const Kernels& kernels_of(Isa set) {
-    static constexpr const Kernels* tables[] = {
-#define TRUERANK_ROW(name, width, fused) &KernelsOf<Kernels, Isa::name>::table,
+    static constexpr const Kernels& (*of_sets[])() = {
+#define TRUERANK_ROW(name, width, fused) unit_kernels<Kernels, Isa::name>,
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
     };
-    return *tables[static_cast<int>(set)];
+    return of_sets[static_cast<int>(set)]();
 }
 
 // The address so many bytes after another, for prefetching. It may be past the end of an array, where no pointer may

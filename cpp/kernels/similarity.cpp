@@ -397,8 +397,12 @@ constexpr SimilarityKernels<T> kTable = {.accumulate = accumulate<T>,
 }  // namespace
 
 template <>
-const SimilarityKernels<float> KernelsOf<SimilarityKernels<float>, kSet>::table = kTable<float>;
+const SimilarityKernels<float>& unit_kernels<SimilarityKernels<float>, kSet>() {
+    return kTable<float>;
+}
 template <>
-const SimilarityKernels<double> KernelsOf<SimilarityKernels<double>, kSet>::table = kTable<double>;
+const SimilarityKernels<double>& unit_kernels<SimilarityKernels<double>, kSet>() {
+    return kTable<double>;
+}
 
 }  // namespace truerank

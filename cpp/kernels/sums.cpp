@@ -283,8 +283,12 @@ constexpr SumKernels<T> kTable = {
 }  // namespace
 
 template <>
-const SumKernels<float> KernelsOf<SumKernels<float>, kSet>::table = kTable<float>;
+const SumKernels<float>& unit_kernels<SumKernels<float>, kSet>() {
+    return kTable<float>;
+}
 template <>
-const SumKernels<double> KernelsOf<SumKernels<double>, kSet>::table = kTable<double>;
+const SumKernels<double>& unit_kernels<SumKernels<double>, kSet>() {
+    return kTable<double>;
+}
 
 }  // namespace truerank
