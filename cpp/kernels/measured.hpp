@@ -120,8 +120,7 @@ inline constexpr std::int64_t kBytesOfApartRows = 2048;
 // For rows of 400 bytes it was faster by a fifth.
 inline constexpr std::int64_t kNarrowBytes = 1024;
 
-// -- Threads and chunks: bench/cases/test_small.py, test_axes.py -k threads
-// --------------------------------------------
+// -- Threads and chunks: bench/cases/test_small.py, test_axes.py -k threads ------------------------------------------
 
 // Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
 // process keeps a core busy.
@@ -133,8 +132,7 @@ inline constexpr std::int64_t kBriefBytes = std::int64_t{256} << 20;
 // of handing it out.
 inline constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
-// -- Files: bench/cases/test_files.py
-// ------------------------------------------------------------------------------------
+// -- Files: bench/cases/test_files.py --------------------------------------------------------------------------------
 
 // What a thread reads at a time. The system copies it into the second-level cache, where it is then counted. Smaller
 // chunks cost more calls (a quarter slower at 256 kB); larger ones leave the cache before they are counted.
@@ -143,8 +141,7 @@ inline constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 // has such a file.)
 inline constexpr std::int64_t kReadBytesOfColumns = std::int64_t{1} << 16;
 
-// -- Vectors: bench/cases/test_embeddings.py
-// -----------------------------------------------------------------------------
+// -- Vectors: bench/cases/test_embeddings.py -------------------------------------------------------------------------
 
 // Bytes of the vectors in which blocks are transposed. Blocks of 16 floats, with the vectors of AVX-512, took up to
 // twice the time: fewer pages are read in turn with blocks of 8.
@@ -163,8 +160,7 @@ inline constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;
 inline constexpr std::int64_t kScoresPerStep = 16;
 inline constexpr std::int64_t kScoresPerOffer = 64;
 
-// -- Bounds: bench/cases/test_bounds.py
-// ----------------------------------------------------------------------------------
+// -- Bounds: bench/cases/test_bounds.py ------------------------------------------------------------------------------
 
 // For fewer queries than kLeastBoundedQueries + kLeastBoundedNumbers / d it takes longer to quantise a candidate than
 // to score it. For distances half as many do, which take twice as long to score. (From d = 16 to 768: bounds lost with
@@ -209,8 +205,7 @@ inline constexpr std::int64_t kLeastBoundedTokens = 64;
 inline constexpr double kOpenOfTokens = 0.2;
 inline constexpr std::size_t kTriedQueries = 8;
 
-// -- Lists of the top k that others made: no script has long filters
-// -----------------------------------------------------
+// -- Lists of the top k that others made: no script has long filters -------------------------------------------------
 
 // A filter that is longer than so many times the list is searched for every listed id, and not read.
 inline constexpr std::int64_t kLongFilter = 8;
