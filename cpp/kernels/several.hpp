@@ -27,8 +27,8 @@ constexpr bool uses_bins(std::size_t true_scores) {
     return std::is_floating_point_v<T> && true_scores >= measured::kLeastBinned && true_scores <= 65535;
 }
 
+// Room for the two histograms of a search, and for the tables of bins (count_by_bins).
 template <class T>
-// Two histograms of a search, and the tables of bins (count_by_bins).
 constexpr std::size_t scratch_size(std::size_t true_scores) {
     const std::size_t searched = 2 * true_scores + 2;
     if (uses_bins<T>(true_scores)) return searched + measured::kBins + true_scores / 4 + 1;
@@ -174,8 +174,9 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     alignas(kLine) Key<T> keys[chunk];
     const bool searched = k >= measured::kLeastSearched<T>;
     const bool binned = uses_bins<T>(k) && n >= measured::kLeastBinnedScores;
-    std::int64_t *const below = scratch, *const equal = scratch + k + 1;
-    if (searched || binned) std::fill_n(scratch, 2 * k + 2, 0);
+    const bool has_histograms = searched || binned;
+    std::int64_t *const below = scratch, *const equal = has_histograms ? scratch + k + 1 : nullptr;
+    if (has_histograms) std::fill_n(scratch, 2 * k + 2, 0);
     std::int64_t nan = 0;
     std::size_t first = 0;
     if constexpr (std::is_floating_point_v<T>) {
@@ -199,7 +200,7 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     }
     // The scores above a true score, that of place j, have it and those before it below them: j + 1 or more.
     std::int64_t above = 0;
-    for (std::size_t j = k; (searched || binned) && j-- > 0;) {
+    for (std::size_t j = k; has_histograms && j-- > 0;) {
         above += below[j + 1];
         counts[j].above += above;
         counts[j].tied += equal[j];
