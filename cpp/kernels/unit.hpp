@@ -1,9 +1,9 @@
 // What the kernels of one unit share: its instruction set, and vectors as wide as that has them.
 //
-// A unit is compiled with TRUERANK_SET, a row of the table of simd.hpp, and with the flags that go with it. Whatever it
-// defines is in an anonymous namespace, but for its tables: the linker would take a function that two units have from
-// either, and one for AVX-512 would then run on a processor without it. (What they include of the standard library is
-// inlined, which a test of the units' symbols holds.)
+// A unit is compiled with TRUERANK_SET, a row of the table of simd.hpp (without it: the first), and with the flags that
+// go with it. Whatever it defines is in an anonymous namespace, but for its tables: the linker would take a function
+// that two units have from either, and one for AVX-512 would then run on a processor without it. (What they include of
+// the standard library is inlined, which a test of the units' symbols holds.)
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,11 @@ constexpr bool kFusedIn[] = {
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
+#if defined(TRUERANK_SET)
 constexpr Isa kSet = Isa::TRUERANK_SET;
+#else
+constexpr Isa kSet{0};
+#endif
 constexpr int kBytes = kBytesOf[static_cast<int>(kSet)];
 constexpr bool kFused = kFusedIn[static_cast<int>(kSet)];
 
