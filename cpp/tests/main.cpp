@@ -42,7 +42,8 @@ bool fails(const Family& family, const std::string& set) {
 
 int main(int argument_count, char** arguments) {
     const char* const family_name = argument_count > 1 ? arguments[1] : nullptr;
-    const char* const set_name = argument_count > 2 ? arguments[2] : nullptr;
+    const char* set_name = argument_count > 2 ? arguments[2] : nullptr;
+    if (set_name != nullptr && choose_isa(set_name)) set_name = isa_name();  // "baseline" is a name of the first
     int run = 0, failed = 0;
     bool known = false;
     for (const Family& family : kFamilies) {
