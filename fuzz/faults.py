@@ -49,7 +49,6 @@ ROWS: dict[str, list[tuple[str, ...]]] = {
             "return largest / 2 / (static",
             "avx2",
         ),
-        (SETTLING, "error = row.norm * lane.residue +", "error = 0 * lane.residue +"),
         (SETTLING, "= 2 * q_.scale.gamma() * size", "= 0 * size"),
         (PANEL, "2 * roughness", "0 * roughness"),
     ],
