@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import tempfile
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -504,3 +506,22 @@ def test_parts_of_tasks_that_were_made_otherwise(one: Any, two: Any, tmp_path: P
     alike = [half(slice(0, 8), known[::-1], entities), second]
     alike.append(half(slice(8, 16), known, entities, "head"))
     assert len(tr.concatenate(alike)) == 24
+
+
+def test_origins_are_made_once_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics do not need them, and until then ranks do not keep the task, with its filter."""
+    made: list[object] = []
+    number_facts = tr.tasks.task.number_facts
+    count = lambda facts: made.append(facts) or number_facts(facts)  # noqa: E731
+    monkeypatch.setattr(tr.tasks.task, "number_facts", count)
+    task = tr.retrieval.Task({"q": {"d1": 2, "d2": 1}}, entities=ITEMS, relevance_level=2)
+    reports = [task.evaluate_lists({"q": ["d3", "d1"]}) for _ in range(2)]
+    assert [report["mrr"] for report in reports] == [0.5, 0.5]
+    assert not made
+    is_living = weakref.ref(task)
+    del task
+    gc.collect()
+    assert is_living() is None
+    one, two = (saved_and_read(report.ranks).origins for report in reports)
+    assert one == two == pickle.loads(pickle.dumps(reports[0].ranks)).origins
+    assert (one[0].rows, one[0].units, len(made)) == (1, 1, 1)

@@ -469,7 +469,7 @@ def evaluate_model(
     origin = task.origin
     if task.entities is None:  # Ids are those of PyKEEN's factories, which also have the names.
         origin = origin._replace(queries=0)
-    return Report(join_sides(task.sides.values(), parts, task.protocol, origin))
+    return Report(join_sides(task.sides.values(), parts, task.protocol, (origin,)))
 
 
 def ids_of(triples: Any) -> Any:

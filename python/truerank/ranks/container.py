@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from .labels import LabelsLike
+
+    # Those of a task are made when they are asked for.
+    Origins: TypeAlias = tuple[Origin, ...] | Callable[[], tuple[Origin, ...]]
 
 KIND = "truerank.ranks"  # of a file
 COUNTS = ("above", "tied", "candidates")
@@ -125,8 +128,6 @@ class Ranks(Immutable):
         first one, so that parts add up.
     lengths : ndarray of int64, shape (n,), read-only, or None
         Of lists, how many candidates the list of each task has.
-    origins : tuple of Origin
-        The tasks whose rows the units are; none where units are the user's.
     protocol : Protocol
 
     Raises
@@ -163,13 +164,13 @@ class Ranks(Immutable):
     answers: IntArray | None = None
     without_answers: IntArray | None = None
     lengths: IntArray | None = None
-    origins: tuple[Origin, ...]
     protocol: Protocol = Protocol()
     # All arrays are here by name, with tasks along the last axis.
     _arrays: dict[str, npt.NDArray[Any]]
     _labels: dict[str, Labels]
     # Reports keep here what they derive from the ranks and would compute again.
     _memo: dict[Any, Any]
+    _origins: Origins
 
     def __init__(
         self,
@@ -286,7 +287,7 @@ class Ranks(Immutable):
         arrays: dict[str, Any],
         labels: dict[str, Labels],
         protocol: Protocol,
-        origins: tuple[Origin, ...] = (),
+        origins: Origins = (),
     ) -> Ranks:
         """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
         for array in arrays.values():
@@ -294,7 +295,7 @@ class Ranks(Immutable):
         ranks = cls.__new__(cls)
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
-        attributes["origins"] = origins
+        attributes["_origins"] = origins
         for name in LABELS:
             if name in labels:
                 attributes[name] = labels[name]
@@ -308,26 +309,27 @@ class Ranks(Immutable):
         *,
         labels: Mapping[str, Labels] | None = None,
         protocol: Protocol | None = None,
-        origins: tuple[Origin, ...] | None = None,
+        origins: Origins | None = None,
     ) -> Ranks:
         """Return these ranks with what is given in the place of theirs, which is not checked.
 
         Arrays replace those of their names, and None leaves one out; labels replace all labels.
         """
-        all_arrays = dict(self._arrays)
-        for name, array in arrays.items():
-            if array is None:
-                all_arrays.pop(name, None)
-            else:
-                all_arrays[name] = array
+        given = {**self._arrays, **arrays}
+        all_arrays = {name: array for name, array in given.items() if array is not None}
         if labels is None:
             labels = self._labels
         if origins is None:
-            origins = self.origins
+            origins = self._origins
         return Ranks._of(all_arrays, dict(labels), protocol or self.protocol, origins)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of, (self._arrays, self._labels, self.protocol, self.origins)
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """The tasks whose rows the units are; none where units are the user's."""
+        return self._origins() if callable(self._origins) else self._origins
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -451,7 +453,7 @@ class Ranks(Immutable):
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         labels = {name: each[where] for name, each in self._labels.items()}
-        return Ranks._of(arrays, labels, self.protocol, self.origins)
+        return Ranks._of(arrays, labels, self.protocol, self._origins)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
@@ -525,11 +527,11 @@ class Ranks(Immutable):
         values: dict[str, Any] = {**dict.fromkeys(LABELS), **self._labels, **labels}
         values |= named_labels(labels, len(self))
         all_labels = {name: value for name, value in values.items() if value is not None}
-        origins = self.origins
+        origins: Origins = self._origins
         if "unit" in labels:  # Units are the user's, whatever task ranks come from.
             origins = ()
         elif "queries" in labels:
-            origins = tuple(origin._replace(queries=0) for origin in origins)
+            origins = tuple(origin._replace(queries=0) for origin in self.origins)
         return self._with(labels=all_labels, origins=origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.rules import BatchOptions, Rules
-    from ..ranks.container import Ranks
+    from ..ranks.container import Origins, Ranks
     from ..ranks.labels import Labels
-    from ..ranks.protocol import Origin, Protocol
+    from ..ranks.protocol import Protocol
     from ..stores import Store
 
     # As `rank` takes them: list i is indices[indptr[i] : indptr[i + 1]], and each task has a list.
@@ -438,7 +438,7 @@ def join_sides(
     sides: Iterable[Side],
     ranks_of_sides: Iterable[Ranks],
     protocol: Protocol,
-    origin: Origin,
+    origins: Origins,
     **fields: Any,
 ) -> Ranks:
     """Return the ranks of the sides of a task together, with their labels and its protocol.
@@ -465,7 +465,7 @@ def join_sides(
                 fields["candidates"] = protocol.candidates or ranks.protocol.candidates
             whole = replace(ranks.protocol, **fields)
         counted = ranks.protocol
-        parts.append(ranks._with(arrays, labels=side.labels, protocol=whole, origins=(origin,)))
+        parts.append(ranks._with(arrays, labels=side.labels, protocol=whole, origins=origins))
     return join_ranks(parts)
 
 

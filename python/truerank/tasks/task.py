@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -153,10 +153,17 @@ class Task:
         self.protocol = protocol
         self.test_rows = test_rows
         self.height = height
-        self._facts = tuple(facts)
-        self._known = f"known facts {known}"
         self._findings = tuple(findings)
         self._take_sides(sides)
+        queries = 0
+        if self._numbers_queries:
+            for side in self.sides.values():
+                queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
+        # What is called by name, and how many entities there are: numbers of others mean others.
+        order = {id(each): each for role, each in self.names.items() if role != "query"}
+        # Ranks keep what tells the task from others, and not the task, which may be far larger.
+        parts = test_rows, tuple(facts), queries, tuple(order.values()), f"known facts {known}"
+        self._origins = partial(find_origins, {"parts": parts})
 
     def _take_sides(self, sides: Mapping[str, Side]) -> None:
         """Take sides over, each of which is an attribute, too."""
@@ -164,20 +171,10 @@ class Task:
         for name, side in self.sides.items():
             setattr(self, name, side)
 
-    @cached_property
+    @property
     def origin(self) -> Origin:
         """What ranks say of this task, by which their units are told from others."""
-        queries = 0
-        if self._numbers_queries:
-            for side in self.sides.values():
-                queries = max(queries, 1 + int(side.labels["queries"].codes.max(initial=-1)))
-        rows = 1 + int(self.test_rows.max(initial=-1))
-        facts = number_facts(self._facts)
-        fingerprint = fingerprint_of(self.test_rows.tobytes() + facts.tobytes())
-        # What is called by name, and how many entities there are: numbers of others mean others.
-        order = {id(names): names for role, names in self.names.items() if role != "query"}
-        digests = digest_of_names(order.values()), self._known
-        return Origin(fingerprint, rows, len(self.test_rows), queries, digests)
+        return self._origins()[0]
 
     @property
     def audit(self) -> reporting.Findings:
@@ -339,7 +336,7 @@ class Task:
     ) -> reporting.Report:
         """Report the ranks of all sides; `fields` are further ones of their protocol."""
         sides = self.sides.values()
-        ranks = join_sides(sides, ranks_of_sides, self.protocol, self.origin, **fields)
+        ranks = join_sides(sides, ranks_of_sides, self.protocol, self._origins, **fields)
         return reporting.reports.report_task(ranks, findings, **self._report_options)
 
     # -- evaluation: the ways ----------------------------------------------------------------------
@@ -649,8 +646,8 @@ class Task:
     def _part(self, positions: IntArray) -> Self:
         """Return the task of some units, of which a protocol adds what it keeps for each."""
         part = copy.copy(self)
-        part.origin = self.origin
-        part._facts = ()  # It has no reference to the whole, so that a part is cheap to send.
+        # It has no reference to the whole, so that a part is cheap to send.
+        part._origins = partial(find_origins, {"origins": self._origins()})
         part._is_part = True
         part.test_rows = self.test_rows[positions]
         part.height = len(positions)
@@ -705,6 +702,16 @@ def _chosen_positions(number: int, index: Any) -> IntArray:
         got = f"{indices[again]} again at position {again}"
         raise InputValueError("index", expected="each position at most once", got=got)
     return positions
+
+
+def find_origins(told: dict[str, tuple[Any, ...]]) -> tuple[Origin, ...]:
+    """Return what tells a task from others, made of its parts once and when it is asked for."""
+    if "origins" not in told:
+        rows, facts, queries, entities, known = told["parts"]
+        fingerprint = fingerprint_of(rows.tobytes() + number_facts(facts).tobytes())
+        sizes = 1 + int(rows.max(initial=-1)), len(rows), queries
+        told["origins"] = (Origin(fingerprint, *sizes, (digest_of_names(entities), known)),)
+    return told["origins"]
 
 
 def number_facts(columns: Iterable[tuple[IntArray, Any]]) -> IntArray:
