@@ -130,6 +130,9 @@ def refuse_worst_first(
         if not falls.any() and do_rise.all():
             seen = f"scores rise in {lists}, {entries:,} entries, and fall in none"
             raise doubt(argument, seen, RISE)
+    begin = indptr[is_long.argmax()]
+    if scores.array[begin : begin + 1].tolist()[0] % 1:  # Most scores are no whole numbers.
+        return
     for end in (int(is_long.argmax()) + 1, len(lengths)):  # One list is looked at first.
         sizes = lengths[:end][is_long[:end]]
         of_long = np.repeat(is_long[:end], lengths[:end])

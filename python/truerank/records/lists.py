@@ -599,7 +599,7 @@ def group_by_query(
     ranks = table.values.get("rank")
     if ranks is not None:
         entries = table.select(np.lexsort((ranks, of_query)))
-    elif (np.diff(of_query) < 0).any():
+    elif (of_query[1:] < of_query[:-1]).any():
         entries = table.select(np.argsort(of_query, kind="stable"))
     of_query = entries.columns["query"].ids
     documents = entries.columns["document"].ids

@@ -175,7 +175,7 @@ def _read_entities(
 
     Lists may name the queries themselves, where these are left out.
     """
-    named = [column for column in documents if len(column) and column.listed]
+    named = [column for column in documents if len(column) and column.has_labels]
     if given.names is not None or not named:
         return given
     names = dict.fromkeys(chain.from_iterable(column.listed for column in (*documents, *queries)))
@@ -309,6 +309,8 @@ def find_right_answers(
     >>> find_right_answers(SplitTables(pairs, {"test": 2, "train": 1}, both), "drop")[:2]
     (array([0]), 1)
     """
+    if len(splits.sizes) == 1 and splits.tested:  # No other split has anything.
+        return np.arange(splits.tested), 0, []
     _, leaks = find_leaks(splits, list(splits.columns.values()))
     nothing = np.zeros(splits.tested, dtype=bool)
     is_itself = leaks.pop(exclude or "", nothing)
