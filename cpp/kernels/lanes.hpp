@@ -142,14 +142,12 @@ struct Lanes : Vectors<std::conditional_t<is_float16<T>, Key<T>, T>> {
         return wide;
     }
     template <int Size = kBytes>
-    static TRUERANK_INLINE std::uint64_t sum_wide(const typename Simd<std::uint64_t, Size>::type& wide) {
+    static TRUERANK_INLINE std::uint64_t sum_wide(typename Simd<std::uint64_t, Size>::type wide) {
         if constexpr (Size == 16) {
             return wide[0] + wide[1];
         } else {
-            typename Simd<std::uint64_t, Size / 2>::type low, high;
-            std::memcpy(&low, &wide, Size / 2);
-            std::memcpy(&high, reinterpret_cast<const char*>(&wide) + Size / 2, Size / 2);
-            return sum_wide<Size / 2>(low + high);
+            using Half = typename Simd<std::uint64_t, Size / 2>::type;
+            return sum_wide<Size / 2>(lower_half<Half>(wide) + upper_half<Half>(wide));
         }
     }
 

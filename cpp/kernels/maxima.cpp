@@ -20,9 +20,7 @@ template <class T, int Bytes = kBytes>
 TRUERANK_INLINE T greatest_lane(const typename Simd<T, Bytes>::type& x) {
     if constexpr (Bytes > 16) {
         using Half = typename Simd<T, Bytes / 2>::type;
-        Half halves[2];
-        std::memcpy(halves, &x, sizeof x);
-        return greatest_lane<T, Bytes / 2>(greater_of(halves[0], halves[1]));
+        return greatest_lane<T, Bytes / 2>(greater_of(lower_half<Half>(x), upper_half<Half>(x)));
     } else {
         T most = x[0];
         for (std::size_t i = 1; i < Bytes / sizeof(T); ++i) most = x[i] > most ? x[i] : most;

@@ -7,9 +7,9 @@
 //   bins that have a true score are looked into. Bins are tried on some scores first. Where the data do not suit them,
 //   and for the last scores of a row, it is one of the other ways.
 //
-// A chunk of scores stays in the nearest cache while all true scores pass over it. Where several groups do, or
-// searches, scores become keys first: integers in their order, which are compared in less time. (A single group takes
-// them as they are, unless the hardware does not compare their type.)
+// Where several groups pass over the scores, or searches, a chunk of these stays in the nearest cache meanwhile, as
+// keys: integers in their order, which are compared in less time. A single group takes scores as they are, unless the
+// hardware does not compare their type.
 #pragma once
 
 #include <algorithm>
@@ -74,13 +74,12 @@ TRUERANK_INLINE std::int64_t nan_among(const T* scores, std::size_t n) {
     return L::sum(nan);
 }
 
-// Counts N true scores in a chunk. Meanwhile the next chunk, at the address `ahead`, is prefetched, `lines` lines for
-// every eight that are read, so that memory works while this computes. Returns the number of NaN.
+// Counts N true scores. Meanwhile what is at the address `ahead` is prefetched, a line for every `lines` that are read,
+// so that memory works while this computes. Returns the number of NaN.
 template <int N, class T>
 TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, const Key<T>* true_scores,
                                                 PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
     using L = Lanes<T>;
-    constexpr std::size_t eight_lines = 8 * kLine / sizeof(T);
     typename L::Scores true_score[N];
     typename L::Counts above[N] = {}, tied[N] = {}, nan = {};
     for (int j = 0; j < N; ++j) true_score[j] = L::broadcast_of(true_scores[j]);
@@ -94,10 +93,10 @@ TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, 
     };
     const std::size_t whole = n - n % L::size;
     std::uintptr_t next = ahead;
-    for (std::size_t i = 0; i < whole; i += eight_lines) {
-        for (std::size_t line = 0; line < lines; ++line, next += kLine) prefetch(next);
-        const std::size_t stop = std::min(whole, i + eight_lines);
-        for (std::size_t u = i; u < stop; u += L::size) count_vector(scores + u);
+    for (std::size_t i = 0; i < whole; next += kLine) {
+        prefetch(next);
+        const std::size_t stop = std::min(whole, i + lines * kLine / sizeof(T));
+        for (; i < stop; i += L::size) count_vector(scores + i);
     }
     if (whole < n) {
         T copy[L::size];
@@ -117,13 +116,13 @@ TRUERANK_INLINE std::int64_t count_in_registers(const T* scores, std::size_t n, 
 template <class T>
 std::int64_t count_in_groups(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
                              PartialCounts* counts, std::uintptr_t ahead) {
-    const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters, lines = (8 + groups - 1) / groups;
+    const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
     std::int64_t nan = 0;
     for (std::size_t g = 0, j = 0; g < groups; ++g) {
         const std::size_t size = (k - j) / (groups - g);
         const auto count = [&](auto group) __attribute__((always_inline)) {
             const std::uintptr_t next = ahead + measured::kCachedKeys<T> / groups * sizeof(T) * g;
-            nan = count_in_registers<group()>(scores, n, true_scores + j, counts + j, next, lines);
+            nan = count_in_registers<group()>(scores, n, true_scores + j, counts + j, next, groups);
         };
         if (size == 1) count(std::integral_constant<int, 1>());
         if (size == 2) count(std::integral_constant<int, 2>());
@@ -169,6 +168,7 @@ void search(const K* keys, std::size_t n, const K* true_scores, std::size_t k, s
 template <class T>
 std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_scores, std::size_t k,
                            PartialCounts* counts, std::int64_t* scratch) {
+    using L = Lanes<T>;
     const auto* const scores = static_cast<const T*>(from);
     constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
@@ -182,19 +182,22 @@ std::int64_t count_several(const void* from, std::size_t n, const Key<T>* true_s
     if constexpr (std::is_floating_point_v<T>) {
         if (binned) first = count_by_bins(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
     }
-    for (std::size_t i = first; i < n; i += chunk) {
-        const std::size_t m = std::min(chunk, n - i);
-        const std::uintptr_t next = address_after(scores + i, m * sizeof(T));
+    const bool in_one_group = k > 0 && k <= kMaxInRegisters && !is_float16<T>;
+    const std::size_t at_once = in_one_group ? (L::max_additions - 1) * L::size : chunk;
+    for (std::size_t i = first; i < n; i += at_once) {
+        const std::size_t m = std::min(at_once, n - i);
         if (k == 0) {
             nan += nan_among(scores + i, m);
-        } else if (k <= kMaxInRegisters && !is_float16<T>) {
-            nan += count_in_groups(scores + i, m, true_scores, k, counts, next);
+        } else if (in_one_group) {
+            const std::uintptr_t ahead = address_after(scores + i, measured::kAheadBytesOfSeveral);
+            nan += count_in_groups(scores + i, m, true_scores, k, counts, ahead);
         } else {
             nan += write_keys(scores + i, m, keys);
             if (searched) {
                 search(keys, m, true_scores, k, below, equal);
             } else {
-                count_in_groups(keys, m, true_scores, k, counts, next);
+                const std::uintptr_t next_chunk = address_after(scores + i, m * sizeof(T));
+                count_in_groups(keys, m, true_scores, k, counts, next_chunk);
             }
         }
     }

@@ -102,20 +102,6 @@ struct Transposition {
     };
 };
 
-// Both halves of a vector added up, until it has as many bytes as `To`.
-template <class To, class T, class Vector>
-TRUERANK_INLINE To added_halves(Vector vector) {
-    if constexpr (sizeof(Vector) == sizeof(To)) {
-        return vector;
-    } else {
-        constexpr std::size_t half = sizeof(Vector) / 2;
-        typename Simd<T, half>::type low, high;
-        std::memcpy(&low, &vector, half);
-        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + half, half);
-        return added_halves<To, T>(low + high);
-    }
-}
-
 // The lanes of the vectors make(0) to make(n - 1), each added up, and room for a block after them. As many vectors are
 // taken at a time as a block to transpose has rows: its columns add up to the sums of all of them.
 template <class T, class Make>
@@ -125,7 +111,13 @@ TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
         typename A::Vector block[A::size];
         for (std::size_t i = 0; i < A::size; ++i) {
             // The last one stands in for those that are missing.
-            block[i] = added_halves<typename A::Vector, T>(make(std::min(first + i, n - 1)));
+            const auto vector = make(std::min(first + i, n - 1));
+            if constexpr (sizeof vector == kTransposedBytes) {
+                block[i] = vector;
+            } else {
+                using Half = typename A::Vector;
+                block[i] = lower_half<Half>(vector) + upper_half<Half>(vector);
+            }
         }
         Transposition<A>::transpose(block);
         typename A::Vector total = block[0];

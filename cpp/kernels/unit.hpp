@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/count.hpp"
 #include "kernels/simd.hpp"
@@ -75,6 +76,27 @@ struct Vectors {
         }
     }
 };
+
+// The halves of a vector. GCC 12 would put a wide one into memory, to read its upper half there; and it warns of the
+// intrinsic, since its own header leaves a register undefined.
+template <class Half, class Vector>
+TRUERANK_INLINE Half lower_half(const Vector& vector) {
+    Half half;
+    std::memcpy(&half, &vector, sizeof half);
+    return half;
+}
+template <class Half, class Vector>
+TRUERANK_INLINE Half upper_half(const Vector& vector) {
+    Half half;
+#if defined(__AVX512F__) && !defined(__clang__)
+    if constexpr (sizeof vector == 64) {
+        __asm__("vextracti64x4 $1, %1, %0" : "=v"(half) : "v"(vector));
+        return half;
+    }
+#endif
+    std::memcpy(&half, reinterpret_cast<const char*>(&vector) + sizeof half, sizeof half);
+    return half;
+}
 
 }  // namespace
 }  // namespace truerank
