@@ -85,14 +85,23 @@ struct PlainInstructions {
 // Of AMX there is nothing: no machine at hand has it. Its tiles would take panels as they are (bounded_panel.hpp), with
 // 6 to 32 queries at a time: another struct here, another sum() in sums.cpp, and its bits in simd.cpp. On a processor
 // that has it, products of bytes would take about half of the time.
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 
-struct Instructions : PlainInstructions<Instructions> {
+// What AVX2 and AVX-512 have alike. Beside AVX2 the products of VNNI have an encoding of their own, for processors that
+// have no AVX-512.
+#if defined(__AVX512F__)
+#define TRUERANK_VNNI ""
+#else
+#define TRUERANK_VNNI "%{vex%} "
+#endif
+template <class Self>
+struct WideInstructions : PlainInstructions<Self> {
+    using typename PlainInstructions<Self>::Ints;
     using Distances = Simd<std::int64_t>::type;
     static constexpr int zero = 128;
     static constexpr bool has_fused_words = true;
-    static constexpr double root_error = 0x1p-14;
-    // Opaque: otherwise GCC puts lanes together one by one, at the cost of the sums.
+    // Opaque: otherwise GCC loads the levels of several queries at once and takes them apart (AVX2), or puts lanes
+    // together one by one (AVX-512), at the cost of the sums.
     static TRUERANK_INLINE void broadcast(Ints& all, const std::int32_t& levels) {
         __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));
     }
@@ -100,13 +109,21 @@ struct Instructions : PlainInstructions<Instructions> {
         __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
     }
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
-        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
-    }
-    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        sums += (Ints)_mm512_madd_epi16((__m512i)e, (__m512i)q);
+        __asm__(TRUERANK_VNNI "vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
     static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
-        __asm__("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
+        __asm__(TRUERANK_VNNI "vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
+    }
+};
+#undef TRUERANK_VNNI
+#endif
+
+#if defined(__AVX512F__)
+
+struct Instructions : WideInstructions<Instructions> {
+    static constexpr double root_error = 0x1p-14;
+    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        sums += (Ints)_mm512_madd_epi16((__m512i)e, (__m512i)q);
     }
     static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
         pairs = (Words)_mm512_maddubs_epi16((__m512i)e, (__m512i)q);
@@ -131,27 +148,10 @@ struct Instructions : PlainInstructions<Instructions> {
 
 #elif defined(__AVX2__)
 
-struct Instructions : PlainInstructions<Instructions> {
-    using Distances = Simd<std::int64_t>::type;
-    static constexpr int zero = 128;
-    static constexpr bool has_fused_words = true;
+struct Instructions : WideInstructions<Instructions> {
     static constexpr double root_error = 0x1.8p-12;
-    // Opaque: otherwise GCC loads the levels of several queries at once and takes them apart.
-    static TRUERANK_INLINE void broadcast(Ints& all, const std::int32_t& levels) {
-        __asm__("vpbroadcastd %1, %0" : "=x"(all) : "m"(levels));
-    }
-    static TRUERANK_INLINE void broadcast(Distances& all, const std::int64_t& levels) {
-        __asm__("vpbroadcastq %1, %0" : "=x"(all) : "m"(levels));
-    }
-    // Set: VNNI, in the encoding for processors that have no AVX-512.
-    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
-    }
     static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
         sums += (Ints)_mm256_madd_epi16((__m256i)e, (__m256i)q);
-    }
-    static TRUERANK_INLINE void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
     static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
         pairs = (Words)_mm256_maddubs_epi16((__m256i)e, (__m256i)q);
