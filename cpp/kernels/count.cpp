@@ -187,23 +187,17 @@ constexpr ScoreKernels<T> kTable = {{.count_one = count_one<T>,
 
 }  // namespace
 
-#define TRUERANK_TABLE(T)                                          \
-    template <>                                                    \
-    const ScoreKernels<T>& unit_kernels<ScoreKernels<T>, kSet>() { \
-        return kTable<T>;                                          \
-    }
-TRUERANK_TABLE(Half)
-TRUERANK_TABLE(BFloat16)
-TRUERANK_TABLE(float)
-TRUERANK_TABLE(double)
-TRUERANK_TABLE(std::int8_t)
-TRUERANK_TABLE(std::int16_t)
-TRUERANK_TABLE(std::int32_t)
-TRUERANK_TABLE(std::int64_t)
-TRUERANK_TABLE(std::uint8_t)
-TRUERANK_TABLE(std::uint16_t)
-TRUERANK_TABLE(std::uint32_t)
-TRUERANK_TABLE(std::uint64_t)
-#undef TRUERANK_TABLE
+TRUERANK_HAND_OUT(ScoreKernels, Half)
+TRUERANK_HAND_OUT(ScoreKernels, BFloat16)
+TRUERANK_HAND_OUT(ScoreKernels, float)
+TRUERANK_HAND_OUT(ScoreKernels, double)
+TRUERANK_HAND_OUT(ScoreKernels, std::int8_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::int16_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::int32_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::int64_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::uint8_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::uint16_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::uint32_t)
+TRUERANK_HAND_OUT(ScoreKernels, std::uint64_t)
 
 }  // namespace truerank

@@ -217,13 +217,7 @@ constexpr DecisionKernels<T> kTable = {.decide = decide<T>,
 
 }  // namespace
 
-template <>
-const DecisionKernels<float>& unit_kernels<DecisionKernels<float>, kSet>() {
-    return kTable<float>;
-}
-template <>
-const DecisionKernels<double>& unit_kernels<DecisionKernels<double>, kSet>() {
-    return kTable<double>;
-}
+TRUERANK_HAND_OUT(DecisionKernels, float)
+TRUERANK_HAND_OUT(DecisionKernels, double)
 
 }  // namespace truerank

@@ -120,13 +120,7 @@ constexpr MaximaKernels<T> kTable = {
 
 }  // namespace
 
-template <>
-const MaximaKernels<float>& unit_kernels<MaximaKernels<float>, kSet>() {
-    return kTable<float>;
-}
-template <>
-const MaximaKernels<double>& unit_kernels<MaximaKernels<double>, kSet>() {
-    return kTable<double>;
-}
+TRUERANK_HAND_OUT(MaximaKernels, float)
+TRUERANK_HAND_OUT(MaximaKernels, double)
 
 }  // namespace truerank

@@ -122,13 +122,7 @@ constexpr RowKernels<T> kTable = {.pack = pack<T>,
 
 }  // namespace
 
-template <>
-const RowKernels<float>& unit_kernels<RowKernels<float>, kSet>() {
-    return kTable<float>;
-}
-template <>
-const RowKernels<double>& unit_kernels<RowKernels<double>, kSet>() {
-    return kTable<double>;
-}
+TRUERANK_HAND_OUT(RowKernels, float)
+TRUERANK_HAND_OUT(RowKernels, double)
 
 }  // namespace truerank

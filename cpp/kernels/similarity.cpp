@@ -396,13 +396,7 @@ constexpr SimilarityKernels<T> kTable = {.accumulate = accumulate<T>,
 
 }  // namespace
 
-template <>
-const SimilarityKernels<float>& unit_kernels<SimilarityKernels<float>, kSet>() {
-    return kTable<float>;
-}
-template <>
-const SimilarityKernels<double>& unit_kernels<SimilarityKernels<double>, kSet>() {
-    return kTable<double>;
-}
+TRUERANK_HAND_OUT(SimilarityKernels, float)
+TRUERANK_HAND_OUT(SimilarityKernels, double)
 
 }  // namespace truerank

@@ -282,13 +282,7 @@ constexpr SumKernels<T> kTable = {
 
 }  // namespace
 
-template <>
-const SumKernels<float>& unit_kernels<SumKernels<float>, kSet>() {
-    return kTable<float>;
-}
-template <>
-const SumKernels<double>& unit_kernels<SumKernels<double>, kSet>() {
-    return kTable<double>;
-}
+TRUERANK_HAND_OUT(SumKernels, float)
+TRUERANK_HAND_OUT(SumKernels, double)
 
 }  // namespace truerank

@@ -15,6 +15,12 @@
 
 // Stands before a loop over the lanes of a vector. Compilers turn such a loop into one instruction once it is unrolled.
 #define TRUERANK_UNROLL _Pragma("GCC unroll 64")
+// Hands out a unit's table of kernels for a type, kTable<T>.
+#define TRUERANK_HAND_OUT(Kernels, T)                    \
+    template <>                                          \
+    const Kernels<T>& unit_kernels<Kernels<T>, kSet>() { \
+        return kTable<T>;                                \
+    }
 
 namespace truerank {
 namespace {
