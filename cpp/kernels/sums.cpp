@@ -188,7 +188,7 @@ Extent shift(const T* x, const T* by, std::size_t depth, float* out) {
 }
 
 // Levels of `Level` in units of `Unit` bytes, `stride` bytes apart: `end` of them, where those after the last component
-// are 0.
+// are 0, as of components 0: no grid begins above 0, nor ends below.
 template <class Level, std::size_t Unit>
 TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const LevelGrid& grid, int zero,
                                      std::size_t end, std::size_t stride, unsigned char* to) {
@@ -199,20 +199,16 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
     constexpr float rounder = 0x1.8p23F;
     const Floats step = Floats{} + grid.step, per_step = Floats{} + grid.per_step, least = Floats{} + grid.least,
                  greatest = Floats{} + grid.greatest;
-    Words numbers{}, total{};
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::int32_t>(i);
+    Words total{};
     Floats magnitudes{}, squares{};
-    const auto quantise = [&](const float* from, const auto&... left) __attribute__((always_inline)) {
+    const auto quantise = [&](const float* from) __attribute__((always_inline)) {
         Floats y;
         std::memcpy(&y, from, sizeof y);
         Floats level = y * per_step;
         level = level < least ? least : level;
         level = level > greatest ? greatest : level;
         const Floats rounded = level + rounder;
-        Words integer = (Words)rounded - std::bit_cast<std::int32_t>(rounder);
-        // Components after the last one were 0, and have level 0 or the least one, which may not be stored.
-        ((integer &= numbers < left), ...);
+        const Words integer = (Words)rounded - std::bit_cast<std::int32_t>(rounder);
         const Floats residue = y - (rounded - rounder) * step;
         magnitudes += (Floats)((Words)residue & 0x7fffffff);
         squares += residue * residue;
@@ -235,7 +231,7 @@ TRUERANK_INLINE Residues quantise_as(const float* x, std::size_t depth, const Le
         float rest[size] = {};
         const std::size_t left = depth - std::min(k, depth);
         std::copy_n(x + depth - left, left, rest);
-        store(k, quantise(rest, static_cast<std::int32_t>(left)), (end - k) * sizeof(Level));
+        store(k, quantise(rest), (end - k) * sizeof(Level));
     }
     std::int32_t sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += total[i];
