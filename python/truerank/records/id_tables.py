@@ -221,7 +221,7 @@ def _read_mapping(argument: str, value: Mapping[Any, Any], door: Door) -> IdTabl
     """Read {query: {document: number}}, or {query: [documents]}."""
     lists = list(value.values())
     are_scored = {isinstance(each, Mapping) for each in lists}
-    for query, each in value.items() if False in are_scored else ():
+    for query, each in value.items():
         is_odd = not isinstance(each, Mapping) and (
             not is_column(each) or (door.is_of_lists and isinstance(each, Set))
         )
