@@ -25,7 +25,6 @@ from ..ranks.container import KIND
 from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..stores import check_order
 from ..stores.store import ShardStore
-from ..tables import Column
 from . import options
 from .options import Values, command, option, take
 from .output import (
@@ -49,7 +48,9 @@ if TYPE_CHECKING:
 LABELS = {"side": "side", "relation": "relation", "query": "queries"}
 KINDS = {KIND: "saved ranks", counters.KIND: "saved counters"}
 TEXT = "ranks in a file of text"
-WORSE_CODE = 3  # The exit code of `compare` where the new model is worse.
+# The exit codes of `compare --margin` where the new model is worse, and where a metric is refused.
+WORSE_CODE = 3
+REFUSED_CODE = 1
 # The columns of such a file that are a rank, of which it has one or two, and all that are read.
 RANKS = ({"rank"}, {"optimistic", "pessimistic"})
 NUMBERS = ("rank", "optimistic", "pessimistic", "candidates")
@@ -331,12 +332,13 @@ def compare_files(values: Values) -> None:
     truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
     truerank compare base.npz new.npz --metrics ndcg@10,recall@10 --margin 0.01
 
-    With --margin, as for a pull request, the second file is the new model: the table has new minus
-    base, and a last line for each metric says whether it is "worse" (the interval is below 0, by
-    Holm's method over the metrics, and the difference below -margin), "no worse" (the interval
-    begins at -margin or above, or nothing differs), or "undecided", and how many queries would
-    decide. In other forms than text these are a column. The exit code is 3 if the new model is
-    worse by one metric, else 0; 1 and 2 are errors.
+    With --margin, as for a pull request, the first file is base, the second the new model: the
+    table has new minus base, and a last line for each metric says whether it is "worse" (the
+    interval is below 0, by Holm's method over the metrics, and the difference below -margin), "no
+    worse" (the interval begins at -margin or above, or nothing differs), or "undecided", and of how
+    many queries two equal models would mostly pass. Below "worse" stand the queries that lost most.
+    In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
+    one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
 
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task where they have none; --unit names another label.
@@ -345,10 +347,8 @@ def compare_files(values: Values) -> None:
     if len(paths) < 2 or options.is_one_file(*paths):
         raise click.UsageError("expected the ranks of at least two models, each once")
     margin = values.pop("margin", None)
-    if margin is not None:
-        if len(paths) != 2 or margin != margin:
-            raise click.UsageError("--margin needs two files, base first, and a number from 0 to 1")
-        paths = paths[::-1]  # The difference is new - base.
+    if margin is not None and (len(paths) != 2 or margin != margin):
+        raise click.UsageError("--margin needs two files, base first, and a number from 0 to 1")
     printing = take(values, options.PRINTING)
     page = values.pop("html", None)
     metrics = values.pop("metrics", ["mrr"])
@@ -364,37 +364,67 @@ def compare_files(values: Values) -> None:
     models = {}
     for name, each in ranks.items():
         models[name] = tr.report(each.with_protocol(**rules), seed=seed, by=by)
-    verdicts = {}
     with argument_names(metric="--metrics"):
-        comparisons = tr.compare(models, metric=metrics, seed=seed, **values)
-        for pair in comparisons if margin is not None else ():
-            key = models[name].read_key(pair.metric)
-            verdicts[pair.metric] = tr.inference.comparing.judge(pair, key, margin)
+        if margin is None:
+            pairs = tr.compare(models, metric=metrics, seed=seed, **values)
+        else:
+            comparing = tr.inference.comparing
+            base, new = models.values()
+            models = {comparing.BASE: base, comparing.NEW: new}
+            gated = comparing.gate(base, new, metrics, margin, seed=seed, **values)
+            pairs = gated[0]
+            metrics = pairs.metrics
+            values["allow_unlike"] = True  # What forbids a comparison has been refused by now.
     if page is not None:
         refuse_replaced("html", page, printing)
         tr.page.save(page, models, metrics=metrics, command=command_line(), **values)
-    if verdicts:
-        show_verdicts(comparisons, verdicts, printing)
+    if margin is None:
+        show(pairs, printing)
     else:
-        show(comparisons, printing)
+        show_verdicts(*gated, printing)
 
 
 def show_verdicts(
-    comparisons: Comparisons, verdicts: Mapping[str, str], printing: Values
+    pairs: Comparisons,
+    verdicts: Mapping[str, str],
+    losses: Mapping[str, Sequence[Values]],
+    printing: Values,
 ) -> NoReturn:
-    """Print comparisons with verdicts: below a table of text, and as a column of other forms.
+    """Print what a gate says: below a table of text, and as a column of other forms.
 
-    The command ends with another exit code where the new model is worse.
+    The exit code of the command says whether the new model is worse, or a metric is refused.
     """
-    plain = comparisons.table()
-    columns = [*plain.columns, Column("verdict", hidden=check_printing(printing) == "text")]
-    cells = [*plain.to_dict().values(), verdicts.values()]
-    table = tr.Table(columns, zip(*cells, strict=True), notes=plain.notes)
-    table.names = plain.names
-    lines = [f"{metric} {verdict}" for metric, verdict in verdicts.items()]
-    show(table, printing, lines=lines)
-    is_worse = tr.inference.comparing.WORSE in verdicts.values()
-    click.get_current_context().exit(WORSE_CODE if is_worse else 0)
+    has_verdicts = check_printing(printing) != "text"
+    table = tr.inference.comparing.gate_table(pairs, verdicts, has_verdicts=has_verdicts)
+    content = json.loads(table.to_json())
+    for row in content["rows"]:
+        row["lost_most"] = losses.get(row["metric"], [])
+    lines = []
+    for metric, verdict in verdicts.items():
+        lines.append(f"{metric} {verdict}")
+        if metric in losses:
+            lines.append(f"lost most: {'; '.join(map(describe_loss, losses[metric]))}")
+    code = 0
+    refused = {metric: verdicts[metric] for metric in verdicts if metric not in pairs.metrics}
+    if refused:
+        content["refused"] = refused
+        code = REFUSED_CODE
+    if losses:  # By each of these metrics the new model is worse.
+        code = WORSE_CODE
+    show(table, printing, content, lines)
+    click.get_current_context().exit(code)
+
+
+def describe_loss(loss: Values) -> str:
+    """Name a unit by its labels, with what it has by base and by new.
+
+    Examples
+    --------
+    >>> describe_loss({"query": "q7", "base": 1.0, "new": 0.25})
+    'query q7 (1.000 to 0.250)'
+    """
+    *labels, (_, base), (_, new) = loss.items()
+    return f"{', '.join(f'{word} {label}' for word, label in labels)} ({base:.3f} to {new:.3f})"
 
 
 def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]:

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
-from ..metrics.contributions import COUNT, UNIT, mean_and_influences
+from ..metrics.contributions import (
+    COUNT,
+    UNIT,
+    contributions,
+    mean_and_influences,
+    unit_codes,
+    value_by_group,
+)
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..naming import format_count, printable, public
+from ..ranks.labels import LABEL_ALIASES, LABEL_WORDS
 from ..tables import AsTable, Column, Table
 from .intervals import (
     FEW,
@@ -25,6 +33,7 @@ from .intervals import (
     decimals_within,
     differences,
     error_rate,
+    fewest_differing,
     method_of_runs,
     note_on,
     note_on_sides,
@@ -33,7 +42,7 @@ from .intervals import (
     units_of_runs,
     why_no_interval,
 )
-from .pairing import Model, Models, pair_runs, read_models
+from .pairing import IDENTIFYING_LABELS, Model, Models, Run, pair_ranks, pair_runs, read_models
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -49,9 +58,14 @@ RATIO = "ratio"
 # Printed tables have no columns of these fields.
 _FOR_PROGRAMS = "level", "effect", "method", "units", "unit", "pairing"
 MORE_DECIMALS = 4  # Bounds have at most so many decimals more than their metric.
-# What a gate says of a metric; of what is undecided, it says more.
+# A gate calls its models so, and says this of a metric; of what is undecided, it says more.
+BASE = "base"
+NEW = "new"
 WORSE = "worse"
 NO_WORSE = "no worse"
+UNDECIDED = "undecided"
+MOST_NAMED = 5  # units that lost most
+POWER = 0.8  # the share of equal models that pass, where there are as many units as a gate names
 # What is compared in the place of a function of it.
 _INSTEAD = {"hmr": "mrr", "imr": "mr", "igmr": "gmr"}
 
@@ -70,13 +84,14 @@ class Comparison:
         The difference a - b, or the ratio a / b, as `effect` says.
     low, high : float
         Its interval. The models are equal within it exactly if the p-value exceeds 1 - level. nan
-        where all units that differ do so by the same, and where none does.
+        where fewer units differ than a test could reject (6 at 95 %), and where all that differ do
+        so by the same.
     level : float
     p_value : float
         The two-sided p-value.
     wins, ties, losses : int
-        The numbers of tasks in which the rank of a is better than that of b, as good, and worse;
-        for hits@k those that a alone hits, and so on.
+        The numbers of units in which a is better than b by this metric, as good, and worse; of
+        folds those of folds.
     method : str
         "exact sign flips", where at most 30 units differ, or all by one size; otherwise "t"; for
         several runs "t of runs and units", for folds "t of folds".
@@ -101,6 +116,9 @@ class Comparison:
         The metric as tables print it.
     decimals : int
         How many are printed, or more where the bounds are close.
+    deviation : float
+        The standard deviation s of the differences of the u units: s / sqrt(u) is the standard
+        error of the estimate, of gmr that of its logarithm.
     """
 
     metric: str
@@ -127,6 +145,7 @@ class Comparison:
     p_holm: float | None = None
     title: str = ""
     decimals: int = 3
+    deviation: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
@@ -244,7 +263,7 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     --------
     >>> from truerank import Ranks, compare
     >>> format_notes(compare({"a": Ranks([0, 3], [1, 1], 10), "b": Ranks([1, 2], [1, 1], 10)}))
-    ['paired by position only', 'few units: 2 tasks']
+    ['paired by position only', 'no interval: 2 of 2 tasks differ, too few to tell']
     """
     metrics = {pair.metric for pair in pairs}
     notes = {}
@@ -528,23 +547,26 @@ def _compare_sums(
     level = shared["level"]
     unit = shared["unit"]
     estimate = a.value - b.value
-    low = high = p_value = math.nan
+    low = high = p_value = deviation = math.nan
     notes: tuple[str, ...] = ()
-    if not math.isnan(estimate):
+    with np.errstate(invalid="ignore"):  # Places of what lists miss may be infinite.
         apart = differences(a.tops.mean(axis=0), b.tops.mean(axis=0))
+    merits = apart if a.key.row.increasing else -apart
+    wins = int(np.count_nonzero(merits > 0))
+    losses = int(np.count_nonzero(merits < 0))
+    number = len(apart)
+    if not math.isnan(estimate):
         if method == FLIPS:
             p_value, low, high, method = paired_test(apart, a.bases, level, has_bounds=has_bounds)
         else:
             _, p_value, low, high = t_test([a.tops, b.tops], a.bases, level)
+        influences = mean_and_influences(apart, a.bases)[1]
+        if number > 1:
+            deviation = number * float(np.linalg.norm(influences)) / math.sqrt(number - 1)
         if has_bounds and math.isnan(low):
             name = "fold" if method == OF_FOLDS else unit
-            number = int(np.count_nonzero(apart))
-            why = f"the {format_count(number, name)} that differ do so by the same"
-            if number < 2:
-                why = f"{number or 'no'} {name} differs"
-            notes = (f"no interval: {why}",)
+            notes = (f"no interval: {why_no_bounds(wins + losses, number, name, level)}",)
         elif method != OF_FOLDS:
-            influences = mean_and_influences(apart, a.bases)[1]
             notes = note_on(metric, unit, influences, a.bases, is_share=a.key.row.is_binary)
     if not math.isnan(low):  # Bounds are within the range of the metric.
         low = max(low, -a.extent)
@@ -553,10 +575,6 @@ def _compare_sums(
     if a.key.metric == "gmr":  # What was compared are logarithms.
         effect = RATIO
         estimate, low, high = map(math.exp, (a.mean - b.mean, low, high))
-    # Means over unlike runs may be equal, but for rounding.
-    slack = 1e-12 * np.maximum(np.abs(a.merits), np.abs(b.merits))
-    wins = int((a.merits - b.merits > slack).sum())
-    losses = int((b.merits - a.merits > slack).sum())
     return Comparison(
         metric=metric,
         value_a=a.value,
@@ -566,71 +584,252 @@ def _compare_sums(
         high=high,
         p_value=p_value,
         wins=wins,
-        ties=len(a.merits) - wins - losses,
+        ties=number - wins - losses,
         losses=losses,
         method=method,
-        units=len(a.bases),
+        units=number,
         effect=effect,
         notes=notes,
         title=a.key.heading,
         decimals=a.key.decimals,
+        deviation=deviation,
         **shared,
     )
+
+
+def why_no_bounds(differing: int, units: int, unit: str, level: float) -> str:
+    """Say why the difference of two models has no bounds, where so many of the units differ.
+
+    Examples
+    --------
+    >>> why_no_bounds(1, 20, "group", 0.95), why_no_bounds(7, 20, "group", 0.95)
+    ('1 of 20 groups differs, too few to tell', 'the 7 groups that differ do so by the same')
+    """
+    if not differing:
+        return f"no {unit} differs"
+    if differing >= fewest_differing(level):
+        return f"the {format_count(differing, unit)} that differ do so by the same"
+    verb = "differs" if differing == 1 else "differ"
+    return f"{differing} of {format_count(units, unit)} {verb}, too few to tell"
 
 
 # -- a gate ----------------------------------------------------------------------------------------
 
 
-def judge(pair: Comparison, key: Key, margin: float) -> str:
-    """Say whether a, the new model, is worse than b: worse, no worse, or what would decide.
+def gate(
+    base: Run,
+    new: Run,
+    metrics: Sequence[str],
+    margin: float,
+    *,
+    unit: LabelsLike | None = UNIT,
+    level: float = 0.95,
+    seed: int = 0,
+    allow_unlike: bool = False,
+) -> tuple[Comparisons, dict[str, str], dict[str, list[dict[str, Any]]]]:
+    """Say of each metric whether a new model is worse than base, and which units lost most.
 
-    Keys are refused if they are not between 0 and 1, or less is better.
+    A metric is refused if it is not between 0 and 1, or less is better; others keep their verdicts.
+    Where new alone lacks lists, they are its losses.
+
+    Parameters
+    ----------
+    base, new : Ranks or Report
+    metrics : sequence of str
+    margin : float
+        The loss that does not matter, from 0 to 1.
+    unit, level, seed, allow_unlike : optional
+        As in `compare`; labels of units are those of the tasks of base.
+
+    Returns
+    -------
+    pairs : Comparisons
+        New minus base, by each metric that is not refused.
+    verdicts : dict of str to str
+        Of each metric: what `judge` says, or "refused: ...".
+    losses : dict of str to list of dict
+        Of each metric by which new is worse: the units that lost most, by their labels, with their
+        values of base and of new.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        As `compare` does; for a metric only where all are refused.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> base = Ranks([0] * 200, [1] * 200, 99, queries=[f"q{i}" for i in range(200)])
+    >>> new = Ranks([0] * 180 + [9] * 20, [1] * 200, 99, queries=base.queries)
+    >>> _, verdicts, losses = gate(base, new, ["hits@1", "mr"], 0.05, unit="query")
+    >>> verdicts["hits@1"], losses["hits@1"][0]
+    ('worse', {'query': 'q180', 'base': 1.0, 'new': 0.0})
+    >>> verdicts["mr"]
+    'refused: expected metrics between 0 and 1 of which more is better, beside a margin, got mr'
+    """
+    runs = read_models({BASE: base, NEW: new}, seed)
+    rules: dict[str, Any] = {"allow_unlike": allow_unlike}
+    of_base, of_new, *_ = pair_ranks(runs[BASE][0], runs[NEW][0], (BASE, NEW), **rules)
+    if not (unit is None or isinstance(unit, str)):
+        of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))
+        unit = "group"
+    models = {NEW: [of_new], BASE: [of_base]}
+    keys: dict[str, Key] = {}
+    refused: dict[str, InputError] = {}
+    pairs: list[Comparison] = []
+    for metric in metrics:
+        try:
+            key = _read_keys([metric], of_new.grammar)[metric]
+            if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
+                expected = "metrics between 0 and 1 of which more is better, beside a margin"
+                raise InputValueError("metric", expected=expected, got=key)
+            pairs += compare_pair(
+                models, (NEW, BASE), {metric: key}, unit=unit, level=level, **rules
+            )
+            keys[metric] = key
+        except InputError as error:
+            refused[metric] = error
+    if not pairs:
+        raise next(iter(refused.values()))
+    if len(pairs) > 1:
+        pairs = corrected(pairs)
+    verdicts = {}
+    losses = {}
+    codes, _ = unit_codes(of_new.ranks, unit)
+    for pair in pairs:
+        heaviest = 1.0
+        if 0 < pair.wins + pair.losses < fewest_differing(level):
+            bases = contributions(of_new, keys[pair.metric], codes).bases
+            heaviest = float(bases.max() / bases.mean())
+        verdict = judge(pair, margin, len(pairs), heaviest)
+        verdicts[pair.metric] = verdict
+        if verdict == WORSE:
+            losses[pair.metric] = _list_losses(of_base, of_new, keys[pair.metric], unit)
+    for metric, refusal in refused.items():
+        why = refusal.problem or f"expected {refusal.expected}, got {refusal.got}"
+        verdicts[metric] = f"refused: {why}"
+    return Comparisons(pairs), verdicts, losses
+
+
+def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float = 1.0) -> str:
+    """Say whether a, the new model, is worse than b: worse, no worse, or undecided, and why.
 
     It is worse where the p-value, corrected if there are several, rejects that the two are equal,
     and a is below b by more than the margin; no worse where nothing differs, or the lower bound of
     the difference is no further below 0 than the margin. Where all units that differ do so by the
-    same, the standard error that would give the p-value makes the bound. Bounds come nearer with
-    the root of the number of units; where too few of them differ for the test, more have to.
+    same, that bound is the one of t. Where too few differ for the test, it is no worse if they
+    would cost no more than the margin though each lost all that it can: the share of the units that
+    lose is at most its upper bound by Clopper and Pearson.
+
+    Parameters
+    ----------
+    pair : Comparison
+        By a metric between 0 and 1 of which more is better.
+    margin : float
+    questions : int
+        How many metrics are judged.
+    heaviest : float
+        The weight of the heaviest unit, of which the mean weight is 1.
 
     Examples
     --------
     >>> from truerank import Ranks
     >>> new, base = Ranks([0] * 180 + [9] * 20, [1] * 200, 99), Ranks([0] * 200, [1] * 200, 99)
-    >>> pair, key = compare(new, base, "hits@1"), parse("hits@1")
-    >>> [judge(pair, key, margin) for margin in (0.05, 0.12, 0.16)]
-    ['worse', 'undecided: about 850 tasks would decide', 'no worse']
+    >>> pair = compare(new, base, "hits@1")
+    >>> [judge(pair, margin) for margin in (0.05, 0.12, 0.16)]
+    ['worse', 'undecided: the difference is near the margin', 'no worse']
     """
+    from scipy.special import betaincinv, stdtrit
+
+    if math.isnan(pair.estimate):
+        return f"{UNDECIDED}: {pair.metric} has no value"
+    alpha = error_rate(pair.level)
+    units = pair.units
+    differing = pair.wins + pair.losses
+    p_value = pair.p_value if pair.p_holm is None else pair.p_holm
+    if round(pair.estimate + margin, 12) < 0 and p_value <= alpha:
+        return WORSE
+    if differing < fewest_differing(pair.level):
+        most = 1.0
+        if pair.losses < units:
+            most = float(betaincinv(pair.losses + 1, units - pair.losses, 1 - alpha / 2))
+        if not differing or most * heaviest <= margin:
+            return NO_WORSE
+        return f"{UNDECIDED}: {why_no_bounds(differing, units, pair.unit, pair.level)}"
+    low = pair.low
+    if math.isnan(low):
+        low = pair.estimate - stdtrit(units - 1, 1 - alpha / 2) * pair.deviation / math.sqrt(units)
+    if round(low + margin, 12) >= 0:
+        return NO_WORSE
+    return UNDECIDED + _name_number(pair, margin, alpha / questions)
+
+
+def _name_number(pair: Comparison, margin: float, alpha: float) -> str:
+    """Say of how many units two equal models would mostly pass, where these are far more."""
     from scipy.special import ndtri
 
-    if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
-        expected = "metrics between 0 and 1 of which more is better, beside a margin"
-        raise InputValueError("metric", expected=expected, got=key)
-    p_holm = pair.p_value if pair.p_holm is None else pair.p_holm
-    alpha = error_rate(pair.level)
-    room = round(pair.estimate + margin, 12)  # How far the difference is above the margin.
-    is_below = room < 0
-    if is_below and p_holm <= alpha:
-        return WORSE
-
-    # How far the difference may be from the true one, at the error rate of what would be said.
-    rate = alpha * pair.p_value / p_holm if is_below else alpha
-    fewest = math.ceil(1 - math.log2(rate))  # Of fewer units that differ, signs reject nothing.
-    differing = min(pair.units, pair.wins + pair.losses)
-    quantile, quantile_of_bounds, quantile_of_p = -ndtri(np.array([rate, alpha, pair.p_value]) / 2)
-    width = pair.high - pair.estimate if is_below else pair.estimate - pair.low
-    standard_error = width / quantile_of_bounds
-    if differing < fewest or math.isnan(width):
-        standard_error = abs(pair.estimate) / quantile_of_p if quantile_of_p > 0 else 0.0
-    reach = quantile * standard_error
-    is_within = differing >= fewest and round(room - reach, 12) >= 0
-    if is_within or (not differing and not round(pair.estimate, 12)):
-        return NO_WORSE
-
-    # The number of units at which the reach would end where something can be said.
-    if not room or math.isnan(room):
-        return f"undecided: no number of {format_count(2, pair.unit)[2:]} would decide"
-    goal = -pair.estimate if is_below else room
-    growth = max((reach / goal) ** 2, fewest / max(1, differing))
-    number = max(pair.units + 1, math.ceil(pair.units * growth))
+    if not margin:
+        return ": equal models do not pass a margin of 0"
+    errors = ndtri(POWER) - ndtri(alpha / 2)
+    number = math.ceil((errors * pair.deviation / margin) ** 2)
+    if number < 2 * pair.units:
+        return ": the difference is near the margin"
     step = 10 ** max(0, len(str(number)) - 2)  # Two digits are said.
-    return f"undecided: about {format_count(-(-number // step) * step, pair.unit)} would decide"
+    counted = format_count(-(-number // step) * step, pair.unit)
+    return f"; of about {counted} drawn anew, two equal models pass in four of five cases"
+
+
+def gate_table(pairs: Comparisons, verdicts: Mapping[str, str], *, has_verdicts: bool) -> Table:
+    """Return a row for each metric of a gate, which perhaps has its verdict."""
+    decimals = [pair.printed_decimals() for pair in pairs]
+    columns = [
+        Column("metric", shown=[pair.title for pair in pairs]),
+        Column(BASE, decimals=decimals),
+        Column(NEW, decimals=decimals),
+        Column("difference", f"{NEW} - {BASE}", decimals),
+        Column("low", f"{100 * pairs[0].level:g} % from", decimals),
+        Column("high", "to", decimals),
+        Column("p_value", "p"),
+        Column("p_holm", "p (Holm)", hidden=len(pairs) == 1),
+        Column("wins"),
+        Column("ties"),
+        Column("losses"),
+        Column("verdict", hidden=not has_verdicts),
+        *(Column(name, hidden=True) for name in _FOR_PROGRAMS),
+    ]
+    rows = []
+    for pair in pairs:
+        row = [pair.metric, pair.value_b, pair.value_a, pair.estimate, pair.low, pair.high]
+        row += [pair.p_value, pair.p_holm, pair.wins, pair.ties, pair.losses]
+        row += [verdicts[pair.metric], *(getattr(pair, name) for name in _FOR_PROGRAMS)]
+        rows.append(row)
+    return Table(columns, rows, notes=pairs.table().notes)
+
+
+def _list_losses(
+    base: Rankings, new: Rankings, key: Key, unit: LabelsLike | None
+) -> list[dict[str, Any]]:
+    """Return the labels of the units that lost most, with their values of base and of new."""
+    ranks = new.ranks
+    codes, name = unit_codes(ranks, unit)
+    values = []
+    for model in (base, new):
+        of_units = model.labels(codes, UNIT)
+        values.append(value_by_group(model, key, of_units, 1 + int(codes.max())))
+    order = np.argsort(values[1] - values[0], kind="stable")  # nan comes last
+    names = {name: LABEL_ALIASES.get(name, name)}
+    if names[name] not in ranks.labels:
+        # A triple, or a pair, is a row of the test; a single task is told by its other labels.
+        words = {LABEL_WORDS[label]: label for label in IDENTIFYING_LABELS}
+        names = {name: UNIT} if ranks.unit is not None else words
+    losses = []
+    for i in order[:MOST_NAMED].tolist():
+        if not values[1][i] < values[0][i]:
+            break
+        task = int(np.argmax(codes == i))
+        loss = {}
+        for word, label in names.items():
+            if label in ranks.labels:
+                loss[word] = ranks.labels[label][task : task + 1].values.tolist()[0]
+        losses.append(loss | {BASE: float(values[0][i]), NEW: float(values[1][i])})
+    return losses

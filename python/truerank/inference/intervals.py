@@ -329,8 +329,8 @@ def add_up_runs(
     Returns
     -------
     sums : Contributions
-        Tops have the shape (runs, units), and merits are means over runs. Folds are units
-        themselves: their means are the tops of one run, and merits those of all tasks.
+        Tops have the shape (runs, units). Folds are units themselves: their means are the tops of
+        one run.
     units : int
         Their number, in all folds.
     """
@@ -342,12 +342,10 @@ def add_up_runs(
     if len(by_run) == 1:
         return replace(by_run[0], tops=by_run[0].tops[None]), number
     tops = [run.tops for run in by_run]
-    merits = [run.merits for run in by_run]
     if are_folds:
         number = sum(map(len, tops))
         tops = [np.array([fold.mean for fold in by_run])]
         bases = np.ones(len(runs))
-        merits = [np.concatenate(merits)]
     else:
         check_bases([run.bases for run in by_run], argument)
     sums = replace(
@@ -356,7 +354,6 @@ def add_up_runs(
         mean=math.fsum(run.mean for run in by_run) / len(runs),
         tops=np.array(tops),
         bases=bases,
-        merits=np.mean(merits, axis=0),
     )
     return sums, number
 
@@ -444,6 +441,17 @@ def error_rate(level: float) -> float:
     0.05
     """
     return round(1 - level, 12)
+
+
+def fewest_differing(level: float) -> int:
+    """Return how many units have to differ before any choice of their signs is rejected.
+
+    Examples
+    --------
+    >>> fewest_differing(0.95), fewest_differing(0.9)
+    (6, 5)
+    """
+    return math.ceil(1 - math.log2(error_rate(level)))
 
 
 def t_test(
@@ -567,9 +575,9 @@ def paired_test(
 
     Up to 30 that are not 0 have their signs flipped; of more there is the paired t test, which
     equals `scipy.stats.ttest_rel` where the units weigh alike. Where all units differ by one size
-    the p-value is that of sign flips. Bounds hold what the same test does not reject. They are
-    infinite where so few units differ that nothing is rejected, and nan where none does, or all of
-    them by the same, and where they are not asked for.
+    the p-value is that of sign flips. Bounds hold what the same test does not reject. They are nan
+    where so few units differ that nothing is rejected, or all that differ do so by the same, and
+    where they are not asked for.
 
     Examples
     --------
@@ -586,7 +594,7 @@ def paired_test(
         return p_value, low, high, T
     p_value = flip_probability(*signed_sums(apart[differ]))
     low = high = math.nan
-    if has_bounds and not are_alike(apart, bases):
+    if has_bounds and number >= fewest_differing(level) and not are_alike(apart, bases):
         share = float(bases[differ].sum() / bases.sum())
         low, high = flip_bounds(apart[differ], bases[differ], level)
         low *= share
@@ -599,12 +607,10 @@ def flip_bounds(apart: FloatArray, bases: FloatArray, level: float) -> tuple[flo
 
     Examples
     --------
-    >>> flip_bounds(np.array([1.0, 2.0, 4.0]), np.ones(3), 0.95)
-    (-inf, inf)
+    >>> [round(x, 3) for x in flip_bounds(np.arange(1.0, 8.0), np.ones(7), 0.95)]
+    [2.0, 6.0]
     """
     alpha = error_rate(level)
-    if math.ldexp(1.0, 1 - len(apart)) > alpha:
-        return -math.inf, math.inf
     values = apart / bases
     middle = float(apart.sum() / bases.sum())
     first, second = signed_sums(apart)

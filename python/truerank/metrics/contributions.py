@@ -60,8 +60,6 @@ class Contributions:
     mean : float
         The ratio of the sums of tops and of bases; of a variance its logarithm.
     tops, bases : ndarray of float64, shape (units,)
-    merits : ndarray of float64, shape (tasks,)
-        What each task, or query, adds to a mean in which more is better.
     ends : (float, float)
         The least and the greatest mean that the tasks allow.
     chance : (float, float) or None
@@ -73,7 +71,6 @@ class Contributions:
     mean: float
     tops: FloatArray
     bases: FloatArray
-    merits: FloatArray
     ends: tuple[float, float] = (-math.inf, math.inf)
     chance: tuple[float, float] | None = None
 
@@ -160,15 +157,13 @@ def contributions(model: Rankings, key: Key, codes: IntArray) -> Contributions:
         tops = sums_by_unit(codes, weights * (values - shift))
         bases = sums_by_unit(codes, scaled_weights)
         mean = float(tops.sum() / bases.sum())
-    # Infinite places have no differences.
-    merits = values if metric.increasing else np.maximum(-values, -1e300)
     if not (math.isfinite(value) and math.isfinite(mean)):
         value = mean = math.nan
     elif metric.average is variance and mean > 0:  # Its logarithm is nearer to normal.
         influences = mean_and_influences(tops, bases)[1]
         tops = math.log(mean) * bases + influences / mean * bases.sum()
         mean = math.log(mean)
-    return Contributions(key, value, mean, tops, bases, merits, (ends[0], ends[1]), chance)
+    return Contributions(key, value, mean, tops, bases, (ends[0], ends[1]), chance)
 
 
 def worths_by_unit(
@@ -324,6 +319,7 @@ def value_by_group(model: Rankings, key: Key, codes: IntArray, groups: int) -> F
     metric = key.row
     values, weights = model.worths(key)
     codes = model.labels_of_worths(key, codes)
+    values = values[: len(codes)]  # Queries without any answer are in no group.
     # Weights of each group are scaled by a power of two, so that their sums neither overflow nor
     # vanish.
     scaled = np.ones(len(codes))
