@@ -388,7 +388,7 @@ def test_runs_beside_a_log_may_be_logs(run: Run) -> None:
     Path("new.csv").write_text(LOG.replace(".9", ".05"), encoding="utf-8")
     outcome = run(f"{line} --margin 0.01")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[1].split(",")[3:5] == ["1.0", "0.75"]
+    assert outcome.out.splitlines()[1].split(",")[1:3] == ["0.75", "1.0"]  # base, new
     assert run(f"{line} --columns score=score").out == run(line).out
     Path("new.csv").write_text(LOG.replace("score", "model"), encoding="utf-8")
     run(line).refuses(1, "'model'")
