@@ -247,7 +247,7 @@ except SystemExit as ended:
 """
 # Lines of Python, and how many lines of code may be loaded after them: some per cent more than are.
 CALLS = {
-    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3240),
+    "rank": (SCORES + "tr.rank(scores, np.arange(4))", 3250),
     "evaluate": (SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 5000),
     "task of arrays": (TRIPLES + "evaluate(triples, 3)", 9450),
     "task of files": (TRIPLES + "evaluate(path, ['e0', 'e1', 'e2'])", 9450),

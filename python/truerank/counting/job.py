@@ -110,7 +110,7 @@ class Job(Tasks):
         """Make Ranks of new arrays of counts: above, tied, candidates, and what else there may be.
 
         Others are those of an audit, "masked", and of lists "listed" and "lengths". `fields` are
-        further ones of the protocol: sampled, similarity, lists.
+        further ones of the protocol: sampled, similarity, lists, depth.
         """
         arrays = {
             "above": counts["above"],

@@ -413,11 +413,12 @@ def rank_open_lists(
     if score_bytes:
         report_progress(lists.ids.nbytes)
     are_listed = listing["place"] >= 0
-    lengths = np.diff(lists.indptr)[list_of_task] - listing["places"]
+    entries = np.diff(lists.indptr)[list_of_task]
+    lengths = np.where(entries, entries - listing["places"], -1)  # -1: none, or an empty one.
     if sizes is None:
         candidates = n - listing["filtered"]
     elif isinstance(sizes, str):  # A target that is not listed is one more.
-        candidates = lengths + ~are_listed
+        candidates = lengths.clip(0) + ~are_listed
     else:
         candidates = sizes[by_list]
     if lists.scores is None:
@@ -436,7 +437,7 @@ def rank_open_lists(
         report_progress(total_bytes)
     in_order = np.argsort(by_list)
     arrays = {name: array[in_order] for name, array in arrays.items()}
-    return job.ranks(arrays, dtype, files, lists=source)
+    return job.ranks(arrays, dtype, files, lists=source, depth=int(entries.max(initial=0)))
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

@@ -127,7 +127,8 @@ class Ranks(Immutable):
         In retrieval, how many queries without a right answer are counted with a task: all with the
         first one, so that parts add up.
     lengths : ndarray of int64, shape (n,), read-only, or None
-        Of lists, how many candidates the list of each task has.
+        Of lists, how many candidates the list of each task has; -1 where nothing was handed over:
+        there is no list, or an empty one.
     protocol : Protocol
 
     Raises
@@ -729,7 +730,8 @@ def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDA
         elif name == "masked":
             checked[name] = checked_flags(name, values, length)
         else:
-            checked[name] = _counts(name, values, length, int(name == "answers"))
+            least = {"answers": 1, "lengths": -1}.get(name, 0)
+            checked[name] = _counts(name, values, length, least)
     return checked
 
 

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import choice, flag, instance, number, several
+from ..inputs.checks import choice, flag, instance, integer, number, several
 from ..inputs.rules import NAN_RULES, ORDERS
 from ..naming import printable, public
 
 # These fields say how the answers of queries count, where it is not the usual way.
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
-PROVENANCE = ("order", "dtype", "similarity", "lists", "ties", "device", "version", "files")
+_WORDS = ("dtype", "similarity", "lists", "ties", "device", "version")  # of provenance
+PROVENANCE = ("order", *_WORDS, "depth", "files")
 MIXED = "mixed"
 _SEVERAL = ("filter", "files")  # fields of several names
 _NAMES = [*_SEVERAL, "filter_rule", "candidates", "split", "gain", "misses", "answerless"]
-_NAMES += ["dtype", "similarity", "lists", "ties", "device", "version"]
+_NAMES += _WORDS
 
 
 @public("truerank")
@@ -67,6 +68,10 @@ class Protocol:
     lists : str, optional
         Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
         lists (`rank_lists`), whose misses are bounded, not ranked.
+    depth : int, optional
+        Provenance. Of lists, how many entries the longest of them had as it was handed over, known
+        ones among them. Of joined ranks it is the greatest, and protocols that differ in nothing
+        else are equal. None: the ranks are not from lists, or were saved without it.
     ties : str, optional
         Provenance. "unknown": the ranks are of another tool, one of each task, which does not say
         what ties (`Ranks.from_ranks`). None: the counts say it.
@@ -82,7 +87,7 @@ class Protocol:
     TypeError
         For a field of another type, and an empty name.
     ValueError
-        For an unknown NaN rule or order.
+        For an unknown NaN rule or order, and a depth below 0.
 
     Examples
     --------
@@ -107,6 +112,7 @@ class Protocol:
     dtype: str | None = None
     similarity: str | None = None
     lists: str | None = None
+    depth: int | None = field(default=None, compare=False)
     ties: str | None = None
     device: str | None = field(default=None, compare=False)
     version: str | None = None
@@ -129,6 +135,8 @@ class Protocol:
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
+        if self.depth is not None:
+            object.__setattr__(self, "depth", integer("depth", self.depth, least=0))
         if self.relevance_level is not None:
             object.__setattr__(
                 self, "relevance_level", number("relevance_level", self.relevance_level)
@@ -176,7 +184,7 @@ class Protocol:
         """Return the protocol of ranks that are joined over tasks.
 
         The comparable fields are this one's. A provenance field in which the two differ becomes
-        "mixed", and `files` lists the files of both.
+        "mixed", but `depth` the greatest, and `files` lists the files of both.
 
         Raises
         ------
@@ -196,6 +204,8 @@ class Protocol:
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
         changes: dict[str, Any] = dict.fromkeys(unlike, MIXED)
+        if "depth" in unlike:
+            changes["depth"] = max(self.depth or 0, other.depth or 0)
         if self.candidates != other.candidates:
             changes["candidates"] = None
         return replace(self, **changes | {"files": self.files + other.files})

@@ -22,7 +22,7 @@ listed, masked            bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order
 gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
 answers, without_answers  int64, (n,)        likewise
-lengths                   int64, (n,)        optional, of lists, as `Ranks` has it
+lengths                   int64, (n,)        optional, of lists, as `Ranks` has it: from -1 on
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
 

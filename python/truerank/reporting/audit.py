@@ -214,7 +214,7 @@ def _lines_of_queries(report: Report) -> list[str]:
         share = f"{percent(missed)} of the right answers"
         line = f"{share} are missed by their lists and {MISSES[protocol.misses or 'zero']}"
         if report.ranks.lengths is not None:  # No metric counts further, whatever its cutoff.
-            longest = int(report.ranks.lengths.max())
+            longest = int(report.ranks.lengths.max(initial=0))
             line += f"; the longest has {format_count(longest, 'candidate')}"
         lines.append(line)
     if report.without_answers:

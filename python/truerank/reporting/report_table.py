@@ -233,7 +233,7 @@ def json_content(report: Report, keys: Sequence[str], columns: Iterable[str]) ->
         missed = share_missed(report)
         longest = None
         if missed is not None and report.ranks.lengths is not None:
-            longest = int(report.ranks.lengths.max())
+            longest = int(report.ranks.lengths.max(initial=0))
         content |= {
             "queries": report.tasks(),
             "without_answers": report.without_answers,

@@ -513,7 +513,7 @@ class Task(SidedTask):
         names = int(lengths[rows].sum())
         if names and self.protocol.candidates != LISTED:
             counted_lengths: Any = ranks.lengths  # They are without what is known.
-            known = names - int(counted_lengths.sum())
+            known = names - int(counted_lengths.clip(0).sum())
             if known > MUCH_KNOWN * names:
                 words = f"{percent(known / names)} of what lists name is known, and not counted"
                 findings.append(reporting.Finding("known in lists", known, words))
