@@ -42,7 +42,16 @@ from .intervals import (
     units_of_runs,
     why_no_interval,
 )
-from .pairing import IDENTIFYING_LABELS, Model, Models, Run, pair_ranks, pair_runs, read_models
+from .pairing import (
+    IDENTIFYING_LABELS,
+    Model,
+    Models,
+    Run,
+    note_on_depth,
+    pair_ranks,
+    pair_runs,
+    read_models,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -105,8 +114,8 @@ class Comparison:
     effect : str
         "difference", or "ratio" for gmr.
     notes : tuple of str
-        How the tasks were matched, where labels cannot tell; that few units carry the result, or
-        why there is no interval.
+        What is unlike; how the tasks were matched, where labels cannot tell; how deep lists are;
+        that few units carry the result, or why there is no interval.
     name_a, name_b : str
     runs_a, runs_b : int
         The number of runs of each model; values are the means over them.
@@ -369,9 +378,9 @@ def compare(
     seed : int
         The seed of the kind "random" of Ranks; a Report has its own.
     allow_unlike : bool
-        Also compare ranks whose protocols, candidates or units differ, or whose queries or targets
-        cannot be compared where the other label pairs the tasks; a note says what differs. The
-        tasks and the weights must agree in any case.
+        Also compare ranks whose protocols, candidates or units differ, of which one lacks lists
+        that the other has, or whose queries or targets cannot be compared where the other label
+        pairs the tasks; a note says what differs. The tasks and the weights must agree in any case.
 
     Returns
     -------
@@ -382,13 +391,20 @@ def compare(
     ------
     ValueError
         If the tasks, weights, candidates, comparable fields of the protocols, or units differ; the
-        message lists the differences. For ranks of a report of retrieval, if a query has several
-        right answers: compare its report. For metrics that are no means over units: compare mrr
-        for hmr, mr for imr, and any mean for medians and spreads.
+        message lists the differences. If one model has no list, or an empty one, of what the other
+        has a list of, or ranks without lists. For ranks of a report of retrieval, if a query has
+        several right answers: compare its report. For metrics that are no means over units: compare
+        mrr for hmr, mr for imr, and any mean for medians and spreads.
     KeyError
         For an unknown key.
     TypeError
         For anything but Ranks and Reports, and one run against several.
+
+    Notes
+    -----
+    A model with longer lists has more places to be right in. So where the longest lists of one have
+    at least twice as many entries as those of the other, a note says so of each metric that looks
+    deeper than the shorter ones: not of ndcg@10 where they have 20, but of recall@100, map and mrr.
 
     Examples
     --------
@@ -498,9 +514,12 @@ def compare_pair(
     unit: LabelsLike | None,
     level: float,
     allow_unlike: bool = False,
+    may_lack: str = "",
     has_bounds: bool = True,
 ) -> list[Comparison]:
     """Compare two of several models by named keys; without bounds, which take longer, if asked.
+
+    The model that may lack lists of queries is not refused where the other has them.
 
     Examples
     --------
@@ -513,7 +532,7 @@ def compare_pair(
     True
     """
     runs_a, runs_b, are_folds, pairing, notes = pair_runs(
-        models[names[0]], models[names[1]], names, allow_unlike=allow_unlike
+        models[names[0]], models[names[1]], names, allow_unlike=allow_unlike, may_lack=may_lack
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
     method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
@@ -526,7 +545,8 @@ def compare_pair(
         b, _ = add_up_runs(runs_b, key, codes, "b", are_folds=are_folds)
         check_bases([a.bases, b.bases], "b")
         comparison = _compare_sums(metric, a, b, method, shared, has_bounds=has_bounds)
-        notes_of_key = notes + note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
+        notes_of_key = notes + note_on_depth(runs_a, runs_b, names, key)
+        notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, units=number, notes=notes_of_key))
     return comparisons
 
@@ -668,12 +688,15 @@ def gate(
     'refused: expected metrics between 0 and 1 of which more is better, beside a margin, got mr'
     """
     runs = read_models({BASE: base, NEW: new}, seed)
-    rules: dict[str, Any] = {"allow_unlike": allow_unlike}
-    of_base, of_new, *_ = pair_ranks(runs[BASE][0], runs[NEW][0], (BASE, NEW), **rules)
+    of_base, of_new, *_ = pair_ranks(
+        runs[BASE][0], runs[NEW][0], (BASE, NEW), allow_unlike=allow_unlike, may_lack=(NEW,)
+    )
     if not (unit is None or isinstance(unit, str)):
         of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))
         unit = "group"
     models = {NEW: [of_new], BASE: [of_base]}
+    rules: dict[str, Any] = {"unit": unit, "level": level}
+    rules |= {"allow_unlike": allow_unlike, "may_lack": NEW}
     keys: dict[str, Key] = {}
     refused: dict[str, InputError] = {}
     pairs: list[Comparison] = []
@@ -683,9 +706,7 @@ def gate(
             if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
                 expected = "metrics between 0 and 1 of which more is better, beside a margin"
                 raise InputValueError("metric", expected=expected, got=key)
-            pairs += compare_pair(
-                models, (NEW, BASE), {metric: key}, unit=unit, level=level, **rules
-            )
+            pairs += compare_pair(models, (NEW, BASE), {metric: key}, **rules)
             keys[metric] = key
         except InputError as error:
             refused[metric] = error

@@ -16,12 +16,16 @@ from ..arrays.row_keys import (
 )
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
 from ..metrics.values import Rankings
+from ..naming import format_count
 from ..ranks.container import Ranks
 from ..ranks.grouping import weighted_ranks
 from ..ranks.labels import describe_task, join_labels
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..arrays.types import FloatArray, IntArray
+    from ..metrics.keys import Key
     from ..ranks.labels import Labels
 
 # A Report is a mapping of keys to numbers; a list holds several runs of one model.
@@ -326,6 +330,7 @@ def pair_ranks(
     names: tuple[str, str] = ("a", "b"),
     *,
     allow_unlike: bool = False,
+    may_lack: Sequence[str] = (),
 ) -> tuple[Rankings, Rankings, str, list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
@@ -337,6 +342,8 @@ def pair_ranks(
         What messages call the models.
     allow_unlike : bool
         Whether notes say what differs, where nothing forbids a comparison.
+    may_lack : sequence of str
+        The names of those that may lack lists that the other has; a note says so.
 
     Returns
     -------
@@ -350,7 +357,8 @@ def pair_ranks(
     Raises
     ------
     ValueError
-        For differences that are not allowed; the message lists all of them.
+        For differences that are not allowed; the message lists all of them. For lists that one
+        model lacks; the argument is the name of that one.
 
     Examples
     --------
@@ -386,8 +394,88 @@ def pair_ranks(
     if unlike and not allow_unlike:
         advice = f"; {OPTION_TEXT.get()('allow_unlike', True)} compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
+    unlike += _unlike_lists(one, two, names, names if allow_unlike else may_lack)
     pairing, notes = _how_paired(first, labels)
     return one, two, pairing, [f"unlike {x}" for x in unlike] + notes
+
+
+def _unlike_lists(
+    one: Rankings, two: Rankings, names: tuple[str, str], may_lack: Sequence[str]
+) -> list[str]:
+    """Say which model lacks lists that the other has, or needs none; refuse one that may not."""
+    models = (one.ranks, two.ranks)
+    lacks = [lacks_list(ranks) for ranks in models]
+    noun = "task"
+    source = "a test"
+    tasks = np.arange(len(one.ranks))
+    if one.answers is not None:
+        noun = "query"
+        source = "qrels"
+        tasks = one.answers.first  # All tasks of a query read one list.
+    unlike = []
+    for i, other in ((0, 1), (1, 0)):
+        others = tasks[~lacks[other][tasks]]
+        places = others[lacks[i][others]]
+        if not len(places):
+            continue
+        labels = {x: y for x, y in one.ranks.labels.items() if x in IDENTIFYING_LABELS}
+        shown = [describe_task(labels, places[0]) or f"position {places[0]}"]
+        if one.answers is not None:
+            shown = list(map(str, labels["queries"][places[:3]].values))
+        if len(places) > len(shown):
+            shown.append("...")
+        problem = f"has no list for {len(places):,} of the {format_count(len(others), noun)} that "
+        problem += f"{names[other]} {'ranks' if models[other].listed is None else 'has one for'}"
+        problem += f" ({', '.join(shown)})"
+        if names[i] not in may_lack:
+            advice = f"run {names[i]} again, give {source} without them, or, if {names[i]} finds "
+            advice += f"nothing there, {OPTION_TEXT.get()('allow_unlike', True)}"
+            raise InputValueError(names[i], f"{problem}: {advice}")
+        unlike.append(f"lists: {names[i]} {problem}")
+    return unlike
+
+
+def lacks_list(ranks: Ranks) -> npt.NDArray[np.bool_]:
+    """Return whether each task has no list, or an empty one, which looks the same.
+
+    Ranks that were saved without the depth of their lists do not tell an empty list from one of
+    which a filter leaves nothing: without a filter, nothing is listed and nothing is above.
+
+    Examples
+    --------
+    >>> lacks_list(Ranks([0, 3, 0], [9, 6, 2], 9, listed=[False, False, True]))
+    array([ True, False, False])
+    """
+    if ranks.lengths is not None and ranks.protocol.depth is not None:
+        return ranks.lengths < 0
+    if ranks.listed is None or ranks.protocol.filter:
+        return np.zeros(len(ranks), np.bool_)
+    return np.equal(ranks.above, 0) & ~ranks.listed
+
+
+def note_on_depth(
+    runs_a: Sequence[Rankings], runs_b: Sequence[Rankings], names: tuple[str, str], key: Key
+) -> tuple[str, ...]:
+    """Say how deep lists are, if those of one model are twice as deep, and a metric looks deeper.
+
+    Examples
+    --------
+    >>> from truerank import rank_lists
+    >>> from truerank.metrics.keys import parse
+    >>> runs = [[Rankings(rank_lists([ids], None, [0], candidates=9))] for ids in ([3], [3, 4])]
+    >>> note_on_depth(*runs, ("a", "b"), parse("mrr"))
+    ('lists of a have up to 1 entry, of b 2',)
+    >>> note_on_depth(*runs, ("a", "b"), parse("hits@1"))
+    ()
+    """
+    depths = [max(run.ranks.protocol.depth or 0 for run in runs) for runs in (runs_a, runs_b)]
+    shorter = min(depths)
+    cutoff: Any = key.parameter
+    is_within = key.row.parameter in ("@k", "[@k]") and 0 < cutoff <= shorter
+    if is_within or not shorter or max(depths) < 2 * shorter:
+        return ()
+    entries = format_count(depths[0], "entry")
+    return (f"lists of {names[0]} have up to {entries}, of {names[1]} {depths[1]:,}",)
 
 
 def _how_paired(ranks: Ranks, labels: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -409,8 +497,9 @@ def pair_runs(
     names: tuple[str, str],
     *,
     allow_unlike: bool = False,
+    may_lack: str = "",
 ) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
-    """Pair the tasks of several runs of two models; see `pair_ranks`.
+    """Pair the tasks of several runs of two models, of which one may lack lists; see `pair_ranks`.
 
     Returns
     -------
@@ -442,12 +531,13 @@ def pair_runs(
         pairs = list(zip(named_a, named_b, strict=True))
     else:  # The other runs of the first model are paired with its first one, too.
         pairs = [(named_a[0], run) for run in (*named_a[1:], *named_b)]
+    lenient = [name for name, _ in {names[0]: named_a, names[1]: named_b}.get(may_lack, [])]
     ones = []
     twos = []
     notes: dict[str, None] = {}
     for (name, run), (other_name, other) in pairs:
         one, two, pairing, notes_of_pair = pair_ranks(
-            run, other, (name, other_name), allow_unlike=allow_unlike
+            run, other, (name, other_name), allow_unlike=allow_unlike, may_lack=lenient
         )
         ones.append(one)
         twos.append(two)

@@ -472,10 +472,11 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
         return f"cannot be compared with {names[0]}: unlike groups"
     try:
         models = read_models({names[0]: a, names[1]: b})
-        pair_ranks(models[names[0]][0], models[names[1]][0], names)
+        *_, notes = pair_ranks(models[names[0]][0], models[names[1]][0], names, allow_unlike=True)
     except InputValueError as error:
-        return str(error.problem).partition(f"; {OPTION_TEXT.get()('allow_unlike', True)}")[0]
-    return ""
+        return str(error.problem)
+    unlike = [note.removeprefix("unlike ") for note in notes if note.startswith("unlike ")]
+    return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 
 def _doubts(models: Models) -> Iterator[str]:
