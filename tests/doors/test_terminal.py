@@ -458,7 +458,7 @@ WRONG_LINES = [
 def wrong_files(run: Run) -> None:
     """Write files that lines cannot use as they do."""
     texts = {
-        "twice.run": "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n",
+        "twice.run": "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 c 1 1 t\n",
         "empty": "",
         "header": "head\trelation\ttail\na\tr\tb\n",
         "facts": "a\tr\tb\nb\tr\tc\n",
