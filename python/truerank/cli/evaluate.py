@@ -307,7 +307,7 @@ def read_arguments(path: str, values: Values, labels: Values) -> Values:
     "Of runs: how many candidates there are in all, a file with a name in each line, or listed. Of "
     "ranks in text: the candidates of each task, where no column has them.",
 )
-@option("--allow-unlike", None, "Compare even if protocols or ids differ.")
+@option("--allow-unlike", None, "Compare even if protocols or ids differ, or lists are lacking.")
 @option(
     "--margin",
     click.FloatRange(0, 1),

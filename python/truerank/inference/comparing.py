@@ -702,10 +702,7 @@ def gate(
     pairs: list[Comparison] = []
     for metric in metrics:
         try:
-            key = _read_keys([metric], of_new.grammar)[metric]
-            if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
-                expected = "metrics between 0 and 1 of which more is better, beside a margin"
-                raise InputValueError("metric", expected=expected, got=key)
+            key = _read_share(metric, of_new.grammar)
             pairs += compare_pair(models, (NEW, BASE), {metric: key}, **rules)
             keys[metric] = key
         except InputError as error:
@@ -730,6 +727,15 @@ def gate(
         why = refusal.problem or f"expected {refusal.expected}, got {refusal.got}"
         verdicts[metric] = f"refused: {why}"
     return Comparisons(pairs), verdicts, losses
+
+
+def _read_share(metric: str, grammar: Grammar) -> Key:
+    """Read the key of a metric of which a unit can lose 1 at most, and more is better."""
+    key = _read_keys([metric], grammar)[metric]
+    if key.adjustment != NO_ADJUSTMENT or key.metric == "dcg" or not key.row.increasing:
+        expected = "metrics between 0 and 1 of which more is better, beside a margin"
+        raise InputValueError("metric", expected=expected, got=key)
+    return key
 
 
 def judge(pair: Comparison, margin: float, questions: int = 1, heaviest: float = 1.0) -> str:
