@@ -521,7 +521,11 @@ def test_what_else_a_table_says(run: Run) -> None:
     lines = run("evaluate ranks.npz --by relation").out.splitlines()
     assert "5 more with --format csv" in lines
     assert "r24" in run("evaluate ranks.npz --by relation --format csv").out
-    assert "5 more in CSV" in tr.report(tr.load("ranks.npz"), by="relation").to_text()
+    for line in ("--format markdown", "--format latex", "--output all.txt", "--output all.html"):
+        out = run(f"evaluate ranks.npz --by relation {line}").out
+        text = Path(line.split()[1]).read_text() if "--output" in line else out
+        assert "r24" in text
+        assert "more" not in text
     for metrics, moved in {
         "": "hits@1",
         "--metrics hits@10": "hits@10",

@@ -113,6 +113,17 @@ def test_notes_of_a_table() -> None:
     (note,) = table({"a": one(3, 4, tied=2), "b": tied, "c": one(3, 4)}).notes  # the worst, once
     assert note.startswith("b: ties move ")
     assert note.endswith("; say which is reported. Less in a.")
+    # Metrics that are not shown have no note, and what one of several runs has names the run.
+    models = {"a": one(3, 4, tied=10), "b": one(3, 4)}
+    (note,) = table(models, ["mrr", "hits@10"]).notes
+    assert note.startswith(("a: ties move mrr by ", "a: ties move hits@10 by "))
+    (note,) = table(models, ["hits@10"]).notes
+    assert note.startswith("a: ties move hits@10 by ")
+    assert table(models, ["hits@1"]).notes == ()
+    (note,) = table({"A": [one(3, 4, tied=2), tied, one(3, 4)], "B": one(3, 4)}, ["mr"]).notes
+    assert note.startswith("run 2 of A: ties move mr by ")
+    (note,) = table([one(3, 4, tied=2), tied], ["mr"]).notes
+    assert note.startswith("run 2 of 2 runs: ties move mr by ")
     runs = [one(1), one(1, protocol=Protocol(split="test"))]
     made = table({"A": runs, "B": one(1)}, allow_unlike=True)
     assert made.notes[0].startswith("A: runs 1 and 2 were counted under unlike protocols: ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,11 +195,23 @@ def test_groups_follow_the_averages(grouped: Report) -> None:
     assert grouped.to_csv(sides=[]).count("\n") == 1
 
 
-def test_people_see_the_largest_groups() -> None:
-    labels = np.repeat(np.arange(100), np.arange(1, 101))
+def test_a_terminal_and_a_notebook_show_the_largest_groups_and_files_all(tmp_path: Path) -> None:
+    names = [f"g{i}" for i in range(100)]
+    labels = np.repeat(names, np.arange(1, 101))
     n = len(labels)
-    measured = report(Ranks(np.zeros(n, int), np.ones(n, int), 10), by=labels)
-    rows = [row.split(" | ")[0] for row in measured.to_markdown(["mr"]).split("\n")[4:]]
-    assert rows[2:-1] == [f"| {i}" for i in range(99, 79, -1)]
-    assert rows[-1] == "| 80 more in CSV"
-    assert len(measured.to_csv(["mr"]).splitlines()) == 1 + 2 + 100
+    measured = report(Ranks(np.arange(n) % 9, np.ones(n, int), 10), by=labels)
+    table = measured.table(["mr"], interval=True, notes=False)
+    for result in (measured, table):
+        for text in (str(result), result._repr_html_()):
+            assert re.findall(r"\bg[0-9]+", text) == names[:79:-1]
+            assert "80 more in to_text()" in text
+    forms = {".txt": "to_text", ".md": "to_markdown", ".tex": "to_latex", ".html": "to_html"}
+    for ending, form in {**forms, ".csv": "to_csv"}.items():
+        measured.save(tmp_path / f"report{ending}")
+        saved = (tmp_path / f"report{ending}").read_text(encoding="utf-8")
+        for text in (getattr(measured, form)(), getattr(table, form)(), saved):
+            of_groups = [name for name in re.findall(r"\bg[0-9]+", text) if name in names]
+            assert of_groups == names[::-1]
+            assert "more" not in text
+    # Of all but one task alone, and the macro average, intervals are there, too.
+    assert len(re.findall(r"\[[0-9.]+, [0-9.]+\]", table.to_text())) == 1 + 99

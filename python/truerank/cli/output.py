@@ -368,6 +368,8 @@ def show(
         text = result.to_json(**take(options, "metrics"))
     elif style == "spreadsheet":
         text = terminal_text(result.to_csv(**options, spreadsheet=True))
+    elif style == "text" and output is None:
+        text = str(result.table(**options))  # It may be cut, as files are not.
     else:
         text = terminal_text(getattr(result, f"to_{style}")(**options))
     text = text.removesuffix("\n")

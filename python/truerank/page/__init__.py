@@ -243,7 +243,7 @@ def _can_show_groups(
 
 
 def _tables(results: Iterable[Any]) -> str:
-    return "".join(f'<div class="scroll">\n{result.to_html()}\n</div>\n' for result in results)
+    return "".join(f'<div class="scroll">\n{result._repr_html_()}\n</div>\n' for result in results)
 
 
 def _paragraphs(lines: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, UnknownKeyError
@@ -151,7 +151,7 @@ def table(
     lines = _read_lines(models, keys, _read_kinds(models, keys, kinds), has_groups, is_repeated)
     reasons = _reasons_unlike(models, macro, allow_unlike)
     notes_below = [f"{reason}." for reason in reasons]
-    notes_below += _doubts(models)
+    notes_below += _doubts(models, {str(key.column) for key in keys.values()})
     differing: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "unit": unit, "allow_unlike": allow_unlike}
@@ -479,20 +479,29 @@ def _why_unlike(a: Report, b: Report, names: tuple[str, str], macro: bool) -> st
     return f"cannot be compared with {names[0]}: {'; '.join(unlike)}" if unlike else ""
 
 
-def _doubts(models: Models) -> Iterator[str]:
-    """Say the worst that each of some checks finds in all models, and which models have it."""
-    # By check and model: the measure, and where it is infinite the sizes that the message names.
-    worst: dict[str, dict[str, tuple[float, str]]] = {}
+def _doubts(models: Models, metrics: Collection[str]) -> Iterator[str]:
+    """Say the worst that each of some checks finds in all models, and which models have it.
+
+    What is not said of all runs of a model alike names the run.
+    """
+    # By check and model, of each run: the measure, the message, in which sizes stand where the
+    # measure is infinite, and the run.
+    doubts: dict[str, dict[str, list[tuple[float, str, int]]]] = {}
     for name, runs in models.items():
-        for report in runs:
-            for measure, finding in graded_findings(report, DOUBTS):
-                doubt = measure, finding.message
-                of_models = worst.setdefault(finding.name, {})
-                of_models[name] = max(of_models.get(name, doubt), doubt)
-    for of_models in worst.values():
-        _, message = max(of_models.values())
-        alike = [name for name, doubt in of_models.items() if doubt[1] == message]
-        names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
-        others = ", ".join(name for name in of_models if name not in alike)
+        for i, report in enumerate(runs, 1):
+            for measure, finding in graded_findings(report, DOUBTS, metrics):
+                of_models = doubts.setdefault(finding.name, {})
+                of_models.setdefault(name, []).append((measure, finding.message, i))
+    for of_models in doubts.values():
+        worst = {name: max(of_runs) for name, of_runs in of_models.items()}
+        _, message, _ = max(worst.values())
+        sources = {}
+        for name, (_, text, i) in worst.items():
+            if text == message:
+                texts = [each for _, each, _ in of_models[name]]
+                is_alike = texts == [message] * len(models[name])
+                sources[name] = name if is_alike else f"run {i} of {name}"
+        names = "" if list(sources.values()) == list(models) else f"{', '.join(sources.values())}: "
+        others = ", ".join(name for name in of_models if name not in sources)
         end = "" if message.endswith("?") else "."
         yield f"{names}{message}{end}" + (f" Less in {others}." if others else "")

@@ -52,7 +52,7 @@ LABELS = ("average", "group", "side", "part", "model")
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
 GROUPS_NAMED = 3  # A note names so many.
-GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
+GROUPS_SHOWN = 20  # On a terminal and in a notebook tables are cut here.
 # They stand below every table.
 DOUBTS = ("misses", "worse than chance", "test candidates", "ties")
 MICRO = "micro"
@@ -111,7 +111,7 @@ def table_of_report(
     rows of another kind than the default only where a value moves by more than one in its last
     printed digit, unless kinds are given.
     Labels that are alike in all rows are for programs alone. Without `all_intervals` only the rows
-    that people read have them.
+    that a terminal shows have them.
     """
     digits = check_digits(digits)
     grammar = report.grammar
@@ -462,7 +462,7 @@ def lay_out(
     percent, digits
         As of `Report.table`.
     most : int, optional
-        People read so many lines at most.
+        A terminal and a notebook show so many lines at most.
     plain_kind : str, optional
         People read lines of another kind of rank only where they move a printed value.
     is_ranked : bool
@@ -476,7 +476,7 @@ def lay_out(
     metrics = []
     for name, key in keys.items():
         metrics += metric_columns(name, key, cells, percent=percent, is_ranked=is_ranked)
-    rows: Sequence[int] = range(len(cells["average"]))[:most]
+    rows: Sequence[int] = range(len(cells["average"]))
     if plain_kind is not None:
         # A row of another kind is left out where no value moves from that of the plain kind with
         # the same labels.
@@ -498,8 +498,7 @@ def lay_out(
     table.names = len(labels)
     table.before = tuple(before)
     table.shown_rows = rows
-    if most is not None:
-        table.more = max(0, len(table) - most)
+    table.most = most
     return table
 
 

@@ -74,7 +74,9 @@ class AsTable(ABC):
         return self.table(metrics, **options)
 
     def to_text(self, metrics: Names = None, **options: Any) -> str:
-        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells.
+        """Return columns of plain text; an asterisk marks the best cells.
+
+        `print` shows the same, but of groups the largest 20.
 
         Parameters
         ----------
@@ -104,7 +106,7 @@ class AsTable(ABC):
         return tables.forms.latex(self._table(metrics, options))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
-        """Return HTML, as a notebook shows it.
+        """Return HTML; a notebook shows the same, but of groups the largest 20.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class AsTable(ABC):
         return frame.astype(dict.fromkeys(floats, float))
 
     def __str__(self) -> str:
-        return terminal_text(self.to_text())
+        return terminal_text(tables.forms.text(self.table()._cut()))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show the result as a table in IPython."""
@@ -177,7 +179,7 @@ class AsTable(ABC):
 
     def _repr_html_(self) -> str:
         """Return the result as HTML, for notebooks."""
-        return self.to_html()
+        return tables.forms.html(self.table()._cut())
 
     def save(self, path: str | os.PathLike[str], metrics: Names = None, **options: Any) -> None:
         """Write the result to a file, in the form that the ending of its name asks for.

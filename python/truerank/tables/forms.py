@@ -61,7 +61,7 @@ def cells_in(
         rows[i][j] += dagger
     heading = [write(printable(column.title)) for column in table.shown_columns]
     if table.more:
-        place = "in CSV"
+        place = "in to_text()"
         if has_option("style"):
             place = f"with {OPTION_TEXT.get()('style', 'csv')}"
         rows.append([write(f"{table.more:,} more {place}")] + [""] * (len(heading) - 1))

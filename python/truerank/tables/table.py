@@ -183,11 +183,12 @@ class Table(AsTable):
         )
         self._digits = check_digits(digits)
         self._notes_shown: bool | None = None
-        # Tables of reports set these: the rows that people read, how many are left out at the end,
-        # the cells that have a dagger, by row and column, and what tells apart rows that do not
-        # compare, of which each part has a best.
+        # Tables of reports set these: the rows that people read, how many rows a terminal and a
+        # notebook show, the cells that have a dagger, by row and column, and what tells apart rows
+        # that do not compare, of which each part has a best.
         self.shown_rows: Sequence[int] = range(len(self))
-        self.more = 0
+        self.most: int | None = None
+        self.more = 0  # rows that are left out at the end
         self.differing: Collection[tuple[int, str]] = ()
         self.parts: Sequence[Hashable] = ()
 
@@ -246,6 +247,14 @@ class Table(AsTable):
                 if whole in columns and part in _PARTS:
                     columns[column.name] = column
             table.columns = tuple(columns.values())
+        return table
+
+    def _cut(self) -> Table:
+        """Return the table as a terminal and a notebook show it, without its last rows."""
+        table = copy.copy(self)
+        if self.most is not None:
+            table.shown_rows = [i for i in self.shown_rows if i < self.most]
+            table.more = len(self.shown_rows) - len(table.shown_rows)
         return table
 
     def _column(self, argument: str, name: str) -> Column:
