@@ -49,7 +49,7 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
         score(tr.link_prediction.Task(TRIPLES[p::3], {}, entities=4, relations=2)).save(shard)
     run("merge", *shards).refuses(1, "shard-1.npz: it is of another test than those before it")
     line = ["merge", "tasks-0.npz", "shard-1.npz", "--repeats", "keep"]
-    run(*line).refuses(1, "expected all 7 triples of the whole, got 4 of them")
+    run(*line).refuses(1, "expected all parts of the whole, got 4 of 7 triples")
     assert run("merge", *shards, "--repeats", "refuse", "--save", "merged.npz").code == 0
     merged = tr.load("merged.npz")
     assert tr.report(merged)["tail.mr"] == tr.report(score(link_prediction()))["tail.mr"]
@@ -131,7 +131,7 @@ def test_parts_that_lack_a_side(run: Run) -> None:
     [
         ("tasks-0.npz", 2, "at least two jobs, each once"),
         ("tasks-0.npz tasks-0.npz", 2, "at least two jobs, each once"),
-        ("tasks-2.npz tasks-0.npz", 1, "got 3 of them; missing: rows 1, 4 (--part 1::3)"),
+        ("tasks-2.npz tasks-0.npz", 1, "got 3 of 5 triples; missing: rows 1, 4 (part 1::3)"),
         ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
         ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
         ("tasks-0.npz broken.npz", 1, "Error: parts: broken.npz: "),

@@ -335,6 +335,92 @@ def test_a_repeat_is_the_same_fact() -> None:
     refusal(tr.InputValueError, "1 of 2 tasks are there twice", tr.concatenate, [less, less])
 
 
+# -- parts that are missing ------------------------------------------------------------------------
+
+MISSING = "missing rows: the ranks are a part, "
+
+
+def missing_rows(*parts: tr.Ranks, repeats: Any = None) -> list[str]:
+    """What the audit says that the joined ranks lack, and those of a file; nothing else of it."""
+    ranks = tr.concatenate(parts, repeats=repeats)
+    findings = reported(ranks).audit("missing rows")
+    assert list(findings) == list(reported(saved_and_read(ranks)).audit("missing rows"))
+    return [str(finding).removeprefix(MISSING) for finding in findings]
+
+
+def nine(task: Any) -> tr.Ranks:
+    """Rank by scores that favor low numbers."""
+    scores = -np.arange(20.0)
+    return task.evaluate(
+        **{side: lambda q: np.tile(scores, (len(q), 1)) for side in task.sides}
+    ).ranks
+
+
+def test_parts_say_which_rows_are_missing() -> None:
+    """Without the last third, the mean is another one, and nothing else would say so."""
+    task = tr.link_prediction.Task([(i, 0, 7 * i % 20) for i in range(9)], {}, entities=20)
+    parts = [nine(task[p::3]) for p in range(3)]
+    whole = tr.report(nine(task))
+    joined = tr.report(tr.concatenate(parts[:2]))
+    inverse = np.array([1 / (1 + np.arange(9)), 1 / (1 + 7 * np.arange(9) % 20)])
+    assert whole["mrr"] == pytest.approx(inverse.mean())
+    assert joined["mrr"] == pytest.approx(np.delete(inverse, [2, 5, 8], axis=1).mean())
+    assert joined.audit()[0].count == 3
+    assert missing_rows(*parts[:2]) == ["6 of 9 triples; missing: rows 2, 5, 8 (part 2::3)"]
+    assert missing_rows(parts[1]) == ["3 of 9 triples; missing: rows 0, 2, 3, 5, ..."]
+    assert missing_rows(nine(task[:7])) == ["7 of 9 triples; missing: rows 7, 8 (part 7:9)"]
+    assert missing_rows(nine(task[4:4])) == ["0 of 9 triples"]
+    assert missing_rows(nine(task[::3][::2])) == missing_rows(nine(task[::6]))
+    assert missing_rows(parts[0], parts[0], repeats="keep") == missing_rows(parts[0])
+    # Those of a sampler are positions, which as one part alone are a sample.
+    order = np.random.default_rng(0).permutation(9)
+    of_sampler = [nine(task[order[p::3]]) for p in range(3)]
+    missing = ", ".join(map(str, sorted(order[2::3])))
+    assert missing_rows(*of_sampler[:2]) == [f"6 of 9 triples; missing: rows {missing}"]
+    # Their twins: the whole, all parts of it, and both sides of it.
+    assert missing_rows(nine(task)) == missing_rows(*parts) == missing_rows(*of_sampler) == []
+    ranks = nine(task)
+    sides = [ranks[ranks.side == side] for side in ("head", "tail")]
+    assert missing_rows(*sides) == missing_rows(sides[0][:4]) == []
+
+
+def test_a_sample_by_positions_is_meant() -> None:
+    """It lacks nothing, whole or joined of its own parts; of these one is missing as of a task."""
+    task = tr.link_prediction.Task([(i, 0, 7 * i % 20) for i in range(9)], {}, entities=20)
+    sample = task[[7, 2, 5, 0]]
+    halves = [nine(sample[p::2]) for p in range(2)]
+    assert missing_rows(nine(sample)) == missing_rows(*halves) == []
+    assert tr.concatenate(halves) == tr.concatenate([nine(sample)])
+    assert missing_rows(halves[1]) == ["2 of 4 triples"]
+    ranks = nine(sample)
+    assert missing_rows(ranks[ranks.side == "head"], ranks[ranks.side == "tail"]) == []
+    more = nine(task[[1, 3, 4]])
+    assert missing_rows(*halves, more) == ["7 of 9 triples; missing: rows 6, 8"]
+
+
+def test_what_is_missing_of_other_tasks() -> None:
+    """Dropped rows are no units; pairs, queries and folds are as triples."""
+    rows = [(i, 0, 7 * i % 20) for i in range(6)]
+    task = quietly(tr.link_prediction.Task, [*rows[:2], *rows], {}, entities=20, duplicates="drop")
+    assert missing_rows(nine(task[0::2])) == ["3 of 6 triples"]
+    assert missing_rows(nine(task[0::2]), nine(task[1::2])) == []
+    for make, unit in zip(FOLDS, ("pairs", "triples", "queries"), strict=True):
+        task, evaluate = make(slice(0, 9))
+        which = "" if unit == "queries" else "; missing: row 8"  # A query has no answer.
+        assert missing_rows(evaluate(task[0:8])) == [f"8 of 9 {unit}{which}"]
+        other, evaluate_other = make(slice(9, 18))
+        fold = evaluate_other(other)
+        assert missing_rows(evaluate(task), fold, repeats="refuse") == []
+        lacking = missing_rows(evaluate(task[0:8]), fold, repeats="refuse")
+        assert lacking == [f"17 of 18 {unit}"]
+    task, evaluate = fold_of_triples(slice(0, 60))
+    other, evaluate_other = fold_of_triples(slice(50, 90))
+    parts = [evaluate(task), *(evaluate_other(other[p::2]) for p in range(2))]
+    assert missing_rows(*parts, repeats="drop") == []
+    # Of ten that come twice, five may be among those that are missing.
+    assert missing_rows(*parts[:2], repeats="drop") == ["75 of 95 triples"]
+
+
 # -- tasks that were made apart --------------------------------------------------------------------
 
 SCORES = few_values(np.random.default_rng(0), 100, 100)

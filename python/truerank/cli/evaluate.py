@@ -19,10 +19,10 @@ from ..arrays.row_keys import distinct
 from ..arrays.saved_files import HEADER
 from ..counting import counter as counters
 from ..errors import POSITION_TEXT, InputError, InputValueError, argument_names
+from ..inputs.rules import REPEAT_RULES
 from ..metrics.contributions import UNIT, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
-from ..ranks.joining import REPEAT_RULES, numbered_apart
 from ..stores import check_order
 from ..stores.store import ShardStore
 from . import options
@@ -476,7 +476,7 @@ def ranks_of_models(paths: Sequence[str], values: Values) -> dict[str, tr.Ranks]
 @click.argument("parts", type=options.INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--repeats",
-    tuple(REPEAT_RULES),
+    REPEAT_RULES,
     "What to do with facts that several files of ranks have: refuse them (the default), drop all "
     "but the first, if the counts agree, or keep them. Files of tasks that were made apart, as of "
     "folds, are joined only where it is given.",
@@ -533,6 +533,8 @@ def merge(values: Values) -> None:
 
 def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     """Join ranks over tasks; those of parts of a task must be all."""
+    from ..ranks.joining import describe_missing
+
     parts = {path: tr.load(path) for path in paths}
     if not any(part.origins for part in parts.values()):  # Ranks of tasks know their places.
         check_order("parts", paths)
@@ -545,46 +547,17 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         raise
     if not ranks.origins or ranks.unit is None:
         return ranks
-    units = sum(origin.units for origin in ranks.origins)
-    present = distinct(ranks.unit.codes)
-    if len(present) != units:
-        got = f"{len(present):,} of them"
-        if len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
-            is_missing = np.ones(units, np.bool_)
-            is_missing[present] = False
-            got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
-        expected = f"all {format_count(units, unit_codes(ranks, UNIT)[1])} of the whole"
-        raise InputValueError("parts", expected=expected, got=got)
+    missing, words = describe_missing(ranks, unit_codes(ranks, UNIT)[1])
+    if missing:
+        raise InputValueError("parts", expected="all parts of the whole", got=words)
     check_sides(ranks, ranks.unit.codes, parts)
     return ranks
 
 
-def describe_rows(rows: IntArray, number: int) -> str:
-    """Name the first of some rows, and the part that they are, if it is one.
-
-    Examples
-    --------
-    >>> describe_rows(np.array([0]), 9), describe_rows(np.array([2, 5, 8]), 9)
-    ('row 0', 'rows 2, 5, 8 (--part 2::3)')
-    >>> describe_rows(np.array([2, 3, 4, 5, 6]), 9), describe_rows(np.array([2, 3, 7]), 9)
-    ('rows 2, 3, 4, 5, ... (--part 2:7)', 'rows 2, 3, 7')
-    """
-    if len(rows) == 1:
-        return f"row {rows[0]}"
-    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
-    text += ", ..." if len(rows) > 4 else ""
-    step = rows[1] - rows[0]
-    stop = rows[-1] + 1
-    if (np.diff(rows) != step).any():
-        return text
-    if step == 1:
-        return f"{text} (--part {rows[0]}:{stop})"
-    is_stride = rows[0] < step and rows[-1] + step >= number
-    return f"{text} (--part {rows[0]}::{step})" if is_stride else text
-
-
 def check_sides(ranks: tr.Ranks, unit: IntArray, parts: Mapping[str, tr.Ranks]) -> None:
     """Refuse a part without a side that others have: means over all tasks would mix them."""
+    from ..ranks.joining import numbered_apart
+
     if ranks.side is None:
         return
     name = unit_codes(ranks, UNIT)[1]

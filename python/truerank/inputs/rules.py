@@ -45,6 +45,7 @@ ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+REPEAT_RULES = ("refuse", "drop", "keep")  # for facts that come twice where ranks are joined
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY

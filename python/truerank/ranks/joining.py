@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from ..arrays.row_keys import distinct, first_equals, row_keys, without
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_names
 from ..inputs.checks import choice, several
+from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import indptr_of
-from ..naming import public
+from ..naming import format_count, public
 from .container import COUNTS, Ranks
 from .labels import Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
 FACT = ("unit", "side", "relation", "queries", "targets")
-REPEAT_RULES = ("refuse", "drop", "keep")
 # Tasks may have these arrays. Those of parts that do not say theirs have these values where they
 # are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0, "masked": False}
@@ -41,7 +42,8 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
 
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
-    equal those of the whole once all are there. Tails and heads of one test share their units.
+    equal those of the whole once all are there; while some are missing, the audit of a report says
+    which. Tails and heads of one test share their units.
     Tasks that were made apart, as of folds or of several data sets, are joined only where `repeats`
     is said, and have units of their own. Their queries are one query where they have one name, or
     one number among the same entities. Where ranks are of no task, equal units are one unit, in
@@ -93,10 +95,10 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule | None = None) ->
     ranks = join_ranks(parts)
     if repeats is None:
         _refuse_tasks_apart(parts)
-    if repeats == "keep":
-        return ranks
-    ranks = _without_repeats(ranks, repeats or "refuse")
-    if not ranks.origins or not len(ranks):
+    if repeats != "keep":
+        ranks = _without_repeats(ranks, repeats or "refuse")
+    ranks = _with_part_sizes(ranks, parts)
+    if repeats == "keep" or not ranks.origins or not len(ranks):
         return ranks
     # Ranks of tasks come in the order of their whole: by task, side and unit.
     unit = ranks._labels["unit"].codes
@@ -244,6 +246,80 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
         columns["entities"] = np.array(list(map(entities.index, entities)))[origin]
     first_of_fact = first_equals(row_keys(list(columns.values())))
     return np.where(origin[first_of_fact] == origin, first, first_of_fact)
+
+
+def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
+    """Say of how many units joined ranks are a part: of none once all that was cut is there."""
+    numbers = _count_units(ranks)
+    most: Counter[str] = Counter()
+    for part in parts:
+        most |= _count_units(part)  # the larger number of each task
+    origins = []
+    for origin in ranks.origins:
+        number = numbers[origin.fingerprint]
+        part_of = min(origin.part_of, origin.units)
+        if number > max(part_of, most[origin.fingerprint]):  # They are parts of no sample.
+            part_of = origin.units
+        if number >= part_of:
+            part_of = 0
+        origins.append(origin._replace(part_of=part_of))
+    return ranks._with(origins=tuple(origins))
+
+
+def _count_units(ranks: Ranks) -> Counter[str]:
+    """Return how many units of each of their tasks ranks have, by its fingerprint."""
+    origins = ranks.origins
+    if not origins:
+        return Counter()
+    numbers = np.bincount(origin_of(distinct(ranks._labels["unit"].codes), origins))
+    fingerprints = [origin.fingerprint for origin in origins]
+    return Counter(dict(zip(fingerprints, numbers.tolist(), strict=False)))
+
+
+def describe_missing(ranks: Ranks, noun: str) -> tuple[int, str]:
+    """Count the units that ranks of parts lack, and say which rows these are, if it is known.
+
+    Examples
+    --------
+    >>> from truerank.link_prediction import Task
+    >>> task = Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3, sides=["tail"])
+    >>> ranks = [task[p::3].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (2, 0)]
+    >>> describe_missing(concatenate(ranks), "triple")
+    (1, '2 of 3 triples; missing: row 1')
+    """
+    numbers = _count_units(ranks)
+    present = numbers.total()
+    units = sum(max(origin.part_of, numbers[origin.fingerprint]) for origin in ranks.origins)
+    words = f"{present:,} of {format_count(units, noun)}"
+    # Where each row is a unit, numbers say which are missing; a file may declare any number.
+    if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
+        missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
+        words += f"; missing: {describe_rows(missing, units)}"
+    return units - present, words
+
+
+def describe_rows(rows: IntArray, number: int) -> str:
+    """Name the first of some rows, and the part that they are, if it is one.
+
+    Examples
+    --------
+    >>> describe_rows(np.array([0]), 9), describe_rows(np.array([2, 5, 8]), 9)
+    ('row 0', 'rows 2, 5, 8 (part 2::3)')
+    >>> describe_rows(np.array([2, 3, 4, 5, 6]), 9), describe_rows(np.array([2, 3, 7]), 9)
+    ('rows 2, 3, 4, 5, ... (part 2:7)', 'rows 2, 3, 7')
+    """
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
+    text += ", ..." if len(rows) > 4 else ""
+    step = rows[1] - rows[0]
+    stop = rows[-1] + 1
+    if (np.diff(rows) != step).any():
+        return text
+    if step == 1:
+        return f"{text} (part {rows[0]}:{stop})"
+    is_stride = rows[0] < step and rows[-1] + step >= number
+    return f"{text} (part {rows[0]}::{step})" if is_stride else text
 
 
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

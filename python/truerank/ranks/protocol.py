@@ -278,6 +278,9 @@ class Origin(NamedTuple):
         task. 0: they are what queries are called.
     digests : (str, str)
         Of the entities: how many there are, and their names in order; and of the known facts.
+    part_of : int
+        How many units there are in all that its ranks are a part of: the whole task, or a sample of
+        it. 0: they are no part, but the whole or a sample, which somebody chose by positions.
     """
 
     fingerprint: str
@@ -285,3 +288,4 @@ class Origin(NamedTuple):
     units: int
     queries: int = 0
     digests: tuple[str, str] = ("", "")
+    part_of: int = 0

@@ -124,6 +124,8 @@ def _origins(saved: list[Any], ranks: Ranks) -> tuple[Origin, ...]:
     origins = []
     types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,), "digests": (list,)}
     for values in saved:
+        if len(values) == len(Origin._fields) - 1:  # Files of before do not have the last one.
+            values = [*values, 0]
         fields = dict(zip(Origin._fields, values, strict=True))
         origin = Origin(**checked_fields("origins", fields, types))
         entities, known = origin.digests

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import metrics
 from ..arrays.row_keys import codes_of
 from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDE
 from ..metrics.metric_table import DEFAULT_KIND
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from .reports import Report
 
 # Queries are checked by these.
-CHECKS_OF_QUERIES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated", "sampled")
+_OF_SCORES = ("worse than chance", "ties", "constant", "nan", "inf", "saturated")
+CHECKS_OF_QUERIES = (*_OF_SCORES, "sampled", "missing rows")
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_CANDIDATES = "test"
 # A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
@@ -64,6 +66,7 @@ MESSAGES = {
     "the same sample",
     "test candidates": "the candidates are the entities of the test alone: smaller tests have "
     "better numbers, except amri",
+    "missing rows": "the ranks are a part, {}",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {
@@ -273,8 +276,9 @@ class Finding:
     name : str
         The check. Of a report: "misses", "worse than chance", "ties", "constant", "nan", "inf",
         "rescored", "queries", "saturated", "few candidates", "unfiltered", "sampled",
-        "test candidates", "one array" of two sides; and of lists in retrieval "missing lists",
-        "unused lists", "known in lists", and "names" that differ in writing alone.
+        "test candidates", "missing rows" of a part or of joined ones, "one array" of two sides; and
+        of lists in retrieval "missing lists", "unused lists", "known in lists", and "names" that
+        differ in writing alone.
     count : int
         How many tasks, candidates, rows or lists it concerns.
     message : str
@@ -446,6 +450,12 @@ def _measures(
     yield "unfiltered", is_bare and is_of_triples, tasks, ""
     yield "sampled", protocol.sampled, tasks, ""
     yield "test candidates", of_test and tasks > 0, tasks, ""
+    if "missing rows" in checks and ranks.origins:
+        from ..ranks.joining import describe_missing
+
+        noun = metrics.contributions.unit_codes(ranks, "unit")[1]
+        number, words = describe_missing(ranks, noun)
+        yield "missing rows", number, number, words
 
 
 def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:

@@ -641,13 +641,17 @@ class Task:
         >>> truerank.concatenate(ranks) == task.evaluate(model).ranks
         True
         """
-        return self._part(_chosen_positions(len(self), index))
+        part = self._part(_chosen_positions(len(self), index))
+        part_of = 0
+        if isinstance(index, slice):  # Positions are a sample that is meant.
+            part_of = self.origin.part_of or len(self)
+        # It has no reference to the whole, so that a part is cheap to send.
+        part._origins = partial(find_origins, {"origins": (self.origin._replace(part_of=part_of),)})
+        return part
 
     def _part(self, positions: IntArray) -> Self:
         """Return the task of some units, of which a protocol adds what it keeps for each."""
         part = copy.copy(self)
-        # It has no reference to the whole, so that a part is cheap to send.
-        part._origins = partial(find_origins, {"origins": self._origins()})
         part._is_part = True
         part.test_rows = self.test_rows[positions]
         part.height = len(positions)
