@@ -488,6 +488,69 @@ def test_heads_and_tails_without_a_unit_are_said_to_be_counted_apart() -> None:
     assert all("apart" not in note for note in of_task.interval("mrr").notes)
 
 
+def looped(facts: list[Fact], scores: Any, numbers: Any) -> tr.Ranks:
+    """Rank facts as a loop of one's own does, both sides with the filter of the test."""
+    parts = []
+    rows = np.array(facts)
+    for side, column, other in (("tail", 2, 0), ("head", 0, 2)):
+        targets, by = rows[:, column], rows[:, other]
+        of_side = scores if side == "tail" else scores.transpose(2, 1, 0)
+        known = [rows[(rows[:, 1] == r) & (by == e), column] for r, e in rows[:, [1, other]]]
+        ranks = tr.rank(of_side[by, rows[:, 1]], targets, filter=known)
+        labels = {"relation": rows[:, 1], "unit": np.arange(len(rows)), "targets": targets}
+        parts.append(ranks.with_labels(side=side, queries=numbers(rows[:, 1], by), **labels))
+    return tr.concatenate(parts).with_protocol(split="test", filter="test")
+
+
+def test_a_loop_that_numbers_queries_as_a_task_pairs_with_it() -> None:
+    """Of relation 0 alone the number of the entity is that of the query."""
+    facts = [(0, 0, 1), (0, 1, 2), (1, 2, 0), (2, 1, 0), (1, 1, 2), (3, 2, 3)]
+    scores = np.random.default_rng(0).random((12, 3, 12))
+    report = tr.report(link_ranks(facts, scores, 12))
+    joined = tr.report(looped(facts[::-1], scores, lambda r, e: r * 12 + e))
+    pair = compare(report, joined)
+    assert (pair.estimate, pair.wins, pair.losses, pair.units) == (0, 0, 0, 6)
+    assert (pair.pairing, pair.unit) == ("query and target ids", "triple")
+    table = tr.table({"task": report, "loop": joined}, ["mrr", "hits@1"]).to_dict()
+    assert table["mrr"] == pytest.approx([report["mrr"]] * 2)
+    # By the entity alone, a query is another one; the refusal says in what numbers differ.
+    by_entity = looped(facts, scores, lambda r, e: e)
+    words = r"only b has 10, .*; but for queries all pair: {} has the numbers of a Task \("
+    words += r"of triples relation \* entities \+ entity\), the other model its own; with_labels"
+    refusal(ValueError, words.format("a"), compare, report, by_entity)
+    refusal(ValueError, words.format("b"), compare, by_entity, report)
+    models = {"task": report, "b": tr.report(by_entity)}
+    refusal(ValueError, words.format("task"), tr.table, models)
+    numbers = by_entity.relation.values * 12 + by_entity.queries.values
+    assert compare(report, by_entity.with_labels(queries=numbers)).units == 6
+    # Its twins: other facts, and numbers of which nobody is a task's, are no matter of numbers.
+    other = looped([*facts[:5], (4, 2, 3)], scores, lambda r, e: r * 12 + e)
+    own = looped(facts, scores, lambda r, e: r * 100 + e)
+    for one, two in ((report, other), (own, by_entity)):
+        message = refusal(ValueError, "only b has", compare, one, two)
+        assert "all pair" not in message
+    assert compare(
+        looped(facts[:1], scores, lambda r, e: e), link_ranks(facts[:1], scores, 12)
+    ).ties
+
+
+def test_ranks_of_a_task_have_the_triple_in_columns() -> None:
+    """By names where the task has them; of a file, and of parts that are joined, too."""
+    pytest.importorskip("pandas")
+    facts = [(0, 0, 1), (5, 2, 3), (3, 1, 11), (5, 1, 1)]
+    scores = np.random.default_rng(0).random((12, 3, 12))
+    called = [(NAMES[head], RELATIONS[relation], NAMES[tail]) for head, relation, tail in facts]
+    ranks = link_ranks(facts, scores)
+    assert ranks.labels["head"].vocabulary == ("n0", "n3", "n5")
+    for each, triples in ((ranks, called), (link_ranks(facts, scores, 12), facts)):
+        frame = each.to_pandas()
+        columns = [frame[name].tolist() for name in ("head", "relation", "tail")]
+        assert list(zip(*columns, strict=True)) == triples * 2
+        assert frame.side.tolist() == ["head"] * 4 + ["tail"] * 4
+    turned = link_ranks(facts, scores, NAMES[::-1], RELATIONS[::-1]).to_pandas()
+    assert turned["head"].tolist() == ranks.to_pandas()["head"].tolist()
+
+
 def test_one_run_beside_several_is_told_its_way_out() -> None:
     runs = [ranked_by_hand(seed, ["tail"], queries=np.arange(300)) for seed in range(4)]
     words = r"a deterministic model: give the same run 3 times\), got one"

@@ -114,7 +114,7 @@ def test_every_way_gives_the_counts_of_the_definition(
     assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]
     assert ranks.unit.codes.tolist() == given.chosen * len(task.sides)
     named = {"side", "relation", "queries", "targets", "unit"}
-    named |= {"category", "degree", "head_degree", "tail_degree", "fact"}
+    named |= {"category", "degree", "head_degree", "tail_degree", "fact", "head", "tail"}
     assert set(ranks.labels) == named
     keys = {name: side.queries for name, side in task.sides.items()}
     others_are_nan = {name: np.full_like(table, np.nan) for name, table in rows.items()}

@@ -208,6 +208,14 @@ def _match_by_labels(
         if len(alone):
             unlike += f"; only {name} has {len(alone):,}, the first at position {alone[0]} "
             unlike += f"({describe_task(labels, alone[0])})"
+    is_of_task = [any(origin.queries for origin in ranks.origins) for ranks in (a, b)]
+    others = [each.codes for name, each in zip(of_a, joined, strict=True) if name != "queries"]
+    if is_of_task[0] != is_of_task[1] and 0 < len(others) < len(joined):
+        of_others = row_keys(others)
+        if np.array_equal(np.sort(of_others[:n]), np.sort(of_others[n:])):
+            unlike += f"; but for queries all pair: {names[is_of_task[1]]} has the numbers of a "
+            unlike += "Task (of triples relation * entities + entity), the other model its own; "
+            unlike += "with_labels(queries=...) gives both the same"
     if a.answers is not None:  # A golden set may have grown.
         way_out = "evaluate the lists of both by one Task"
         if has_option("qrels"):

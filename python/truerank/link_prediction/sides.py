@@ -108,6 +108,14 @@ def degree_buckets(numbers: IntArray) -> Labels:
     return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
+def _label_entities(ids: IntArray, vocabulary: Vocabulary) -> Labels:
+    """Label entities by their names, of which files of ranks have no others than these."""
+    if vocabulary.words is None:
+        return vocabulary.labels(ids)
+    codes = codes_of(ids)
+    return labels_of_codes(codes.codes, tuple(vocabulary.list_labels(codes.distinct)))
+
+
 def make_sides(
     roles: Mapping[str, Sequence[str]],
     splits: SplitTables,
@@ -147,6 +155,8 @@ def make_sides(
         "head_degree": labels_of_codes(degrees["head"]),
         "tail_degree": labels_of_codes(degrees["tail"]),
         "fact": labels_of_codes(number_facts(called)),
+        "head": _label_entities(facts["head"][test_rows], splits.vocabularies["head"]),
+        "tail": _label_entities(facts["tail"][test_rows], splits.vocabularies["tail"]),
     }
     units = labels_of_codes(test_rows)
     relation_labels = splits.vocabularies["relation"].labels(relations)

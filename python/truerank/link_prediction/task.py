@@ -256,11 +256,13 @@ class Task(SidedTask):
 
     Notes
     -----
-    Every task has the labels "relation", "queries", "targets", "category" (of the
-    relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
-    triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
-    predicted relation, as "0", "1", "2-3", "4-7", ...), "fact" (a number of the triple by names,
-    whatever their order), and "unit" (the row of `test` as it was given, which all sides share).
+    Every task has the labels "head", "relation" and "tail" (those of its triple, by their names),
+    "queries" and "targets" (as ids: a query of heads or tails is relation * entities + entity),
+    "category" (of the relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number
+    of distinct known triples of the entity), "degree" (that of the predicted entity, or the number
+    of triples of the predicted relation, as "0", "1", "2-3", "4-7", ...), "fact" (a number of the
+    triple by names, whatever their order), and "unit" (the row of `test` as it was given, which all
+    sides share). ``ranks.to_pandas()`` has a column for each.
     Reports can be grouped by any of them.
 
     Examples
