@@ -60,8 +60,54 @@ def test_a_sample_is_ranked_among_a_split_or_a_draw() -> None:
     sampled = tr.link_prediction.Sampled(9)
     drawn = Task(WHOLE[:1], known, entities=5, sides=["tail"], candidates=sampled)
     assert drawn.tail.candidates[1].tolist() == [1, 4]
+    # The whole of the test, if it is there, is a known split like the others; without it none is.
+    among_test = Task(WHOLE[:1], known, entities=9, sides=["tail"], candidates="test")
+    assert among_test.tail.candidates.tolist() == [0, 1, 2, 3]
+    assert among_test.protocol.candidates == "test"
+    far = Task(WHOLE[:1], {"test": WHOLE[:2]}, entities=9, sides=["tail"], candidates="test")
+    assert far.tail.candidates.tolist() == [0, 1, 2]
+    report = far.evaluate_scores(np.arange(9.0).reshape(1, 9))
+    assert report["mrr"] == 1  # Entity 2 is another right answer, and 3 to 8 are not in the test.
+    assert [finding.name for finding in report.audit()][-1] == "test candidates"
+    drawn_of_test = tr.link_prediction.Sampled(9, among="test")
+    known = {"test": WHOLE}
+    drawn = Task(WHOLE[:1], known, entities=9, sides=["tail"], candidates=drawn_of_test)
+    assert drawn.tail.candidates[1].tolist() == [0, 1]  # 2 and 3 are right answers, too.
     words = "^candidates: .*train"
+    known = {"train": TRAIN}
     refusal(ValueError, words, Task, WHOLE[:1], known, entities=9, candidates="test")
+
+
+def test_all_true_triples_without_a_name_are_told_to_have_names() -> None:
+    """No option names them: no split of that name is ranked, and to drop leaks leaves nothing."""
+    facts = [*TRAIN, (1, 1, 3), *WHOLE]
+    words = r"^test: 4 \(0 0 1, 0 0 2, 0 0 3, ...\) triples are in a known split, too \(all are in "
+    words += r'known_{}; give the others by name, known={{"train": ..., "valid": ...}}, and '
+    words += (
+        r'{{"test": ...}} only where it is the whole of test\); they are ranked like the others$'
+    )
+    with pytest.warns(UserWarning, match=words.format(0)):
+        unnamed = Task(WHOLE, np.array(facts), entities=4)
+    with pytest.warns(UserWarning, match=words.format(1)):
+        Task(WHOLE, [np.array(TRAIN), np.array(WHOLE)], entities=4)
+    # What it says has the same numbers, under a protocol that names what was left out.
+    named = Task(WHOLE, {"train": TRAIN, "valid": facts[3:4]}, entities=4)
+    scores = np.random.default_rng(0).random((2, 4, 4))
+    reports = [task.evaluate_scores(scores[0], head=scores[1]) for task in (unnamed, named)]
+    assert reports[0].to_dict() == reports[1].to_dict()
+    assert named.protocol.filter == ("train", "valid", "test")
+    Task(WHOLE[:2], {"train": TRAIN, "valid": facts[3:4], "test": WHOLE}, entities=4)
+    # Its sisters: pairs have no whole test among the known ones, and answers no way out by leaks=.
+    words = r'known_0; give the others by name, .*"valid": ...}\); they are ranked like the others$'
+    with pytest.warns(UserWarning, match=words):
+        tr.alignment.Task([(0, 0)], left=2, right=2, known=[(0, 0), (1, 1)])
+    with pytest.warns(UserWarning, match="q'.; they are ranked like the others$"):
+        tr.retrieval.Task({"q": [1]}, entities=2, known={"q": [1, 0]})
+    # Their twins: some alone leak, and may be left out.
+    with pytest.warns(UserWarning, match=r"too; they .* the others \(leaks='drop' leaves them out"):
+        Task(WHOLE, np.array(facts[:-1]), entities=4)
+    with pytest.warns(UserWarning, match=r"the others \(leaks='drop' leaves them out\)$"):
+        tr.retrieval.Task({"q": [1, 0]}, entities=2, known={"q": [1]})
 
 
 def test_true_leaks_are_warned_of_beside_a_whole_test() -> None:
@@ -79,9 +125,28 @@ def test_a_known_split_of_the_same_name_that_lacks_what_is_ranked_is_refused() -
     words += r"split='\.\.\.', got 'test', whose known triples lack 1 \(1 1 0\)$"
     refusal(ValueError, words, Task, WHOLE, {"test": WHOLE[:3]})
     Task(WHOLE, {"test": [(3, 1, 2)]}, split="valid")
-    words = r"^split: expected a name that no known split has, by split='\.\.\.', got 'test'$"
-    pairs = {"left": 4, "right": 4, "known": {"test": [(0, 0)]}}
-    refusal(ValueError, words, tr.alignment.Task, [(0, 0)], **pairs)
+
+
+def test_a_sample_of_pairs_or_of_answers_is_a_part_of_the_whole() -> None:
+    """Where a known split cannot be the whole, the refusal says what ranks a sample of it."""
+    words = r"^split: expected a name that no known split has, by split='\.\.\.'; a sample of a "
+    words += r"whole split is Task\(whole, \.\.\.\)\[positions\], got 'test'$"
+    pairs = [(0, 0), (0, 1), (1, 2)]
+    scores = np.array([[0.8, 0.9, 0.7], [0.1, 0.2, 0.3]])
+    graphs = {"left": 2, "right": 3}
+    refusal(ValueError, words, tr.alignment.Task, pairs[:1], **graphs, known={"test": pairs})
+    sample = tr.alignment.Task(pairs, **graphs)[[0]].evaluate_scores(scores)
+    assert sample["left_to_right.mrr"] == 1  # The other counterpart is above, and left out.
+    alone = tr.alignment.Task(pairs[:1], **graphs).evaluate_scores(scores)
+    assert alone["left_to_right.mrr"] == 0.5
+    assert sample.audit("missing rows") == []
+    qrels = {"q": {"a": 1, "b": 1}, "r": {"c": 1}}
+    lists = {"q": ["c", "b", "a"], "r": ["a", "b"]}
+    options = {"entities": list("abc"), "known": {"test": qrels}}
+    refusal(ValueError, words, tr.retrieval.Task, {"q": qrels["q"]}, **options)
+    queries = tr.retrieval.Task(qrels, entities=list("abc"))[[0]]
+    assert queries.evaluate_lists({"q": lists["q"]})["map"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert tr.alignment.Task(pairs, **graphs, known={"train": [(0, 2)]}).protocol.filter
 
 
 def test_a_sample_at_the_terminal(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ..inputs.rules import REPEAT_RULES
 from ..metrics.contributions import UNIT, unit_codes
 from ..naming import format_count
 from ..ranks.container import KIND
+from ..reporting.audit import describe_missing
 from ..stores import check_order
 from ..stores.store import ShardStore
 from . import options
@@ -533,8 +534,6 @@ def merge(values: Values) -> None:
 
 def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
     """Join ranks over tasks; those of parts of a task must be all."""
-    from ..ranks.joining import describe_missing
-
     parts = {path: tr.load(path) for path in paths}
     if not any(part.origins for part in parts.values()):  # Ranks of tasks know their places.
         check_order("parts", paths)
@@ -547,7 +546,7 @@ def joined_ranks(paths: Sequence[str], repeats: Any) -> tr.Ranks:
         raise
     if not ranks.origins or ranks.unit is None:
         return ranks
-    missing, words = describe_missing(ranks, unit_codes(ranks, UNIT)[1])
+    missing, words = describe_missing(ranks)
     if missing:
         raise InputValueError("parts", expected="all parts of the whole", got=words)
     check_sides(ranks, ranks.unit.codes, parts)

@@ -284,7 +284,8 @@ def _read_set(value: Any, sides: Sequence[str], splits: SplitTables) -> Candidat
     if isinstance(value, Mapping) and "relation" in sides:
         problem = "lists by relation are of entities; relations are no candidates by relation"
         raise InputValueError("candidates", problem)
-    words = ALL, TYPED, *splits.known
+    split, *others = splits.sizes
+    words = ALL, TYPED, *(name or split for name in others)  # A whole has no name of its own.
     relations = splits.vocabularies["relation"]
     members = splits.vocabularies[sides[0]]
     forms = ", or {side: (indptr, indices)} with a list for each test triple"

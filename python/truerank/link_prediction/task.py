@@ -173,8 +173,9 @@ class Task(SidedTask):
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
     candidates : None, "all", "typed", name of a split, entities, mapping, lists, Sampled
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
-        model infers: its entities; a test answer outside it is an error, unless it is "train" and
-        ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
+        model infers: its entities ("test": those of the whole test, where `known` has it); a test
+        answer outside it is an error, unless it is "train" and ``unseen="drop"``. "typed": those
+        that occur in that position of that relation, in any
         split. An array of ids or labels: these entities; their name in the protocol has their
         number and a digest, as "selection of 40 (3f2a91c0)". A mapping of relations to such arrays:
         those of each relation of the test, for sides that predict entities; or of all sides of the

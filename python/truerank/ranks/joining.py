@@ -13,7 +13,7 @@ from ..errors import OPTION_TEXT, InputTypeError, InputValueError, argument_name
 from ..inputs.checks import choice, several
 from ..inputs.rules import REPEAT_RULES
 from ..inputs.selection import indptr_of
-from ..naming import format_count, public
+from ..naming import public
 from .container import COUNTS, Ranks
 from .labels import Labels, describe_task, join_labels, labels_of_codes
 from .protocol import Origin
@@ -250,10 +250,10 @@ def _first_positions(ranks: Ranks, identity: Mapping[str, Labels]) -> IntArray:
 
 def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
     """Say of how many units joined ranks are a part: of none once all that was cut is there."""
-    numbers = _count_units(ranks)
+    numbers = count_units(ranks)
     most: Counter[str] = Counter()
     for part in parts:
-        most |= _count_units(part)  # the larger number of each task
+        most |= count_units(part)  # the larger number of each task
     origins = []
     for origin in ranks.origins:
         number = numbers[origin.fingerprint]
@@ -266,60 +266,20 @@ def _with_part_sizes(ranks: Ranks, parts: Sequence[Ranks]) -> Ranks:
     return ranks._with(origins=tuple(origins))
 
 
-def _count_units(ranks: Ranks) -> Counter[str]:
-    """Return how many units of each of their tasks ranks have, by its fingerprint."""
+def count_units(ranks: Ranks) -> Counter[str]:
+    """Return how many units of each of their tasks ranks have, by its fingerprint.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 1, 1], [1, 1, 1], 9, unit=[0, 2, 2])
+    >>> count_units(ranks), count_units(ranks._with(origins=(Origin("a", 3, 3),)))
+    (Counter(), Counter({'a': 2}))
+    """
     origins = ranks.origins
     if not origins:
         return Counter()
-    numbers = np.bincount(origin_of(distinct(ranks._labels["unit"].codes), origins))
-    fingerprints = [origin.fingerprint for origin in origins]
-    return Counter(dict(zip(fingerprints, numbers.tolist(), strict=False)))
-
-
-def describe_missing(ranks: Ranks, noun: str) -> tuple[int, str]:
-    """Count the units that ranks of parts lack, and say which rows these are, if it is known.
-
-    Examples
-    --------
-    >>> from truerank.link_prediction import Task
-    >>> task = Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3, sides=["tail"])
-    >>> ranks = [task[p::3].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (2, 0)]
-    >>> describe_missing(concatenate(ranks), "triple")
-    (1, '2 of 3 triples; missing: row 1')
-    """
-    numbers = _count_units(ranks)
-    present = numbers.total()
-    units = sum(max(origin.part_of, numbers[origin.fingerprint]) for origin in ranks.origins)
-    words = f"{present:,} of {format_count(units, noun)}"
-    # Where each row is a unit, numbers say which are missing; a file may declare any number.
-    if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
-        missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
-        words += f"; missing: {describe_rows(missing, units)}"
-    return units - present, words
-
-
-def describe_rows(rows: IntArray, number: int) -> str:
-    """Name the first of some rows, and the part that they are, if it is one.
-
-    Examples
-    --------
-    >>> describe_rows(np.array([0]), 9), describe_rows(np.array([2, 5, 8]), 9)
-    ('row 0', 'rows 2, 5, 8 (part 2::3)')
-    >>> describe_rows(np.array([2, 3, 4, 5, 6]), 9), describe_rows(np.array([2, 3, 7]), 9)
-    ('rows 2, 3, 4, 5, ... (part 2:7)', 'rows 2, 3, 7')
-    """
-    if len(rows) == 1:
-        return f"row {rows[0]}"
-    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
-    text += ", ..." if len(rows) > 4 else ""
-    step = rows[1] - rows[0]
-    stop = rows[-1] + 1
-    if (np.diff(rows) != step).any():
-        return text
-    if step == 1:
-        return f"{text} (part {rows[0]}:{stop})"
-    is_stride = rows[0] < step and rows[-1] + step >= number
-    return f"{text} (part {rows[0]}::{step})" if is_stride else text
+    numbers = np.bincount(origin_of(distinct(ranks._labels["unit"].codes), origins)).tolist()
+    return Counter({each.fingerprint: n for each, n in zip(origins, numbers, strict=False)})
 
 
 def _by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

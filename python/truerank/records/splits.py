@@ -38,6 +38,7 @@ FindingParts: TypeAlias = tuple[str, int, str]
 # These words have a meaning in every protocol, so no split may be named like them.
 CANDIDATE_WORDS = ("all", LISTED)
 WHOLE = ""  # The evaluated split as a whole, of which a sample is ranked: no user names one so.
+UNNAMED = "known_"  # Known splits that the user did not name are called so, and have numbers.
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
 NOTHING = "none"  # Findings of nothing say so.
@@ -110,10 +111,15 @@ class SplitTables:
         return dict(zip(self.vocabularies, self.rows.T, strict=True))
 
     def known_rows(self, name: str = "all") -> IntArray:
-        """Return the rows of a known split, or of all of them if none has that name."""
-        if name not in self.known:  # The whole of the evaluated split stands before them.
-            return self.rows[self.tested + self.sizes.get(WHOLE, 0) :]
-        return self.rows[self.bounds[name]]
+        """Return the rows of a known split, or of all of them if none has that name.
+
+        That of the evaluated split's name is the whole of which it is a sample.
+        """
+        if name in self.known:
+            return self.rows[self.bounds[name]]
+        if name in self.sizes and WHOLE in self.sizes:
+            return self.rows[self.bounds[WHOLE]]
+        return self.rows[self.tested + self.sizes.get(WHOLE, 0) :]
 
     def labels_of(self, rows: IntArray) -> list[tuple[str | int, ...]]:
         """Return rows by their labels, or ids if there are no labels."""
@@ -354,11 +360,11 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
                 raise InputTypeError("known", expected="names of splits", got=repr(name))
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
     if isinstance(known, list) and all(map(_has_rows, known)):
-        return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
+        return {f"{UNNAMED}{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
     if isinstance(known, (list, tuple)) and any(map(_could_be_split, known)):
         expected = 'one split, or several by their names: known={"train": ..., "valid": ...}'
         raise InputTypeError("known", expected=expected, got=f"{type(known).__name__} of splits")
-    return {"known_0": ("known", known)}
+    return {f"{UNNAMED}0": ("known", known)}
 
 
 def _has_rows(value: object) -> bool:
@@ -411,6 +417,8 @@ def name_splits(
         whole[WHOLE] = others.pop(split)
     if split in others:
         expected = f"a name that no known split has, by {OPTION_TEXT.get()('split', '...')}"
+        if not has_option("split"):
+            expected += "; a sample of a whole split is Task(whole, ...)[positions]"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
@@ -513,10 +521,11 @@ def audit_split(
         examples = np.sort(codes_of(first[rows]).first())[:MAX_EXAMPLES]
         return count_in_words(len(rows), splits.labels_of(rows[examples]))
 
+    whole = split if has_whole else ""
     _check_whole(split, noun, leaks.pop(WHOLE, first >= 0), in_words)
     cases = {
         "duplicates": (first != np.arange(tested), "repeat an earlier one"),
-        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks, has_whole)),
+        "leaks": (np.any([first < 0, *leaks.values()], axis=0), _describe_leaks(leaks, whole)),
         **(more_cases or {}),
     }
     findings = []
@@ -533,9 +542,9 @@ def audit_split(
         if rules[name] == "drop":
             is_dropped |= mask
         elif name in ("duplicates", "leaks"):
-            way = OPTION_TEXT.get()(name, "drop")
-            remedy = f"they are ranked like the others ({way} leaves them out)"
-            warnings.append(f"{split}: {problem}; {remedy}")
+            way = f" ({OPTION_TEXT.get()(name, 'drop')} leaves them out)"
+            remedy = "" if mask.all() else way  # Of nothing but leaks it would leave nothing.
+            warnings.append(f"{split}: {problem}; they are ranked like the others{remedy}")
         if name == "leaks":
             words = "; ".join(f"in {known} {in_words(rows)}" for known, rows in leaks.items())
         findings.append((name, int(np.count_nonzero(mask)), words + _OUTCOMES[rules[name]]))
@@ -620,25 +629,32 @@ def find_leaks(
     return first, leaks
 
 
-def _describe_leaks(leaks: Mapping[str, Mask], has_whole: bool) -> str:
+def _describe_leaks(leaks: Mapping[str, Mask], whole: str) -> str:
     """Say that rows are in known splits, and where all are in one, that it may be the same split.
+
+    A known split of the name `whole`, if it has one, may be the whole of which they are a sample.
 
     Examples
     --------
     >>> leaks = {"train": np.array([False]), "valid": np.array([True])}
-    >>> print(_describe_leaks(leaks, has_whole=False))
+    >>> print(_describe_leaks(leaks, ""))
     are in a known split, too (all are in valid; if that is the evaluated split, leave it out of \
 the known ones and say split='valid')
-    >>> print(_describe_leaks(leaks, has_whole=True))
+    >>> print(_describe_leaks(leaks, "test"))
     are in a known split, too (all are in valid; if that is the evaluated split, or the whole of \
 which this is a sample, say split='valid', or rank Task(valid, ...)[positions])
     """
     description = "are in a known split, too"
     for name, mask in leaks.items():
+        if mask.all() and name.startswith(UNNAMED):
+            remedy = 'give the others by name, known={"train": ..., "valid": ...}'
+            if whole:
+                remedy += f', and {{"{whole}": ...}} only where it is the whole of {whole}'
+            return f"{description} (all are in {name}; {remedy})"
         if mask.all():
             option = OPTION_TEXT.get()("split", name)
             remedy = f", leave it out of the known ones and say {option}"
-            if has_whole:
+            if whole:
                 remedy = f", or the whole of which this is a sample, say {option}"
                 if not has_option("split"):
                     remedy += f", or rank Task({name}, ...)[positions]"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import metrics
-from ..arrays.row_keys import codes_of
+from ..arrays.row_keys import codes_of, distinct, without
 from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDE
 from ..metrics.metric_table import DEFAULT_KIND
 from ..naming import format_count, percent, printable, public
@@ -22,6 +22,8 @@ from ..tables import AsTable, Column, Table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
+    from ..ranks.container import Ranks
     from .reports import Report
 
 # Queries are checked by these.
@@ -450,12 +452,61 @@ def _measures(
     yield "unfiltered", is_bare and is_of_triples, tasks, ""
     yield "sampled", protocol.sampled, tasks, ""
     yield "test candidates", of_test and tasks > 0, tasks, ""
-    if "missing rows" in checks and ranks.origins:
-        from ..ranks.joining import describe_missing
-
-        noun = metrics.contributions.unit_codes(ranks, "unit")[1]
-        number, words = describe_missing(ranks, noun)
+    if "missing rows" in checks and ranks.origins and tasks:
+        number, words = describe_missing(ranks)
         yield "missing rows", number, number, words
+
+
+def describe_missing(ranks: Ranks) -> tuple[int, str]:
+    """Count the units that ranks of parts lack, and say which rows these are, if it is known.
+
+    Their units are rows of one task or of several.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> facts = [(0, 0, 1), (1, 0, 2), (2, 0, 0)]
+    >>> task = tr.link_prediction.Task(facts, {}, entities=3, sides=["tail"])
+    >>> ranks = [task[p::3].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (2, 0)]
+    >>> describe_missing(tr.concatenate(ranks))
+    (1, '2 of 3 triples; missing: row 1')
+    """
+    from ..ranks.joining import count_units
+
+    numbers = count_units(ranks)
+    present = numbers.total()
+    units = sum(max(origin.part_of, numbers[origin.fingerprint]) for origin in ranks.origins)
+    noun = metrics.contributions.unit_codes(ranks, "unit")[1]
+    words = f"{present:,} of {format_count(units, noun)}"
+    # Where each row is a unit, numbers say which are missing; a file may declare any number.
+    if present < units < 1000 * present and [origin.rows for origin in ranks.origins] == [units]:
+        missing = without(np.arange(units), distinct(ranks._labels["unit"].codes))
+        words += f"; missing: {_describe_rows(missing, units)}"
+    return units - present, words
+
+
+def _describe_rows(rows: IntArray, number: int) -> str:
+    """Name the first of some rows, and the part that they are, if it is one.
+
+    Examples
+    --------
+    >>> _describe_rows(np.array([0]), 9), _describe_rows(np.array([2, 5, 8]), 9)
+    ('row 0', 'rows 2, 5, 8 (part 2::3)')
+    >>> _describe_rows(np.array([2, 3, 4, 5, 6]), 9), _describe_rows(np.array([2, 3, 7]), 9)
+    ('rows 2, 3, 4, 5, ... (part 2:7)', 'rows 2, 3, 7')
+    """
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
+    text += ", ..." if len(rows) > 4 else ""
+    step = rows[1] - rows[0]
+    stop = rows[-1] + 1
+    if (np.diff(rows) != step).any():
+        return text
+    if step == 1:
+        return f"{text} (part {rows[0]}:{stop})"
+    is_stride = rows[0] < step and rows[-1] + step >= number
+    return f"{text} (part {rows[0]}::{step})" if is_stride else text
 
 
 def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> tuple[float, int, str]:

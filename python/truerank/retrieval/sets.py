@@ -328,8 +328,9 @@ def find_right_answers(
         if rule == "raise":
             raise InputValueError("qrels", text)
         if rule == "keep":
-            advice = f"{OPTION_TEXT.get()('leaks', 'drop')} leaves them out"
-            warn_user(f"qrels: {text}; they are ranked like the others ({advice})")
+            way = f" ({OPTION_TEXT.get()('leaks', 'drop')} leaves them out)"
+            remedy = way if len(leaked) < splits.tested else ""
+            warn_user(f"qrels: {text}; they are ranked like the others{remedy}")
         outcome = "dropped" if rule == "drop" else "kept"
         findings.append(("leaks", len(leaked), f"{text}, {outcome}"))
     is_dropped = is_itself | is_leak if rule == "drop" else is_itself
