@@ -341,6 +341,10 @@ def compare_files(values: Values) -> None:
     In other forms than text verdicts are a column. The exit code is 3 if the new model is worse by
     one metric, else 1 if a metric is refused, else 0; 1 and 2 are errors, too.
 
+    Each file is a model of one run. Several runs of a model, as of two seeds, are compared in
+    Python, which adds the variance between runs: tr.compare([tr.load("A0.npz"), tr.load("A1.npz")],
+    [tr.load("B0.npz"), tr.load("B1.npz")], metric="mrr").
+
     Models are compared unit by unit: by the label "unit" of the ranks (test triples, aligned
     pairs, queries), or task by task where they have none; --unit names another label.
     """
