@@ -24,6 +24,7 @@ from truerank import (
     rank_embeddings,
     rank_lists,
     report,
+    retrieval,
     table,
 )
 from truerank.link_prediction import Task
@@ -286,3 +287,21 @@ def test_standard_errors_by_the_definition(
         assert probability in findings["worse than chance"].message
     else:
         assert "worse than chance" not in findings
+
+
+def test_a_printed_report_names_the_similarity_of_vectors_in_every_protocol() -> None:
+    vectors = np.random.default_rng(0).normal(size=(4, 3))
+    triples = Task([(0, 0, 1), (1, 0, 2)], {}, entities=4)
+    sides = {"head": vectors[:2], "tail": vectors[2:]}
+    pairs = alignment.Task([(0, 1), (2, 3)], left=4, right=4)
+    queries = retrieval.Task({0: [1], 1: [2, 3]}, entities=4)
+    for each in (
+        triples.evaluate_embeddings(**sides, entities=vectors, similarity="l2"),
+        pairs.evaluate_embeddings(vectors, vectors[::-1], similarity="l2"),
+        queries.evaluate_embeddings(vectors[:2], vectors, similarity="l2"),
+    ):
+        for text in (str(each), each.to_markdown(), each._repr_html_()):
+            assert text.count("similarity l2") == 1
+        assert "similarity" not in each.to_text(notes=False)
+    scores = queries.evaluate_scores(vectors[:2] @ vectors.T)
+    assert "similarity" not in str(scores)

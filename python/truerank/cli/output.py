@@ -222,10 +222,7 @@ def show_report(
         write_last("save", outputs["save"], printing, ranks.save)
     result = report_task(ranks, getattr(counted, "_task_findings", ()), **grouping)
     findings = list(map(str, split_audit))
-    lines = []
-    if ranks.protocol.similarity is not None and style == "text":
-        lines.append(f"Similarity of vectors: {ranks.protocol.similarity}.")
-    lines += told
+    lines = list(told)
     if "audit" in outputs:
         audit = result.audit()
         lines += [line for line in audit.lines if line == ONE_RANK]

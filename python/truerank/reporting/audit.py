@@ -200,6 +200,8 @@ def lines_above(report: Report) -> list[str]:
         words.append("no ties")
     if report.weighting:
         words.append(report.weighting)
+    if protocol.similarity:
+        words.append(f"similarity {protocol.similarity}")
     return [f"{', '.join(words)}."]
 
 
@@ -214,6 +216,8 @@ def _lines_of_queries(report: Report) -> list[str]:
         tied = f"ties {protocol.ties}"
     candidates = describe_candidates(summary.candidates_min, summary.candidates_max)
     lines = [f"{sizes}, {tied}, among {candidates}"]
+    if protocol.similarity:
+        lines[0] += f", similarity {protocol.similarity}"
     missed = share_missed(report)
     if missed is not None:
         share = f"{percent(missed)} of the right answers"
