@@ -373,3 +373,29 @@ def test_groups_without_a_value_come_last_and_those_without_tasks_go() -> None:
     report = tr.report(A.with_labels(side=["head"] * 3 + ["tail"] * 3), by=GROUPS)
     assert names(plot.groups(report, "head.mr")) == ["x", "y"]
     assert len(plot.groups(report, "zmrr", interval=False).get_lines()) == 1  # no macro average
+
+
+def test_several_runs_of_a_model_are_their_mean() -> None:
+    runs = [model(seed, ties=True) for seed in range(3)]
+    for draw in (plot.hits_curve, plot.rank_distribution):
+        lines = [draw({"A": each}).get_lines()[0].get_ydata() for each in (*runs, runs)]
+        assert lines[-1] == pytest.approx(np.mean(lines[:-1], axis=0))
+        labels = [text.get_text() for text in draw({"A": runs, "B": runs[0]}).get_legend().texts]
+        assert labels[0] == "A (300 tasks in each of 3 runs)"
+        refused(ValueError, "reports", draw, {"A": []})
+        refused(TypeError, "reports", draw, {"A": [runs[0], 3]})
+
+
+def test_labels_of_many_ranks_do_not_overlap() -> None:
+    """In two panels, as the page has them, 16,384 stood over 32,768."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ranks = tr.Ranks(np.arange(400) * 100, np.ones(400, int), 40_943)
+    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4))
+    plot.rank_distribution(tr.report(ranks), ax=panels[0])
+    plot.hits_curve(tr.report(ranks), ax=panels[1])
+    figure.canvas.draw()
+    for panel in panels:
+        boxes = [label.get_window_extent() for label in panel.get_xticklabels()]
+        assert len(boxes) > 3
+        assert all(one.x1 < two.x0 for one, two in itertools.pairwise(boxes))
+    pyplot.close(figure)

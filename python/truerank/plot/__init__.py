@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,9 +42,10 @@ from .drawing import (
     COLOURS,
     MARKERS,
     axes_for,
+    count_fitting,
     draw_legend,
     escape_formulas,
-    read_reports,
+    read_runs,
     shorten,
     unlike_protocols,
 )
@@ -166,12 +168,11 @@ def _draw_chance(
 
 _EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
 _POINTS = 256  # So many cutoffs are spaced evenly on the logarithmic axis.
-_MAX_TICKS = 8  # Ticks stay readable where intervals double.
 
 
 @public("truerank.plot")
 def rank_distribution(
-    reports: Report | Mapping[str, Report],
+    reports: Report | Mapping[str, Report | Sequence[Report]],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -186,8 +187,8 @@ def rank_distribution(
 
     Parameters
     ----------
-    reports : Report, or mapping of name to Report
-        Each report is a line.
+    reports : Report, or mapping of name to Report or to several
+        Each model is a line: of several runs the mean.
     side : str, optional
         The side of the tasks. Default: all that are pooled.
     kind : str
@@ -222,20 +223,22 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    models = read_reports(reports)
+    models = read_runs(reports)
+    every = [report for runs in models.values() for report in runs]
     choice("kind", kind, tuple(KINDS))
     ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(models))
-    most = _most_candidates(models, side)
+    most = _most_candidates(every, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
     curves = {}  # One after the other, so that only one model's ranks are in memory.
-    for name, report in models.items():
-        curves[name] = _shares(report, side, kind, edges[1:] - 1)
-    note = unlike_protocols(models)
-    ticks = starts[:: -(-len(starts) // _MAX_TICKS)].tolist()
+    for name, runs in models.items():
+        curves[name] = mean_of_runs([_shares(run, side, kind, edges[1:] - 1) for run in runs])
+    note = unlike_protocols(every)
+    most_ticks = count_fitting(ax, f"{most:,}")
+    ticks = starts[:: -(-len(starts) // most_ticks)].tolist()
     draw_steps(ax, edges, f"{kind} rank", curves, note, ticks, band=band, chance=chance)
     ax.set_ylim(bottom=0)
-    if not any(len(report.ranks) for report in models.values()):
+    if not any(len(report.ranks) for report in every):
         ax.set_ylim(top=1)
     ax.set_xlabel(f"{kind} rank")
     ax.set_ylabel("share of tasks")
@@ -244,7 +247,7 @@ def rank_distribution(
 
 @public("truerank.plot")
 def hits_curve(
-    reports: Report | Mapping[str, Report],
+    reports: Report | Mapping[str, Report | Sequence[Report]],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -256,9 +259,10 @@ def hits_curve(
 
     Parameters
     ----------
-    reports : Report, or mapping of name to Report
-        Each report is a line. Those of retrieval have success@k of each query: the CMC curve of
-        identification, whose realistic line is the mean over all orders of ties.
+    reports : Report, or mapping of name to Report or to several
+        Each model is a line: of several runs the mean. Those of retrieval have success@k of each
+        query: the CMC curve of identification, whose realistic line is the mean over all orders of
+        ties.
     side, kind, ax
         As in `rank_distribution`.
     band : bool
@@ -286,37 +290,56 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    models = read_reports(reports)
+    models = read_runs(reports)
+    every = [report for runs in models.values() for report in runs]
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = any(report.model.answers is None for report in models.values())
+    are_of_ranks = any(report.model.answers is None for report in every)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(models))
     if are_of_ranks:
-        most = _most_candidates(models, side)
+        most = _most_candidates(every, side)
     else:
-        most = max(int(report.candidates.max()) for report in models.values())
+        most = max(int(report.candidates.max()) for report in every)
     most = max(most, 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
-    if are_of_ranks:
-        curves = {name: _hits(report, side, kind, cutoffs) for name, report in models.items()}
-        heading = f"{kind} rank"
-        label = "Hits@k"
-    else:
-        is_known = all(report.protocol.candidates is not None for report in models.values())
+    steps_of = partial(_hits, side=side, kind=kind, cutoffs=cutoffs)
+    heading = f"{kind} rank"
+    label = "Hits@k"
+    if not are_of_ranks:
+        is_known = all(report.protocol.candidates is not None for report in every)
         chance = flag("chance", chance) and is_known
-        curves = {name: _success(report, kind, cutoffs) for name, report in models.items()}
+        steps_of = partial(_success, kind=kind, cutoffs=cutoffs)
         heading = "queries"
         label = "Success@k"
+    curves = {name: mean_of_runs(list(map(steps_of, runs))) for name, runs in models.items()}
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
-    note = unlike_protocols(models)
+    note = unlike_protocols(every)
     draw_steps(ax, cutoffs, heading, curves, note, ticks, band=band, chance=chance)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
     ax.set_ylabel(label)
     return ax
+
+
+def mean_of_runs(runs: Sequence[Steps]) -> Steps:
+    """Return the mean curves of several runs of a model, which has the details of the first.
+
+    Examples
+    --------
+    >>> runs = [Steps(*np.full((4, 1), share), ("4 tasks",)) for share in (0.5, 1.0)]
+    >>> mean_of_runs(runs).line, mean_of_runs(runs).details
+    (array([0.75]), ('4 tasks in each of 2 runs',))
+    """
+    first, *others = runs
+    if not others:
+        return first
+    names = ("line", "low", "high", "chance")
+    means = {name: np.mean([getattr(run, name) for run in runs], axis=0) for name in names}
+    tasks = f"{first.details[0]} in each of {len(runs)} runs"
+    return Steps(**means, details=(tasks, *first.details[1:]))
 
 
 def _success(report: Report, kind: str, cutoffs: IntArray) -> Steps:
@@ -373,8 +396,8 @@ def _format_candidates(candidates: IntArray) -> str:
     return describe_candidates(int(candidates.min()), int(candidates.max()))
 
 
-def _most_candidates(models: Mapping[str, Report], side: str | None) -> int:
-    samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in models.values())
+def _most_candidates(reports: Sequence[Report], side: str | None) -> int:
+    samples = (ranks_to_draw(report, side, DEFAULT_KIND) for report in reports)
     return max(int(sample.candidates.max(initial=1)) for sample in samples)
 
 

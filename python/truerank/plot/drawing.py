@@ -18,6 +18,7 @@ MARKERS = "os^DvP*X"
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
 
 _LETTERS_PER_INCH = 16  # A legend has so many where words have 10 points.
+_MOST_TICKS = 8
 _HANDLE_WIDTH = 8  # A line's sample and the gap after it are as wide as so many letters.
 
 
@@ -111,17 +112,43 @@ def read_reports(reports: Any) -> dict[str, Report]:
     return {str(name): report for name, report in reports.items()}
 
 
-def unlike_protocols(named: Mapping[str, Any]) -> str:
+def read_runs(reports: Any) -> dict[str, list[Report]]:
+    """Check models, of one run or of several, and return their runs by name; one alone has "".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_reports`.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> one = report(Ranks([0], [1], 9))
+    >>> {name: len(runs) for name, runs in read_runs({"a": [one, one], "b": one}).items()}
+    {'a': 2, 'b': 1}
+    """
+    if isinstance(reports, Report) or not isinstance(reports, Mapping) or not reports:
+        return {name: [report] for name, report in read_reports(reports).items()}
+    models = {}
+    for name, model in reports.items():
+        runs = model if isinstance(model, (list, tuple)) else [model]
+        models[str(name)] = list(
+            read_reports({f"{name}, run {i}": x for i, x in enumerate(runs)}).values()
+        )
+    return models
+
+
+def unlike_protocols(reports: Sequence[Any]) -> str:
     """Say in what the protocols of reports differ from that of the first; empty if in nothing.
 
     Examples
     --------
     >>> from truerank import Ranks, report
     >>> ranks = Ranks([0], [1], 9)
-    >>> unlike_protocols({"a": report(ranks), "b": report(ranks.with_protocol(split="test"))})
+    >>> unlike_protocols([report(ranks), report(ranks.with_protocol(split="test"))])
     'unlike protocols: split'
     """
-    protocol, *others = [report.protocol for report in named.values()]
+    protocol, *others = [report.protocol for report in reports]
     lines = [line for other in others for line in protocol.differences(other)]
     fields = dict.fromkeys(line.partition(":")[0] for line in lines)
     return f"unlike protocols: {', '.join(fields)}" if fields else ""
@@ -193,6 +220,19 @@ def draw_legend(
     )
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_text(name)
+
+
+def count_fitting(ax: Axes, text: str) -> int:
+    """Return how many labels as long as a text fit below the axes, 8 at most.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> count_fitting(pyplot.figure().add_subplot(), "40,943")
+    8
+    """
+    letters = _LETTERS_PER_INCH / ax.figure.dpi * ax.bbox.width
+    return max(2, min(_MOST_TICKS, int(letters / (len(text) + 3))))
 
 
 def _count_columns(ax: Axes, names: Sequence[str]) -> int:
