@@ -273,3 +273,20 @@ def test_two_commands_that_write_one_file_at_once(
 def test_a_file_is_replaced_where_it_is_said(run: Run, saved: tr.Report) -> None:
     assert run("evaluate", "run.npz", "--split", "dev", "--save", "run.npz", "--force").code == 0
     assert tr.load("run.npz").protocol.split == "dev"
+
+
+def test_every_query_has_a_line(run: Run) -> None:
+    """As a page says: of CSV a row, of JSON labels and values that a line of jq joins."""
+    Path("qrels.txt").write_text("q1 0 d1 1\nq1 0 d5 2\nq2 0 d2 1\n", encoding="utf-8")
+    Path("run.txt").write_text(
+        "q1 Q0 d5 1 .9 t\nq1 Q0 d3 2 .7 t\nq1 Q0 d1 3 .6 t\nq2 Q0 d1 1 .5 t\n", encoding="utf-8"
+    )
+    line = "retrieval --qrels qrels.txt --lists run.txt --candidates 1000 --by query --metrics map"
+    rows = run(*line.split(), "--format", "csv").out.splitlines()
+    assert [row.rpartition(",")[0] for row in rows[-2:]] == [
+        f"group,{q},expected,1" for q in ("q1", "q2")
+    ]
+    assert float(rows[-2].rpartition(",")[2]) == pytest.approx(5 / 6)
+    groups = json.loads(run(*line.split(), "--json").out)["groups"]
+    values = dict(zip(groups["labels"], groups["metrics"]["map"], strict=True))
+    assert values == {"q1": pytest.approx(5 / 6), "q2": 0}

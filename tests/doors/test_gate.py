@@ -716,6 +716,32 @@ def test_a_golden_set_that_grew_is_evaluated_anew(run: Any) -> None:
     refusal(ValueError, words, compare, *reports, metric="ndcg@10", allow_unlike=True)
 
 
+def test_lists_of_unlike_length_are_compared_by_what_does_not_count_them(run: Any) -> None:
+    """Their entries are the candidates, on whose number auc depends, and no place in the lists."""
+    lists = {"old": ["b a c", "a b"], "new": ["a b c d", "b a c"]}
+    Path("qrels.txt").write_text("".join(f"q{i} 0 a 1\n" for i in range(2)), encoding="utf-8")
+    for name, of_queries in lists.items():
+        rows = []
+        for i, documents in enumerate(of_queries):
+            for place, document in enumerate(documents.split(), 1):
+                rows.append(f"q{i} Q0 {document} {place} {-place} t\n")
+        Path(f"{name}.run").write_text("".join(rows), encoding="utf-8")
+    line = "old.run new.run --qrels qrels.txt --candidates listed --format csv --metrics"
+    code, out, err = run(f"{line} ndcg@10,mrr,map,recall@1")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["value_a"], row["value_b"]) for row in rows[1:]] == [("0.75", "0.75")] * 2 + [
+        ("0.5", "0.5")
+    ]
+    assert {(row["wins"], row["losses"]) for row in rows} == {("1", "1")}
+    code, out, err = run(f"{line} auc")
+    assert (code, out) == (1, "")
+    assert "candidates: 2 of 2 tasks differ, the first at position 0 (3 against 4)" in err
+    code, out, err = run(f"{line} auc,mrr --margin 0.1")
+    assert (code, len(out.splitlines())) == (1, 2)
+    assert "auc refused: cannot be compared with new: candidates: 2 of 2 tasks differ" in err
+
+
 def test_messages_of_the_command_line_have_its_options(run: Any) -> None:
     new, base = hits(3, 0, 200)
     new.with_protocol(split="valid").save("new.npz")

@@ -532,7 +532,12 @@ def compare_pair(
     True
     """
     runs_a, runs_b, are_folds, pairing, notes = pair_runs(
-        models[names[0]], models[names[1]], names, allow_unlike=allow_unlike, may_lack=may_lack
+        models[names[0]],
+        models[names[1]],
+        names,
+        allow_unlike=allow_unlike,
+        may_lack=may_lack,
+        counts_candidates=any(map(counts_candidates, keys.values())),
     )
     codes, unit_name = units_of_runs(runs_a, unit, are_folds=are_folds)
     method = method_of_runs(runs_a, are_folds=are_folds) or FLIPS
@@ -549,6 +554,17 @@ def compare_pair(
         notes_of_key += note_on_sides(runs_a[0].ranks, unit, key) + comparison.notes
         comparisons.append(replace(comparison, units=number, notes=notes_of_key))
     return comparisons
+
+
+def counts_candidates(key: Key) -> bool:
+    """Whether the values of a key depend on the number of candidates behind the right answers.
+
+    Examples
+    --------
+    >>> [counts_candidates(parse(key)) for key in ("amri", "mrr", "hits@10")]
+    [True, False, False]
+    """
+    return key.adjustment != NO_ADJUSTMENT or key.row.needs_candidates
 
 
 def _compare_sums(
@@ -689,7 +705,12 @@ def gate(
     """
     runs = read_models({BASE: base, NEW: new}, seed)
     of_base, of_new, *_ = pair_ranks(
-        runs[BASE][0], runs[NEW][0], (BASE, NEW), allow_unlike=allow_unlike, may_lack=(NEW,)
+        runs[BASE][0],
+        runs[NEW][0],
+        (BASE, NEW),
+        allow_unlike=allow_unlike,
+        may_lack=(NEW,),
+        counts_candidates=False,  # Each metric is asked below.
     )
     if not (unit is None or isinstance(unit, str)):
         of_new = of_new.with_ranks(of_new.ranks.with_labels(group=unit))

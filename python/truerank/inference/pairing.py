@@ -15,6 +15,7 @@ from ..arrays.row_keys import (
     sorted_with_order,
 )
 from ..errors import OPTION_TEXT, InputTypeError, InputValueError, has_option
+from ..inputs.rules import LISTED
 from ..metrics.values import Rankings
 from ..naming import format_count
 from ..ranks.container import Ranks
@@ -110,7 +111,7 @@ def name_runs(model: str, runs: Sequence[Any]) -> list[str]:
 
 
 def match_tasks(
-    a: Ranks, b: Ranks, names: tuple[str, str] = ("a", "b")
+    a: Ranks, b: Ranks, names: tuple[str, str] = ("a", "b"), *, counts_candidates: bool = True
 ) -> tuple[Ranks | None, tuple[str, ...], list[str]]:
     """Put the tasks of a second model in the order of the first, by what tasks are.
 
@@ -124,6 +125,9 @@ def match_tasks(
     a, b : Ranks
     names : (str, str)
         What messages call the models.
+    counts_candidates : bool
+        Whether a metric depends on how many candidates there are. Of others it does not matter how
+        many each list has, where these are the candidates.
 
     Returns
     -------
@@ -164,8 +168,9 @@ def match_tasks(
     if len(a) != len(b):
         return None, labels, [*differences, f"tasks: {len(a):,} against {len(b):,}"]
     matched = _with_codes_of(a, matched, labels)
+    are_listed = a.protocol.candidates == matched.protocol.candidates == LISTED
     places = np.flatnonzero(a.candidates != matched.candidates)
-    if len(places):
+    if len(places) and (counts_candidates or not are_listed):
         i = places[0]
         unlike = f"candidates: {len(places):,} of {len(a):,} tasks differ, the first at position "
         unlike += f"{i} ({a.candidates[i]} against {matched.candidates[i]})"
@@ -339,6 +344,7 @@ def pair_ranks(
     *,
     allow_unlike: bool = False,
     may_lack: Sequence[str] = (),
+    counts_candidates: bool = True,
 ) -> tuple[Rankings, Rankings, str, list[str]]:
     """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
@@ -352,6 +358,8 @@ def pair_ranks(
         Whether notes say what differs, where nothing forbids a comparison.
     may_lack : sequence of str
         The names of those that may lack lists that the other has; a note says so.
+    counts_candidates : bool
+        As of `match_tasks`.
 
     Returns
     -------
@@ -376,7 +384,9 @@ def pair_ranks(
     """
     first = one.ranks
     refused = f"cannot be compared with {names[0]}: "
-    second, labels, differences = match_tasks(first, two.ranks, names)
+    second, labels, differences = match_tasks(
+        first, two.ranks, names, counts_candidates=counts_candidates
+    )
     unlike = [f"protocol: {x}" for x in first.protocol.differences(two.ranks.protocol)]
     unlike += differences
     if second is None:
@@ -506,6 +516,7 @@ def pair_runs(
     *,
     allow_unlike: bool = False,
     may_lack: str = "",
+    counts_candidates: bool = True,
 ) -> tuple[list[Rankings], list[Rankings], bool, str, tuple[str, ...]]:
     """Pair the tasks of several runs of two models, of which one may lack lists; see `pair_ranks`.
 
@@ -539,13 +550,14 @@ def pair_runs(
         pairs = list(zip(named_a, named_b, strict=True))
     else:  # The other runs of the first model are paired with its first one, too.
         pairs = [(named_a[0], run) for run in (*named_a[1:], *named_b)]
+    rules: dict[str, Any] = {"allow_unlike": allow_unlike, "counts_candidates": counts_candidates}
     lenient = [name for name, _ in {names[0]: named_a, names[1]: named_b}.get(may_lack, [])]
     ones = []
     twos = []
     notes: dict[str, None] = {}
     for (name, run), (other_name, other) in pairs:
         one, two, pairing, notes_of_pair = pair_ranks(
-            run, other, (name, other_name), allow_unlike=allow_unlike, may_lack=lenient
+            run, other, (name, other_name), may_lack=lenient, **rules
         )
         ones.append(one)
         twos.append(two)

@@ -198,11 +198,9 @@ def lines_above(report: Report) -> list[str]:
         words.append(f"{summary.tied_tasks:,} tasks are tied")
     elif summary.tasks:
         words.append("no ties")
-    if report.weighting:
-        words.append(report.weighting)
-    if protocol.similarity:
-        words.append(f"similarity {protocol.similarity}")
-    return [f"{', '.join(words)}."]
+    words.append(report.weighting)
+    words.append(f"similarity {protocol.similarity}" if protocol.similarity else "")
+    return [f"{', '.join(filter(None, words))}."]
 
 
 def _lines_of_queries(report: Report) -> list[str]:
