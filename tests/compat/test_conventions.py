@@ -41,7 +41,7 @@ CASES: dict[str, tuple[list[float], list[int] | None, float]] = {
     "scores within a thousandth, and around 0": ([0.0015, 0.0011, 0.0019, -0.0004, 0.0009], [], 2),
     "scores past 32-bit integers of thousandths": ([3e6, 1, 2, 4e6], [], 2),
     "a tolerance that is relative": ([-1000, -999.95, -999.906, -999.905], None, 4),
-    "a filter with repeats and the true candidate": ([5, 9, 1], [1, 1, 0], 1),
+    "a filter with repeats and the true candidate": ([5, 9, 1], [1, 1, 0, 0], 1),
     "scores that saturate": ([300, 200, 250, 1], [], 1),
     "scores whose log-sigmoids are within rounding": ([3, 3.0000002, 2.9999998, 3], [], 2.5),
     "scores that nearly saturate": ([103, 104, 102.9, 106.1, 90], [], 3),

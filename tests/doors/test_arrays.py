@@ -217,6 +217,187 @@ def test_pairs_of_task_and_column_are_told_their_lists() -> None:
     refusal(TypeError, "padded with -1", tr.rank, scores, [0, 1, 0], filter=padded)
 
 
+def counter(**options: Any) -> tr.Ranks:
+    counted = tr.RankCounter([0.5, 0.7], TARGETS_OF_MASKS, candidates=4, **options)
+    counted.update(OF_MASKS)
+    return counted.ranks()
+
+
+OF_MASKS = np.array([[0.9, 0.1, 0.5, 0.3], [0.2, 0.7, 0.8, 0.1]])
+TARGETS_OF_MASKS = [2, 1]
+LISTED: dict[str, Any] = {"ids": [[0, 2, 3], [2, 1, 3]], "scores": None}
+VECTORS_OF_MASKS: dict[str, Any] = {"queries": np.eye(2), "entities": OF_MASKS.T}
+# What takes a filter, and what takes candidates, of two tasks and four columns.
+SELECTING: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "rank": (lambda **x: tr.rank(OF_MASKS, TARGETS_OF_MASKS, **x), ("filter", "candidates")),
+    "evaluate": (
+        lambda **x: tr.evaluate(OF_MASKS, TARGETS_OF_MASKS, **x),
+        ("filter", "candidates"),
+    ),
+    "counter": (counter, ("filter",)),
+    "lists": (
+        lambda **x: tr.rank_lists(**LISTED, targets=TARGETS_OF_MASKS, **{"candidates": 4, **x}),
+        ("filter",),
+    ),
+    "vectors": (
+        lambda **x: tr.rank_embeddings(**VECTORS_OF_MASKS, targets=TARGETS_OF_MASKS, **x),
+        ("filter", "candidates"),
+    ),
+    "top k": (
+        lambda **x: tr.topk_embeddings(**VECTORS_OF_MASKS, k=2, **x),
+        ("filter", "candidates"),
+    ),
+}
+CELLS = [(door, name) for door, (_, names) in SELECTING.items() for name in names]
+ROWS_OF_BITS = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+
+
+@pytest.mark.parametrize(("door", "name"), CELLS)
+def test_rows_of_0_and_1_are_no_lists(door: str, name: str) -> None:
+    """As lists they would be those of columns 0 and 1."""
+    call, _ = SELECTING[door]
+    words = f"^{name}: list 0: expected indices, or a mask of bool, got a mask of integers"
+    for rows in (ROWS_OF_BITS.tolist(), list(ROWS_OF_BITS), tuple(ROWS_OF_BITS.tolist())):
+        if not isinstance(rows, tuple):
+            refusal(ValueError, words, call, **{name: rows})
+    call(**{name: ROWS_OF_BITS.astype(bool)})
+    call(**{name: [[0, 1, 2], [1, 0]]})
+
+
+def test_a_mask_of_bool_is_what_rows_of_0_and_1_mean() -> None:
+    rows = [[0, 0, 1, 0]]
+    refusal(ValueError, "a mask of bool", tr.rank, OF_MASKS[:1], [1], filter=rows)
+    ranks = tr.rank(OF_MASKS[:1], [1], filter=np.array(rows, bool))
+    assert ranks.above.tolist() == [2]
+    torch = pytest.importorskip("torch", reason="rows of torch")
+    for of_torch in (torch.tensor(rows), list(torch.tensor(rows))):
+        refusal((ValueError, TypeError), "mask", tr.rank, OF_MASKS[:1], [1], filter=of_torch)
+
+
+def test_lists_of_0_and_1_that_are_no_rows_go_on() -> None:
+    assert tr.rank(OF_MASKS, TARGETS_OF_MASKS, filter=[[0], [1]]).above.tolist() == [0, 1]
+    assert tr.rank(OF_MASKS, TARGETS_OF_MASKS, filter=[[0, 1], [1, 0]]).above.tolist() == [0, 1]
+    assert tr.rank([[0.1, 0.2]], 0, filter=[[0, 1]]).above.tolist() == [0]
+
+
+@pytest.mark.parametrize("door", SELECTING)
+def test_a_filter_that_is_true_at_what_may_be_ranked_is_refused(door: str) -> None:
+    """As the mask `strict_negative_mask` of ULTRA and NBFNet is, which has no true candidate."""
+    call, names = SELECTING[door]
+    may_be_ranked = np.array([[True, True, False, True], [True, False, False, True]])
+    words = "^filter: leaves out 2.5 of 4 candidates on average: filter=~mask, or candidates= for"
+    message = refusal(ValueError, words, call, filter=may_be_ranked)
+    assert message.endswith("what may be ranked")
+    call(filter=~may_be_ranked)
+    call(filter=may_be_ranked & [True, True, False, False])  # half of all
+    if "candidates" in names and door != "top k":
+        refusal(ValueError, "is not among its candidates", call, candidates=may_be_ranked)
+
+
+def test_the_way_out_of_a_mask_leads_to_the_right_number() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(200, 500))
+    targets = rng.integers(0, 500, 200)
+    known = rng.random((200, 500)) < 0.014
+    known[np.arange(200), targets] = True
+    right = mrr(tr.rank(scores, targets, filter=known))
+    strict_negative_mask = ~known
+    refusal(ValueError, "of 500", tr.rank, scores, targets, filter=strict_negative_mask)
+    assert mrr(tr.rank(scores, targets, filter=~strict_negative_mask)) == right
+    strict_negative_mask[np.arange(200), targets] = True
+    assert mrr(tr.rank(scores, targets, candidates=strict_negative_mask)) == right
+
+
+# -- an index of its own ---------------------------------------------------------------------------
+
+
+def indexed_doors(path: Path) -> dict[str, tuple[str, Any]]:
+    """Return what takes labels by position: the argument, and a call with three of them."""
+    qrels = {"a": ["x"], "b": ["y"], "c": ["z"]}
+    scores = np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.5], [0.4, 0.1, 0.7]])
+    facts = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")]
+    entities = ["x", "y", "z"]
+    top = tr.TopK([[0, 1], [1, 2], [2, 0]], [[2.0, 1.0]] * 3)
+
+    def of_rows(keys: Any) -> Any:
+        task = tr.retrieval.Task(qrels, entities=entities)
+        return task.evaluate_scores(scores, row_queries=keys)["mrr"]
+
+    def of_facts(labels: Any) -> Any:
+        task = Task(facts, {}, entities=labels, relations=["r"], sides=["tail"])
+        return task.evaluate_scores(scores)["mrr"]
+
+    def of_run(**names: Any) -> str:
+        tr.write_run(path, top, **names)
+        return path.read_text()
+
+    return {
+        "entities": ("entities", of_facts),
+        "left": ("left", lambda x: tr.alignment.Task([("a", 0)], left=x, right=1).names["left"]),
+        "queries": (
+            "queries",
+            lambda x: tr.retrieval.Task(qrels, entities=entities, queries=x).evaluate_scores(
+                scores
+            )["mrr"],
+        ),
+        "row_queries": ("row_queries", of_rows),
+        "write_run, entities": ("entities", lambda x: of_run(entities=x)),
+        "write_run, queries": ("queries", lambda x: of_run(queries=x)),
+    }
+
+
+@pytest.mark.parametrize("door", indexed_doors(Path()))
+def test_an_index_of_its_own_is_heeded_or_refused(door: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="Series of pandas")
+    argument, call = indexed_doors(tmp_path / "run.txt")[door]
+    labels = ["a", "b", "c"]
+    right = call(labels)
+    moved = pandas.Series(["c", "a", "b"], index=[2, 0, 1])
+    words = f"^{argument}.*: expected an index numbered 0, 1, 2, ..., got 2 at position 0"
+    message = refusal(ValueError, words, call, moved)
+    scope = {"series": moved}
+    assert call(eval(message.partition("; give ")[2].partition(", or ")[0], scope)) == right
+    gaps = pandas.Series([*labels, "c"], index=range(4)).drop([1, 3])
+    gaps = pandas.concat([gaps, pandas.Series(["b"], index=[7])])
+    refusal(ValueError, words.partition(", got")[0], call, gaps)
+    for index in (None, np.arange(3, dtype=np.uint8), pandas.Index([0, 1, 2], dtype=object)):
+        assert call(pandas.Series(labels, index=index)) == right
+    assert call(pandas.DataFrame(index=labels).index) == right
+    assert call(pandas.Series(labels, index=[2, 0, 1]).to_numpy()) == right
+
+
+def test_rows_of_a_frame_have_an_index_too() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    task = Task([("b", "r", "a"), ("a", "r", "b")], {}, entities=NAMES, relations=["r"])[:2]
+    vectors = {"tail": VALUES, "head": VALUES}
+    keys = pandas.DataFrame({"head": ["a", "b", "b"], "relation": ["r"] * 3})
+    tails = pandas.DataFrame({"tail": ["a", "b"], "relation": ["r"] * 2})
+    once = keys.drop_duplicates(keep="last").iloc[::-1]
+    rows = {"tail": once, "head": tails}
+    words = "^row_queries: tail: expected rows numbered 0, 1, 2, ..., got 2 at position 0"
+    message = refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=rows)
+    assert "frame.to_numpy() if they stand by position" in message
+    columns = {"tail": (once["head"], once["relation"]), "head": tails}
+    words = "^row_queries: tail: expected an index numbered 0, 1, 2, ..."
+    refusal(ValueError, words, task.evaluate_scores, **vectors, row_queries=columns)
+    right = task.evaluate_scores(
+        **vectors, row_queries={"tail": [("b", "r"), ("a", "r")], "head": [("r", "a"), ("r", "b")]}
+    )
+    for in_order in (once.to_numpy(), once.reset_index(drop=True)):
+        given = {"tail": in_order, "head": tails}
+        assert task.evaluate_scores(**vectors, row_queries=given).ranks == right.ranks
+
+
+def test_where_order_says_nothing_an_index_may_be_any() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    facts = pandas.DataFrame(
+        {"head": ["b", "a"], "relation": ["r", "r"], "tail": ["a", "b"]}, index=[7, 3]
+    )
+    candidates = {"tail": pandas.Series(list(NAMES), index=[5, 1, 2])}
+    for rows in (facts, tuple(facts[name] for name in facts)):
+        Task(rows, {}, entities=NAMES, relations=["r"], sides=["tail"], candidates=candidates)
+
+
 # -- keys ------------------------------------------------------------------------------------------
 
 QRELS: Any = {"q": {"a": 1, "b": 2}, "p": {"b": 1}}

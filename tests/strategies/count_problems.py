@@ -68,7 +68,7 @@ def selections(draw: st.DrawFn, tasks: int, columns: int) -> Lists:
     distinct = [rng.integers(0, columns, rng.integers(0, most + 1)).tolist() for _ in range(4)]
     distinct.append(rng.permutation(columns).tolist())  # all columns
     lists = [distinct[rng.integers(len(distinct))] for _ in range(tasks)]
-    return [list(entries) for entries in lists]
+    return [no_mask(list(entries), columns) for entries in lists]
 
 
 @st.composite
@@ -84,8 +84,8 @@ def candidate_lists(
         return [no_mask(chosen, columns)] * len(targets), draw(st.sampled_from(list(SHARED_FORMS)))
     lists = draw(selections(len(targets), columns))
     if complete:
-        for entries, target in zip(lists, targets, strict=True):
-            entries.append(target)
+        pairs = zip(lists, targets, strict=True)
+        lists = [no_mask([*entries, target], columns) for entries, target in pairs]
     return lists, draw(st.sampled_from(list(FORMS)))
 
 

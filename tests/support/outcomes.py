@@ -40,7 +40,11 @@ class Problem:
         for name in ("filter", "candidates"):
             form = keywords.pop(f"{name}_form", None)
             if form is not None:
-                keywords[name] = in_form(form, keywords[name], self.scores.shape[-1])
+                columns = self.scores.shape[-1]
+                table = in_form(form, keywords[name], columns)
+                if name == "filter" and "mask" in form and 2 * table.sum() > table.size:
+                    table = in_form("list of sets", keywords[name], columns)  # else refused
+                keywords[name] = table
         as_targets = keywords.pop("as_targets", lambda targets: targets)
         if keywords.get("rows") is not None:
             keywords["rows"] = np.asarray(keywords["rows"], np.int64)

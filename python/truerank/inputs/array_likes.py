@@ -282,10 +282,8 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
         # A broadcast array may have more entries than memory holds.
         if not value.flags.c_contiguous:
             check_size(name, value.size)
-            return value.copy()
-        if copy:
-            return value.copy()
-        return value
+            copy = True
+        return value.copy() if copy else value
     refuse_mask(name, value)
     array = as_array(value, name, what)
     check_size(name, array.size)

@@ -216,11 +216,7 @@ def distinct_names(name: str, words: Any) -> tuple[str, ...]:
     if isinstance(words, (str, bytes)) or not is_iterable(words):
         raise InputTypeError(name, expected="a sequence of str", got=type(words).__name__)
     check_length(name, words)
-    items: Sequence[Any]
-    if isinstance(words, (list, tuple)):
-        items = words
-    else:
-        items = list(words)
+    items: Any = words if isinstance(words, (list, tuple)) else list(words)
     names = _core.plain_names(items)
     if names is None:
         for i, word in enumerate(items):
@@ -343,10 +339,7 @@ def check_shape(
     ...
     truerank.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
     """
-    if isinstance(right, int):
-        is_right = len(shape) == right
-    else:
-        is_right = shape == right
+    is_right = len(shape) == right if isinstance(right, int) else shape == right
     if not is_right:
         raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
@@ -451,6 +444,23 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
         _check_names(name, kind, labels, rows, columns)
     *_, names_of_columns = names.values()
     return _values_of(name, value, names_of_columns, dtypes)
+
+
+def refuse_index(name: str, value: Any) -> None:
+    """Refuse an index of a Series or frame, whose elements stand by position, but 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> import pandas
+    >>> refuse_index("entities", pandas.Series(["b", "a"]))
+    >>> refuse_index("entities", pandas.Series(["b", "a"], [1, 0]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: entities: expected an index numbered 0, 1, 2, ..., got 1 at ...
+    """
+    for kind, labels in _names_of(value)[0].items():
+        if kind in ("index", "rows"):
+            _check_names(name, kind, labels, NUMBERED, NUMBERED)
 
 
 def _names_of(value: Any) -> tuple[dict[str, Any], Any]:

@@ -68,12 +68,6 @@ class Tasks:
 
         The matrix that they read begins at the column `left` of this one's.
         """
-        filter = self.filter
-        if filter is not None:
-            filter = selection_of_tasks(filter, tasks)
-        candidates = self.candidates
-        if candidates is not None:
-            candidates = selection_of_tasks(candidates, tasks)
         true_scores = self.true_scores
         if true_scores is not None:
             true_scores = true_scores[tasks]
@@ -81,16 +75,16 @@ class Tasks:
             self,
             rows=rows,
             targets=np.ascontiguousarray(self.targets[tasks]),
-            filter=filter,
-            candidates=candidates,
+            filter=selection_of_tasks(self.filter, tasks),
+            candidates=selection_of_tasks(self.candidates, tasks),
             true_scores=true_scores,
             first_column=self.first_column + left,
         )
 
 
-def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selection:
+def selection_of_tasks(selection: Selection | None, tasks: slice | IntArray) -> Selection | None:
     """Return the selection of some of the tasks, without a copy if they are a slice."""
-    if selection.shared:
+    if selection is None or selection.shared:
         return selection
     indptr = selection.indptr
     indices = selection.indices
@@ -283,10 +277,10 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     [0 2 2] [1 2]
     """
     may_be_shared = name == "candidates"
+    shape = tasks, columns
     value = by_position(name, value)
     refuse_mask(name, value)
     if is_sparse(value):
-        shape = tasks, columns
         check_shape(name, value.shape, shape, f"a sparse matrix of shape {shape}")
         csr = value.tocsr()
         value = csr.indptr, csr.indices
@@ -296,22 +290,15 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         value = list(value)
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     if is_list and not (may_be_shared and len(value) and isinstance(value[0], _FLAT)):
-        return _of_lists(name, value, tasks)
+        return _of_lists(name, value, tasks, columns)
     array = as_array(value, name)
     if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
-        return _of_lists(name, array, tasks)
+        return _of_lists(name, array, tasks, columns)
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
         array = np.flatnonzero(array)
     if array.dtype.kind == "b":
-        shape = tasks, columns
         check_shape(name, array.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
-        indptr = indptr_of(np.count_nonzero(array, axis=1))
-        indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
-        step = max(1, _MASK_CELLS // max(1, columns))
-        for top in range(0, tasks, step):
-            ends = indptr[top : top + step + 1]
-            indices[ends[0] : ends[-1]] = array[top : top + step].nonzero()[1]
-        return Selection(indptr, indices, None, False)
+        return _of_mask(name, array)
     if array.ndim == 1 and may_be_shared and array.dtype.kind != "f":
         indices = native_indices(name, array)
         refuse_mask_of_integers(name, indices, columns)
@@ -350,6 +337,22 @@ def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) 
         raise InputValueError(name, expected=expected, got=got)
 
 
+def _of_mask(name: str, mask: npt.NDArray[Any]) -> Selection:
+    """Read a mask; one that leaves most candidates out may be true at what is to be ranked."""
+    tasks, columns = mask.shape
+    indptr = indptr_of(np.count_nonzero(mask, axis=1))
+    if name == "filter" and 2 * int(indptr[-1]) > mask.size:
+        share = f"{indptr[-1] / tasks:.4g} of {columns} candidates on average"
+        ways = "filter=~mask, or candidates= for what may be ranked"
+        raise InputValueError(name, f"leaves out {share}: {ways}")
+    indices = np.empty(indptr[-1], np.int32 if columns < 2**31 else np.int64)
+    step = max(1, _MASK_CELLS // max(1, columns))
+    for top in range(0, tasks, step):
+        ends = indptr[top : top + step + 1]
+        indices[ends[0] : ends[-1]] = mask[top : top + step].nonzero()[1]
+    return Selection(indptr, indices, None, False)
+
+
 def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
     are_lists = all(isinstance(member, (list, tuple, range, AbstractSet)) for member in members)
     if are_lists or len(members) not in (2, 3):
@@ -362,7 +365,7 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
     return Selection(_read_indptr(name, members[0]), indices, lists, False)
 
 
-def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) -> Selection:
+def _of_lists(name: str, value: Any, tasks: int, columns: int) -> Selection:
     if len(value) != tasks:
         expected = f"{tasks} index lists, one for each task"
         raise InputValueError(name, expected=expected, got=len(value))
@@ -370,8 +373,10 @@ def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) ->
     for i, item in enumerate(value):
         if isinstance(item, AbstractSet):
             item = list(item)
-        entries = index_array(f"{name}: list {i}", without_index(item), copy=False)
+        part = f"{name}: list {i}"
+        entries = index_array(part, without_index(item), copy=False)
         check_shape(name, entries.shape, 1, f"a list of indices for task {i}")
+        refuse_mask_of_integers(part, entries, columns)
         lists.append(entries)
     indptr = indptr_of([len(entries) for entries in lists[1:]])
     return Selection(indptr, np.concatenate(lists), None, False)

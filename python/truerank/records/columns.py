@@ -31,6 +31,7 @@ from ..inputs.checks import (
     is_number,
     kind_of,
     plain_names,
+    refuse_index,
     without_index,
 )
 
@@ -564,6 +565,9 @@ def read_keys(argument: str, keys: Any, roles: Sequence[str]) -> list[Any]:
         forms = f"labels or ids of each {roles[0]}"
     if len(roles) == 1 and is_column(keys):
         keys = (keys,)
+    values = keys if isinstance(keys, tuple) else (keys,)
+    for value in values:
+        refuse_index(argument, value)
     door = Door("keys", roles_of_keys, len(roles), forms=forms)
     parts, names_of_columns = read_columns(argument, keys, door)
     if not len(parts[0]):  # Of no keys nothing says how many columns they have.
@@ -879,6 +883,7 @@ def checked_names(argument: str, values: Any) -> Names:
     >>> checked_names("queries", np.array([3, 1])), checked_names("queries", ["3", "1"])
     ((3, 1), ('3', '1'))
     """
+    refuse_index(argument, values)
     column = read_column(argument, values, "names that are str or int")
     return plain_names(column.listed) if column.has_labels else column.entries()
 

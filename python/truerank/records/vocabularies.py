@@ -21,6 +21,7 @@ from ..inputs.checks import (
     is_integer,
     is_iterable,
     plain_names,
+    refuse_index,
     refuse_repeated,
 )
 from ..inputs.selection import refuse_mask_of_integers
@@ -129,6 +130,7 @@ class Vocabulary:
             order = read_labels(name, os.fsdecode(order))
         if isinstance(order, (bytes, Set)) or not is_iterable(order):
             raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
+        refuse_index(name, order)
         column = read_column(name, order, "labels")
         if not len(column.ids):
             raise InputValueError(name, expected="at least one label", got="none")
